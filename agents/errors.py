@@ -1,0 +1,26 @@
+"""Why a graph ends early. Infrastructure trouble is never shown to the model as its own failure.
+
+AgentsError
+  +-- Stopped            cancelled, or the attempt lost its lease: leave, write nothing
+  +-- BudgetExhausted    nothing more may be spent
+  +-- PathOutside        a path that no workspace can hold (a tool answers with it)
+  +-- models.errors.ModelError ...   see there
+"""
+
+from __future__ import annotations
+
+
+class AgentsError(Exception):
+    """The root of this package's errors."""
+
+
+class Stopped(AgentsError):
+    """No new call may start for this job in this process."""
+
+
+class BudgetExhausted(AgentsError):
+    """The job has spent what it may."""
+
+
+class PathOutside(AgentsError):
+    """A path that could leave the workspace, or that it cannot hold."""

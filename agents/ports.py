@@ -1,0 +1,177 @@
+"""What the graph needs from outside. `worker` implements these over Redis; `agents.memory` has
+their in-memory twins, which pass the same contract tests.
+
+A call that has finished is on record before the graph goes on: `Journal.record` keeps its outcome,
+its events, its charge and the workspace it left in one atomic step, and `Journal.recall` gives the
+outcome back after a crash, so that nothing is paid or run twice and no event is said twice (J12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sandbox.protocol import Limits, Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the graph something happens: deterministic over crashes and workers.
+
+    `namespace` is the checkpoint namespace, `node` the graph task's id, `ordinal` counts within it.
+    """
+
+    namespace: str
+    node: str
+    ordinal: int
+
+    def key(self, suffix: str = "") -> str:
+        """Its name on record."""
+        return "|".join((self.namespace, self.node, str(self.ordinal), suffix)).rstrip("|")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An event to be: `kind` and `data` as `jobs.events` lists them; `place` makes its key."""
+
+    place: Place
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one model call used. `cost_usd` is a decimal string, None where no price is known."""
+
+    call: str
+    role: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished call: its outcome as bytes, and what came of it."""
+
+    outcome: bytes
+    facts: Sequence[Fact] = ()
+    charge: Charge | None = None
+    workspace: str | None = None
+
+
+class Journal(Protocol):
+    """Finished model calls and tool calls, by place and digest of their input."""
+
+    async def recall(self, key: str) -> bytes | None:
+        """The outcome of a call that finished before, or None."""
+        ...
+
+    async def record(self, key: str, finished: Finished) -> None:
+        """Put a finished call on record, atomically with all that came of it."""
+        ...
+
+
+class Events(Protocol):
+    """Facts that belong to no call: a plan, a critique. They become visible in order."""
+
+    async def emit(self, fact: Fact) -> None:
+        """Append a fact; a known place and kind is not appended again."""
+        ...
+
+
+class Budget(Protocol):
+    """What a job may still spend."""
+
+    async def check(self) -> None:
+        """Raises `agents.errors.BudgetExhausted` where nothing more may be spent (J13)."""
+        ...
+
+
+class Cancel(Protocol):
+    """Whether the job is still wanted, and still ours."""
+
+    async def check(self) -> None:
+        """Raises `agents.errors.Stopped` where no new call may start (J11)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Named immutable bytes: digest is sha256, size in bytes."""
+
+    name: str
+    digest: str
+    size: int
+    media_type: str
+
+
+class Workspace(Protocol):
+    """The job's files. One writer at a time: `lock` it around read, run, write.
+
+    Nothing here is a path of the host; raises `agents.errors.PathOutside` for a name that no
+    workspace can hold.
+    """
+
+    @property
+    def digest(self) -> str | None:
+        """The manifest's digest as it stands; None while there are no files."""
+        ...
+
+    def list(self) -> Mapping[str, int]:
+        """Paths and sizes in bytes."""
+        ...
+
+    async def read(self, path: str) -> bytes | None:
+        """A file's bytes, or None."""
+        ...
+
+    async def files(self) -> Mapping[str, bytes]:
+        """All files with their bytes, to be laid into a room."""
+        ...
+
+    async def apply(
+        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+    ) -> Sequence[Artifact]:
+        """Lay changes over the files; returns an Artifact for each changed file."""
+        ...
+
+    async def keep(self, content: bytes) -> str:
+        """Store bytes that are no file (a long output); returns their digest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A finished job of the conversation, for the planner."""
+
+    task: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything one attempt hands to the graph: LangGraph's runtime context."""
+
+    journal: Journal
+    events: Events
+    budget: Budget
+    cancel: Cancel
+    workspace: Workspace
+    sandbox: Sandbox
+    models: Models
+    limits: Limits = field(default_factory=Limits)
+
+
+class Models(Protocol):
+    """Models by role, as the job and the operator want them."""
+
+    def name(self, role: str) -> str:
+        """`provider:model` of a role (planner, executor, critic)."""
+        ...
+
+    def get(self, role: str) -> Any:
+        """The role's chat model (a LangChain BaseChatModel), built once a process."""
+        ...

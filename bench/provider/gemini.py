@@ -1,0 +1,137 @@
+"""The wire of Gemini's generateContent.
+
+Shapes: https://ai.google.dev/api/generate-content
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.provider.request import Message, Speaker
+from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
+
+_STREAMED_CHARACTERS = 16
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+
+
+def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
+    """The messages of a request's body, the system instruction first."""
+    system = body.get("systemInstruction")
+    told = [Message("system", _joined(system))] if system else []
+    return (*told, *(each for content in body["contents"] for each in _content(content)))
+
+
+def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the functions on offer."""
+    return tuple(
+        function["name"]
+        for tool in body.get("tools") or ()
+        for function in tool.get("functionDeclarations") or ()
+    )
+
+
+def forced_tool(body: Mapping[str, Any]) -> str | None:
+    """The one function that must be called, if one must."""
+    config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
+    allowed = config.get("allowedFunctionNames") or ()
+    return allowed[0] if config.get("mode") == "ANY" and len(allowed) == 1 else None
+
+
+def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
+    """The body of a whole reply; `number` makes its id unique."""
+    if any(isinstance(call.args, str) for call in turn.tool_calls):
+        return _body(turn, model, number, [], "MALFORMED_FUNCTION_CALL")
+    parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+    parts += [
+        {"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls
+    ]
+    return _body(turn, model, number, parts, _finish(turn))
+
+
+def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
+    """The same reply as the data of server-sent events, to be sent as they come."""
+    whole = reply(turn, model, number)
+    text = turn.text[:-_STREAMED_CHARACTERS]
+    for start in range(0, len(text), _STREAMED_CHARACTERS):
+        part = {"text": text[start : start + _STREAMED_CHARACTERS]}
+        candidate = {"index": 0, "content": {"role": "model", "parts": [part]}}
+        yield json.dumps({"candidates": [candidate], "modelVersion": model})
+    parts = whole["candidates"][0]["content"]["parts"]
+    if parts and "text" in parts[0]:
+        parts[0]["text"] = turn.text[len(text) :]
+    yield json.dumps(whole)
+
+
+def refusal(turn: Refusal) -> dict[str, Any]:
+    """The body of an error. Gemini tells when to come back in the body, as a RetryInfo."""
+    error: dict[str, Any] = {
+        "code": turn.status,
+        "message": turn.message,
+        "status": _STATUS.get(turn.status, "UNKNOWN"),
+    }
+    if turn.retry_after is not None:
+        retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo"}
+        error["details"] = [{**retry, "retryDelay": f"{turn.retry_after:g}s"}]
+    return {"error": {**error, **(turn.fields or {})}}
+
+
+def _content(content: Mapping[str, Any]) -> Iterator[Message]:
+    parts = content.get("parts") or ()
+    if content.get("role") == "model":
+        calls = tuple(
+            ToolCall(part["functionCall"]["name"], part["functionCall"].get("args") or {})
+            for part in parts
+            if "functionCall" in part
+        )
+        yield Message("assistant", _joined(content), calls)
+        return
+    for part in parts:
+        if "functionResponse" in part:
+            yield Message("tool", _result(part["functionResponse"].get("response") or {}))
+        else:
+            speaker: Speaker = "user"
+            yield Message(speaker, part.get("text", ""))
+
+
+def _result(response: Mapping[str, Any]) -> str:
+    output = response.get("output")
+    return output if isinstance(output, str) else json.dumps(response)
+
+
+def _joined(content: Mapping[str, Any]) -> str:
+    return "".join(part.get("text", "") for part in content.get("parts") or ())
+
+
+def _body(
+    turn: Reply, model: str, number: int, parts: list[dict[str, Any]], finish: str
+) -> dict[str, Any]:
+    content = {"role": "model", "parts": parts}
+    return {
+        "candidates": [{"index": 0, "content": content, "finishReason": finish}],
+        "modelVersion": model,
+        "responseId": f"response-{number}",
+        **({"usageMetadata": _usage(turn.tokens)} if turn.tokens else {}),
+    }
+
+
+def _finish(turn: Reply) -> str:
+    return "MAX_TOKENS" if turn.stop == "length" else "STOP"
+
+
+def _usage(tokens: Tokens) -> dict[str, int]:
+    return {
+        "promptTokenCount": tokens.input,
+        "candidatesTokenCount": tokens.output,
+        "totalTokenCount": tokens.input + tokens.output,
+        "cachedContentTokenCount": tokens.cached_input,
+    }

@@ -1,0 +1,81 @@
+"""As much of HTTP/1.1 as the providers' clients speak, with the faults at hand.
+
+A web framework would hide what a drill needs: a connection that breaks between two bytes, a body
+shorter than its length. Only bodies with a Content-Length are read, which is what the clients send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+_MAX_HEAD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request off the wire. Header names are in lower case; `target` has its query."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+async def read(reader: asyncio.StreamReader) -> Incoming | None:
+    """The next request of a connection, or None when the client has closed it."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *rest = head.decode("latin-1").split("\r\n")
+    method, target, _version = first.split(" ", 2)
+    pairs = (line.split(":", 1) for line in rest if line)
+    headers = {name.strip().lower(): value.strip() for name, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Incoming(method, target, headers, body)
+
+
+async def send(
+    writer: asyncio.StreamWriter,
+    status: int,
+    body: bytes,
+    *,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
+    cut: bool = False,
+) -> None:
+    """Sends a whole response; with `cut`, its head and half of its body."""
+    head = {
+        "content-type": content_type,
+        "content-length": str(len(body)),
+        **(headers or {}),
+    }
+    sent = body[: len(body) // 2] if cut else body
+    writer.write(_head(status, head) + sent)
+    await writer.drain()
+
+
+async def send_events(writer: asyncio.StreamWriter, data: Iterable[str]) -> None:
+    """Sends server-sent events, one chunk each."""
+    head = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+    writer.write(_head(200, head))
+    for each in data:
+        event = f"data: {each}\n\n".encode()
+        writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+def stream_limit() -> int:
+    """How many bytes a request's head may have."""
+    return _MAX_HEAD_BYTES
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,128 @@
+"""The chat-completions wire of OpenAI, which Groq speaks too.
+
+Shapes: https://console.groq.com/docs/api-reference#chat-create
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.provider.request import Message
+from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
+
+_STREAMED_CHARACTERS = 16
+
+
+def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
+    """The messages of a request's body."""
+    return tuple(
+        Message(
+            speaker=each["role"],
+            text=_text(each.get("content")),
+            tool_calls=tuple(map(_tool_call, each.get("tool_calls") or ())),
+        )
+        for each in body["messages"]
+    )
+
+
+def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the tools on offer."""
+    return tuple(tool["function"]["name"] for tool in body.get("tools") or ())
+
+
+def forced_tool(body: Mapping[str, Any]) -> str | None:
+    """The one tool that must be called, if one must."""
+    choice = body.get("tool_choice")
+    return choice["function"]["name"] if isinstance(choice, dict) else None
+
+
+def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
+    """The body of a whole reply; `number` makes its ids unique."""
+    return {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": turn.text or None,
+                    **({"tool_calls": _calls(turn, number)} if turn.tool_calls else {}),
+                },
+                "logprobs": None,
+                "finish_reason": _finish(turn),
+            }
+        ],
+        **({"usage": _usage(turn.tokens)} if turn.tokens else {}),
+    }
+
+
+def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
+    """The same reply as the data of server-sent events, to be sent as they come."""
+    head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": model}
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return json.dumps({**head, "choices": [choice], **more})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for start in range(0, len(turn.text), _STREAMED_CHARACTERS):
+        yield chunk({"content": turn.text[start : start + _STREAMED_CHARACTERS]})
+    if turn.tool_calls:
+        calls = [{"index": i, **call} for i, call in enumerate(_calls(turn, number))]
+        yield chunk({"tool_calls": calls})
+    usage = {"x_groq": {"usage": _usage(turn.tokens)}} if turn.tokens else {}
+    yield chunk({}, _finish(turn), **usage)
+    yield "[DONE]"
+
+
+def refusal(turn: Refusal) -> dict[str, Any]:
+    """The body of an error."""
+    error = {"message": turn.message, "type": "scripted_error", **(turn.fields or {})}
+    return {"error": error}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def _tool_call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    try:
+        return ToolCall(function["name"], json.loads(function["arguments"]))
+    except json.JSONDecodeError:
+        return ToolCall(function["name"], function["arguments"])
+
+
+def _calls(turn: Reply, number: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"call_{number}_{i}",
+            "type": "function",
+            "function": {
+                "name": call.name,
+                "arguments": call.args if isinstance(call.args, str) else json.dumps(call.args),
+            },
+        }
+        for i, call in enumerate(turn.tool_calls)
+    ]
+
+
+def _finish(turn: Reply) -> str:
+    return "tool_calls" if turn.tool_calls and turn.stop == "stop" else turn.stop
+
+
+def _usage(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached_input},
+        "queue_time": 0.0,
+    }

@@ -1,0 +1,75 @@
+"""What the local provider answers: one turn a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model asks for.
+
+    `args` is an object, or a string to be sent as the arguments' own text: `'{"path": '` is how a
+    model that was cut off writes them. Gemini has no such text; its wire says
+    `MALFORMED_FUNCTION_CALL` instead.
+    """
+
+    name: str
+    args: Mapping[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The usage figures of one reply, in tokens; `cached_input` is part of `input`."""
+
+    input: int = 10
+    output: int = 5
+    cached_input: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model says: text, tool calls or both. `tokens=None` leaves the figures out."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tokens: Tokens | None = Tokens()
+    stop: Literal["stop", "length"] = "stop"
+    delay_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error status. `retry_after` is in seconds; `fields` are added to the error object."""
+
+    status: int
+    message: str = "refused by the script"
+    retry_after: float | None = None
+    fields: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """No answer for so many seconds, then a closed connection."""
+
+    seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The connection breaks: before the first byte, or within the body of `reply`."""
+
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Garbled:
+    """Status 200 with a body that is no reply."""
+
+    body: str = '{"choices": [{"mess'
+    content_type: str = "application/json"
+
+
+Turn = Reply | Refusal | Hang | Cut | Garbled

@@ -1,0 +1,97 @@
+"""Blobs: immutable bytes under their sha256. Two forms pass one contract suite."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Protocol
+
+from jobs.errors import BlobMissing
+
+
+def digest_of(content: bytes) -> str:
+    """The name of these bytes: sha256, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class Blobs(Protocol):
+    """Bytes by digest."""
+
+    async def put(self, content: bytes) -> str:
+        """Keep bytes durably; returns their digest. Putting them again does nothing."""
+        ...
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes; raises BlobMissing."""
+        ...
+
+
+class DirectoryBlobs:
+    """Blobs in a directory, two levels deep, written so that a crash leaves whole files only."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def put(self, content: bytes) -> str:
+        """See Blobs."""
+        return await asyncio.to_thread(self._put, content)
+
+    async def get(self, digest: str) -> bytes:
+        """See Blobs."""
+        return await asyncio.to_thread(self._get, digest)
+
+    def _put(self, content: bytes) -> str:
+        digest = digest_of(content)
+        path = self._path(digest)
+        if path.exists():
+            return digest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
+            part.write(content)
+            part.flush()
+            os.fsync(part.fileno())
+        Path(part.name).replace(path)
+        _sync_directory(path.parent)
+        return digest
+
+    def _get(self, digest: str) -> bytes:
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError:
+            raise BlobMissing(digest) from None
+
+    def _path(self, digest: str) -> Path:
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            raise BlobMissing(digest)
+        return self._root / digest[:2] / digest[2:]
+
+
+class MemoryBlobs:
+    """Blobs in a dictionary."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    async def put(self, content: bytes) -> str:
+        """See Blobs."""
+        digest = digest_of(content)
+        self._kept[digest] = content
+        return digest
+
+    async def get(self, digest: str) -> bytes:
+        """See Blobs."""
+        try:
+            return self._kept[digest]
+        except KeyError:
+            raise BlobMissing(digest) from None
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,104 @@
+"""Records and events as the bytes that Redis keeps, and back.
+
+A record is a hash: what scripts compare (`status`, `version`, `epoch`) and what an attempt's
+fenced writes change (`lease_until`, `progress_epoch`, `workspace`) are fields of their own; the
+immutable `spec` is one JSON field, the rest (`state`) another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.events import Event, NewEvent
+from jobs.record import JobRecord, Lease, Reason, Result, Status
+from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.spec import JobSpec, OnExhausted, Priority
+
+_OWN_FIELDS = ("status", "version", "epoch", "progress_epoch", "workspace")
+
+
+def dump(value: Any) -> str:
+    """JSON as Redis keeps it: compact, text as it is."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
+    """The hash fields of a record; the spec only for a new one, since it never changes."""
+    state = {
+        field.name: getattr(record, field.name)
+        for field in dataclasses.fields(record)
+        if field.name not in (*_OWN_FIELDS, "spec")
+    }
+    fields = {
+        "status": str(record.status),
+        "version": str(record.version),
+        "epoch": str(record.epoch),
+        "lease_until": str(record.lease.until) if record.lease else "",
+        "state": dump(_plain(state)),
+    }
+    if new:
+        fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
+        fields["workspace"] = record.workspace or ""
+        fields["progress_epoch"] = "0"
+    return fields
+
+
+def read_record(fields: Mapping[str, str]) -> JobRecord:
+    """The record that `record_fields` wrote, with what fenced writes have changed since."""
+    state = json.loads(fields["state"])
+    if state["lease"]:
+        state["lease"] = Lease(**{**state["lease"], "until": int(fields["lease_until"])})
+    if review := state["review"]:
+        state["review"] = Review(**{**review, "kind": ReviewKind(review["kind"])})
+    if decision := state["decision"]:
+        state["decision"] = Decision(**{**decision, "action": Action(decision["action"])})
+    if result := state["result"]:
+        state["result"] = Result(**{**result, "artifacts": tuple(result["artifacts"])})
+    state["reason"] = Reason(state["reason"]) if state["reason"] else None
+    return JobRecord(
+        **state,
+        spec=read_spec(json.loads(fields["spec"])),
+        status=Status(fields["status"]),
+        version=int(fields["version"]),
+        epoch=int(fields["epoch"]),
+        progress_epoch=int(fields["progress_epoch"]),
+        workspace=fields["workspace"] or None,
+    )
+
+
+def read_spec(data: Mapping[str, Any]) -> JobSpec:
+    """A spec from its plain form."""
+    return JobSpec(
+        **{
+            **data,
+            "steps": tuple(data["steps"]),
+            "labels": tuple(data["labels"]),
+            "on_exhausted": OnExhausted(data["on_exhausted"]),
+            "priority": Priority(data["priority"]),
+        }
+    )
+
+
+def event_body(event: NewEvent) -> str:
+    """What the list keeps behind the time."""
+    return dump({"kind": event.kind, "data": _plain(event.data)})
+
+
+def read_event(seq: int, stored: str) -> Event:
+    """The event at place `seq` (from 1)."""
+    at, _, body = stored.partition(" ")
+    content = json.loads(body)
+    return Event(seq=seq, at=int(at), kind=content["kind"], data=content["data"])
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,48 @@
+"""Failures of this package. What is expected (a wrong state, a key used twice) is a value instead.
+
+JobsError
+  +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
+  +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
+  +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
+  +-- Contended          a record kept changing under a decision; try again
+  +-- BlobMissing        bytes that a digest names are not in the store
+  +-- PathRefused        a path that a workspace cannot hold
+"""
+
+from __future__ import annotations
+
+
+class JobsError(Exception):
+    """The root of this package's errors."""
+
+
+class StoreUnavailable(JobsError):
+    """Redis did not answer in time."""
+
+
+class StoreUnfit(JobsError):
+    """Redis is there but its settings would lose jobs."""
+
+
+class StaleEpoch(JobsError):
+    """A write bore an epoch that is no longer the job's, or the job is not running any more."""
+
+    def __init__(self, job_id: str, epoch: int) -> None:
+        super().__init__(f"epoch {epoch} no longer owns job {job_id}")
+        self.job_id = job_id
+        self.epoch = epoch
+
+
+class Contended(JobsError):
+    """The record changed under every one of several tries."""
+
+
+class BlobMissing(JobsError):
+    """No bytes are stored under this digest."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(f"no bytes are stored under sha256 {digest}")
+
+
+class PathRefused(JobsError, ValueError):
+    """A path that could leave the workspace, or that no archive could carry."""

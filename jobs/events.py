@@ -1,0 +1,58 @@
+"""Event: a past-tense fact about a job, appended once, numbered without gaps from 1 (J12).
+
+| kind | data |
+|---|---|
+| submitted | by, task, review, model, priority |
+| started | attempt, worker |
+| planned | steps: [str], source: model/caller/default, note |
+| model_called | call, role, model, input_tokens, output_tokens, cost_usd (null: unknown), seconds |
+| run_finished | a run, see below |
+| tool_used | tool, path, ok, note |
+| answered | revision, text |
+| review_opened | review_id, kind |
+| decided | review_id, action, by, feedback, override |
+| critiqued | revision, verdict: approve/revise, feedback, run, overruled (why, or null) |
+| summarized | text |
+| given_back | why: drained/retry, detail, delay_ms |
+| lease_lost | worker, crashes |
+| succeeded | approved_by |
+| failed | reason, detail |
+| cancelled | by |
+
+A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
+artifacts: [{name, digest, size, media_type}], refused: [str]}. `code`, `stdout` and `stderr` are
+{text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
+names the whole in the artifact store; `dropped_bytes` counts what no one has kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A fact that is to be appended. `key` is deterministic: a known key is not appended again."""
+
+    key: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact on record: `seq` counts from 1, `at` is Redis' time in ms."""
+
+    seq: int
+    at: int
+    kind: str
+    data: Mapping[str, Any]
+
+    @property
+    def final(self) -> bool:
+        """Whether no event can follow."""
+        return self.kind in FINAL_KINDS

@@ -1,0 +1,99 @@
+"""The names of everything Fettle keeps in Redis, in one place.
+
+fettle:job:{id}             hash    the record
+fettle:job:{id}:events      list    "at body": its number is its place
+fettle:job:{id}:facts       set     keys of the events that were appended
+fettle:job:{id}:journal     hash    finished calls
+fettle:job:{id}:charges     hash    what was paid, by call id
+fettle:due                  zset    jobs that are queued or running, by when to look at them
+fettle:awaiting_review      zset    jobs that wait for a person, by since when
+fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label
+fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
+fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
+fettle:once:{tenant}:{key}  hash    idempotency keys
+fettle:counts               hash    jobs by status
+fettle:worker:{id}          string  what a worker announced, expiring
+fettle:workers              zset    when it last did
+fettle:key:{digest}         hash    an API key; fettle:keys lists them
+fettle:checkpoint:{id}...           the checkpoints of a job
+fettle:events:{id}          channel the number of the newest event
+fettle:stop                 channel ids of jobs whose attempt shall stop now
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PREFIX = "fettle:"
+JOB = PREFIX + "job:"
+DUE = PREFIX + "due"
+AWAITING_REVIEW = PREFIX + "awaiting_review"
+COUNTS = PREFIX + "counts"
+WORKERS = PREFIX + "workers"
+STOP = PREFIX + "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKeys:
+    """The keys of one job."""
+
+    id: str
+
+    @property
+    def record(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}"
+
+    @property
+    def events(self) -> str:
+        """List."""
+        return f"{JOB}{self.id}:events"
+
+    @property
+    def facts(self) -> str:
+        """Set."""
+        return f"{JOB}{self.id}:facts"
+
+    @property
+    def journal(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:journal"
+
+    @property
+    def charges(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:charges"
+
+    @property
+    def channel(self) -> str:
+        """Channel."""
+        return f"{PREFIX}events:{self.id}"
+
+
+def worker(worker_id: str) -> str:
+    """String that expires."""
+    return f"{PREFIX}worker:{worker_id}"
+
+
+def line(tenant: str, conversation_id: str) -> str:
+    """List of the conversation's jobs that are not final."""
+    return f"{PREFIX}line:{tenant}:{conversation_id}"
+
+
+def turns(tenant: str, conversation_id: str) -> str:
+    """List of the conversation's finished jobs, newest first."""
+    return f"{PREFIX}turns:{tenant}:{conversation_id}"
+
+
+def once(tenant: str, idempotency_key: str) -> str:
+    """Hash: job, body."""
+    return f"{PREFIX}once:{tenant}:{idempotency_key}"
+
+
+def listing(tenant: str, *, status: str | None = None, label: str | None = None) -> str:
+    """Sorted set of job ids by creation time."""
+    if status:
+        return f"{PREFIX}jobs:{tenant}:status:{status}"
+    if label:
+        return f"{PREFIX}jobs:{tenant}:label:{label}"
+    return f"{PREFIX}jobs:{tenant}"

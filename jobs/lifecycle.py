@@ -1,0 +1,254 @@
+"""What may happen to a job, as pure functions: (record, command, time) -> Change | Refusal.
+
+            +-----------------------------------------------------+
+            v                                                     |
+queued -> running -> awaiting_review --decision--> queued         |
+   |         |  \\-> queued (drained, lease lost, retry) ---------+
+   |         +-----> succeeded | failed
+   +------ cancelled (from any state that is not final)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jobs.events import NewEvent
+from jobs.record import JobRecord, Lease, Reason, Result, Status
+from jobs.review import Action, Decision, Review
+from jobs.spec import JobSpec
+
+FIRST_HINT_MS = 2_000
+"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
+MOST_HINT_MS = 60_000
+CRASHES_BEFORE_ALONE = 2
+RETRIES = 3
+RETRY_DELAY_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Numbers that an operator sets; milliseconds."""
+
+    lease_ms: int = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A decided step: the record as it shall be, and the facts to append."""
+
+    after: JobRecord
+    events: tuple[NewEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a command does not apply: `code` for programs, `detail` for people."""
+
+    code: str
+    detail: str
+    status: Status | None = None
+
+
+def submit(
+    job_id: str, tenant: str, spec: JobSpec, now: int, *, by: str, request_id: str
+) -> Change:
+    """A new job, due at once; its first hint is on its way."""
+    record = JobRecord(
+        id=job_id,
+        tenant=tenant,
+        spec=spec,
+        conversation_id=spec.conversation_id or job_id,
+        created_at=now,
+        updated_at=now,
+        due_at=now + FIRST_HINT_MS,
+        workspace=spec.workspace,
+        hints=1,
+        submitted_by=by,
+        request_id=request_id,
+    )
+    data = {
+        "by": by,
+        "task": spec.task,
+        "review": spec.review,
+        "model": spec.model,
+        "priority": spec.priority,
+    }
+    return Change(record, (NewEvent("submitted", "submitted", data),))
+
+
+def claim(
+    record: JobRecord, now: int, *, worker: str, policy: Policy, alone: bool = False
+) -> Change | Refusal:
+    """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone."""
+    if record.status is not Status.QUEUED:
+        return Refusal("not_queued", f"the job is {record.status}", record.status)
+    if record.crashes >= CRASHES_BEFORE_ALONE and not alone:
+        return Refusal("alone", "the job crashed twice and runs next in a process of its own")
+    until = now + policy.lease_ms
+    after = _next(
+        record,
+        now,
+        status=Status.RUNNING,
+        epoch=record.epoch + 1,
+        attempts=record.attempts + 1,
+        hints=0,
+        lease=Lease(worker, until, alone),
+        due_at=until,
+        claimed_at=now,
+        started_at=record.started_at or now,
+    )
+    data = {"attempt": after.attempts, "worker": worker}
+    return Change(after, (NewEvent(f"started:{after.epoch}", "started", data),))
+
+
+def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
+    """Ask a person: the job leaves its worker and holds nothing (J9)."""
+    if record.status is not Status.RUNNING:
+        return _not_running(record)
+    after = _leave_worker(record, now, status=Status.AWAITING_REVIEW, review=review, decision=None)
+    data = {"review_id": review.id, "kind": review.kind}
+    return Change(after, (NewEvent(f"review_opened:{review.id}", "review_opened", data),))
+
+
+def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refusal:
+    """Apply a Decision once, to the Review it names, while that is open (J10)."""
+    if record.status is not Status.AWAITING_REVIEW or record.review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    if decision.review_id != record.review.id:
+        return Refusal(
+            "stale_review", f"the open review is {record.review.id}", Status.AWAITING_REVIEW
+        )
+    data = {
+        "review_id": decision.review_id,
+        "action": decision.action,
+        "by": decision.by,
+        "feedback": decision.feedback,
+        "override": decision.override,
+    }
+    decided = NewEvent(f"decided:{decision.review_id}", "decided", data)
+    closed = replace(record, review=None, decision=decision)
+    if decision.action is Action.REJECT:
+        detail = decision.feedback or f"rejected by {decision.by}"
+        change = _end(closed, now, Status.FAILED, reason=Reason.REJECTED, detail=detail)
+        return replace(change, events=(decided, *change.events))
+    after = _next(closed, now, status=Status.QUEUED, hints=1, due_at=now + FIRST_HINT_MS)
+    return Change(after, (decided,))
+
+
+def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
+    """End a job from any state that is not final; sticky, one winner (J11)."""
+    if record.status.final:
+        return Refusal("final", f"the job is {record.status}", record.status)
+    return _end(record, now, Status.CANCELLED, by=by)
+
+
+def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
+    """The graph has ended with a result."""
+    if record.status is not Status.RUNNING:
+        return _not_running(record)
+    return _end(record, now, Status.SUCCEEDED, result=result)
+
+
+def fail(
+    record: JobRecord, now: int, *, reason: Reason, detail: str, result: Result | None = None
+) -> Change | Refusal:
+    """The graph has ended without; the best result so far may be attached."""
+    if record.status is not Status.RUNNING:
+        return _not_running(record)
+    return _end(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
+
+
+def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
+    """An orderly end without a result: the worker drains (`drained`)."""
+    if record.status is not Status.RUNNING:
+        return _not_running(record)
+    after = _leave_worker(record, now, status=Status.QUEUED, hints=1, due_at=now)
+    data = {"why": why, "detail": detail, "delay_ms": 0}
+    return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
+
+
+def retry(record: JobRecord, now: int, *, reason: Reason, detail: str) -> Change | Refusal:
+    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail."""
+    if record.status is not Status.RUNNING:
+        return _not_running(record)
+    if record.retries >= RETRIES:
+        return _end(record, now, Status.FAILED, reason=reason, detail=detail)
+    delay = RETRY_DELAY_MS * 2**record.retries
+    after = _leave_worker(
+        record, now, status=Status.QUEUED, retries=record.retries + 1, hints=0, due_at=now + delay
+    )
+    data = {"why": "retry", "detail": f"{reason}: {detail}", "delay_ms": delay}
+    return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
+
+
+def expire(record: JobRecord, now: int) -> Change | Refusal:
+    """A lease ran out without a word: a crash (J7). Only one that was alone can be poison."""
+    if record.status is not Status.RUNNING or record.lease is None:
+        return _not_running(record)
+    if record.lease.until > now:
+        return Refusal("lease_held", "the lease has not run out")
+    progressed = record.progress_epoch == record.epoch
+    crashes = 1 if progressed else record.crashes + 1
+    data = {"worker": record.lease.worker, "crashes": crashes}
+    lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
+    if record.lease.alone and not progressed:
+        detail = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
+        change = _end(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
+        return replace(change, events=(lost, *change.events))
+    after = replace(
+        _leave_worker(record, now, status=Status.QUEUED, hints=0, due_at=now), crashes=crashes
+    )
+    return Change(after, (lost,))
+
+
+def hint(record: JobRecord, now: int) -> Change | Refusal:
+    """Another hint for a job that is due and unclaimed, further apart each time."""
+    if record.status is not Status.QUEUED:
+        return Refusal("not_queued", f"the job is {record.status}", record.status)
+    wait = min(FIRST_HINT_MS * 2**record.hints, MOST_HINT_MS)
+    return Change(_next(record, now, hints=record.hints + 1, due_at=now + wait))
+
+
+def _end(
+    record: JobRecord,
+    now: int,
+    status: Status,
+    *,
+    reason: Reason | None = None,
+    detail: str = "",
+    result: Result | None = None,
+    by: str = "",
+) -> Change:
+    left = _leave_worker(record, now, status=status)
+    after = replace(left, finished_at=now, review=None, reason=reason, detail=detail, result=result)
+    data: dict[str, Any]
+    match status:
+        case Status.SUCCEEDED:
+            data = {"approved_by": result.approved_by if result else None}
+        case Status.CANCELLED:
+            data = {"by": by}
+        case _:
+            data = {"reason": reason, "detail": detail}
+    return Change(after, (NewEvent("final", str(status), data),))
+
+
+def _leave_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+    ran = now - record.claimed_at if record.lease and record.claimed_at else 0
+    return _next(
+        record,
+        now,
+        lease=None,
+        claimed_at=None,
+        crashes=0,
+        ran_ms=record.ran_ms + max(ran, 0),
+        **fields,
+    )
+
+
+def _next(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+    return replace(record, version=record.version + 1, updated_at=now, **fields)
+
+
+def _not_running(record: JobRecord) -> Refusal:
+    return Refusal("not_running", f"the job is {record.status}", record.status)

@@ -1,0 +1,74 @@
+"""Manifest: a workspace as a value, path -> (digest, size). Only what changed is stored anew.
+
+There is no directory of a job on any host, so there are no links to follow: a path is a name in a
+manifest, and its bytes are a blob.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jobs.blobs import Blobs
+from jobs.errors import PathRefused
+
+LONGEST_PATH = 240
+
+
+class FileEntry(NamedTuple):
+    """A file: sha256 of its bytes, and how many there are."""
+
+    digest: str
+    size: int
+
+
+def checked_path(path: str) -> str:
+    """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
+    if not path or len(path.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in path:
+        raise PathRefused(f"a path is relative, with '/', up to {LONGEST_PATH} bytes: {path!r}")
+    if any(not character.isprintable() for character in path):
+        raise PathRefused(f"a path has printable characters only: {path!r}")
+    parts = [part for part in path.split("/") if part != "."]
+    if not parts or any(part in ("", "..") for part in parts):
+        raise PathRefused(f"a path has no empty parts and no '..': {path!r}")
+    return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a workspace by path."""
+
+    files: Mapping[str, FileEntry] = field(default_factory=dict)
+
+    def with_files(self, changed: Mapping[str, FileEntry], deleted: frozenset[str]) -> Manifest:
+        """This manifest after a run: `changed` laid over it, `deleted` taken away."""
+        kept = {path: entry for path, entry in self.files.items() if path not in deleted}
+        return Manifest({**kept, **changed})
+
+    def dump(self) -> bytes:
+        """Its bytes: sorted, so that the same files have the same digest."""
+        plain = {path: list(entry) for path, entry in sorted(self.files.items())}
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def read(cls, content: bytes) -> Manifest:
+        """What `dump` wrote."""
+        return cls({path: FileEntry(*entry) for path, entry in json.loads(content).items()})
+
+
+async def load(blobs: Blobs, digest: str | None) -> Manifest:
+    """The manifest of this digest; None is the empty workspace."""
+    return Manifest.read(await blobs.get(digest)) if digest else Manifest()
+
+
+async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
+    """Store files as a workspace; returns its digest, None for no files. Raises PathRefused."""
+    if not files:
+        return None
+    entries = {
+        checked_path(path): FileEntry(await blobs.put(content), len(content))
+        for path, content in files.items()
+    }
+    return await blobs.put(Manifest(entries).dump())

@@ -1,0 +1,212 @@
+"""What the house may do to a job: load, decide (lifecycle), commit; on conflict, decide again.
+
+Each operation returns the new record, or the Refusal that says why it does not apply.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jobs import lifecycle
+from jobs.errors import Contended
+from jobs.lifecycle import Change, Policy, Refusal
+from jobs.record import JobRecord, Reason, Result, Status
+from jobs.review import Decision, Review
+from jobs.spec import JobSpec, Priority
+from jobs.store import Existing, Held, Idempotency, Store, Turn
+
+TRIES = 20
+UNKNOWN = Refusal("unknown", "there is no such job")
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """An accepted job; `new` is False where an idempotency key had brought it before."""
+
+    record: JobRecord
+    new: bool
+
+
+class Operations:
+    """The operations over one store. `hint(job_id, priority)` sends a Celery message, or nothing:
+    it must not raise and must not wait, since losing it does not matter."""
+
+    def __init__(
+        self, store: Store, hint: Callable[[str, Priority], None], policy: Policy | None = None
+    ) -> None:
+        self.store = store
+        self._hint = hint
+        self._policy = policy or Policy()
+
+    async def submit(
+        self,
+        tenant: str,
+        spec: JobSpec,
+        *,
+        by: str,
+        request_id: str = "",
+        idempotency: Idempotency | None = None,
+    ) -> Submitted | Refusal:
+        """Put a job on record; it is durable when this returns (J1)."""
+        job_id = secrets.token_hex(10)
+        now = await self.store.now()
+        change = lifecycle.submit(job_id, tenant, spec, now, by=by, request_id=request_id)
+        existing = await self.store.create(change, idempotency)
+        if existing is None:
+            self._hint(job_id, spec.priority)
+            return Submitted(change.after, new=True)
+        return await self._known(existing, idempotency)
+
+    async def claim(self, job_id: str, worker: str, *, alone: bool = False) -> JobRecord | Refusal:
+        """Take a lease. Only the first job of a conversation's line can be claimed."""
+
+        def decide(record: JobRecord, now: int) -> Change | Refusal:
+            return lifecycle.claim(record, now, worker=worker, policy=self._policy, alone=alone)
+
+        for _ in range(TRIES):
+            loaded = await self.store.load(job_id)
+            if loaded is None:
+                return UNKNOWN
+            decided = decide(loaded.record, loaded.now)
+            if isinstance(decided, Refusal):
+                return decided
+            if await self.store.commit(loaded.record, decided, first=True):
+                return decided.after
+            head = await self.store.next_in_line(
+                loaded.record.tenant, loaded.record.conversation_id
+            )
+            if head not in (None, job_id):
+                return Refusal("waits_in_line", f"job {head} of its conversation comes first")
+        raise Contended(f"job {job_id} kept changing")
+
+    async def pause(self, held: Held, review: Review) -> JobRecord | Refusal:
+        """Ask a person, and let go of the job."""
+        return await self._own(
+            held, lambda record, now: lifecycle.pause(record, now, review=review)
+        )
+
+    async def decide(self, job_id: str, decision: Decision) -> JobRecord | Refusal:
+        """Apply a person's Decision; what is then queued gets its hint."""
+        changed = await self._change(
+            job_id, lambda record, now: lifecycle.decide(record, now, decision=decision)
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
+        """End a job for good, from any state that is not final."""
+        changed = await self._change(
+            job_id, lambda record, now: lifecycle.cancel(record, now, by=by)
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def succeed(self, held: Held, result: Result, summary: str) -> JobRecord | Refusal:
+        """End a job with its result, and add it to its conversation."""
+
+        def turn(record: JobRecord) -> Turn:
+            return Turn(record.id, record.spec.task, summary, record.workspace)
+
+        changed = await self._own(
+            held, lambda record, now: lifecycle.succeed(record, now, result=result), turn
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def fail(
+        self, held: Held, reason: Reason, detail: str, result: Result | None = None
+    ) -> JobRecord | Refusal:
+        """End a job without success."""
+        changed = await self._own(
+            held,
+            lambda record, now: lifecycle.fail(
+                record, now, reason=reason, detail=detail, result=result
+            ),
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def retry(self, held: Held, reason: Reason, detail: str) -> JobRecord | Refusal:
+        """Infrastructure trouble: later again, or failed when that was tried often enough."""
+        changed = await self._own(
+            held, lambda record, now: lifecycle.retry(record, now, reason=reason, detail=detail)
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def give_back(self, held: Held, detail: str) -> JobRecord | Refusal:
+        """The worker drains: the job is queued again with its checkpoint."""
+        changed = await self._own(
+            held,
+            lambda record, now: lifecycle.give_back(record, now, why="drained", detail=detail),
+        )
+        return await self._ended_or_hinted(changed)
+
+    async def sweep(self, limit: int = 100) -> int:
+        """Look at jobs whose time has come: hint those that wait, take back lost leases (J8).
+
+        Returns how many were changed.
+        """
+        changed = 0
+        for job_id in await self.store.due(limit):
+            swept = await self._change(job_id, _sweep)
+            if isinstance(swept, JobRecord):
+                changed += 1
+                await self._ended_or_hinted(swept)
+        return changed
+
+    async def _known(
+        self, existing: Existing, idempotency: Idempotency | None
+    ) -> Submitted | Refusal:
+        if idempotency is None or existing.body_digest != idempotency.body_digest:
+            return Refusal("key_reused", "this Idempotency-Key came with another body before")
+        loaded = await self.store.load(existing.job_id)
+        return Submitted(loaded.record, new=False) if loaded else UNKNOWN
+
+    async def _ended_or_hinted(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
+        """Nudge a worker: for this job where it is due, for the next in line where it ended."""
+        if isinstance(changed, Refusal):
+            return changed
+        if changed.status is Status.QUEUED and changed.hints > 0:
+            self._hint(changed.id, changed.spec.priority)
+        elif changed.status.final:
+            head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
+            if head is not None:
+                self._hint(head, changed.spec.priority)
+        return changed
+
+    async def _own(
+        self,
+        held: Held,
+        decide: Callable[[JobRecord, int], Change | Refusal],
+        turn: Callable[[JobRecord], Turn] | None = None,
+    ) -> JobRecord | Refusal:
+        """A change by the attempt that holds `held`: an old epoch is refused (J5)."""
+
+        def fenced(record: JobRecord, now: int) -> Change | Refusal:
+            if record.epoch != held.epoch:
+                return Refusal("stale_epoch", f"epoch {held.epoch} is over", record.status)
+            return decide(record, now)
+
+        return await self._change(held.job_id, fenced, turn)
+
+    async def _change(
+        self,
+        job_id: str,
+        decide: Callable[[JobRecord, int], Change | Refusal],
+        turn: Callable[[JobRecord], Turn] | None = None,
+    ) -> JobRecord | Refusal:
+        for _ in range(TRIES):
+            loaded = await self.store.load(job_id)
+            if loaded is None:
+                return UNKNOWN
+            decided = decide(loaded.record, loaded.now)
+            if isinstance(decided, Refusal):
+                return decided
+            said = turn(decided.after) if turn else None
+            if await self.store.commit(loaded.record, decided, turn=said):
+                return decided.after
+        raise Contended(f"job {job_id} kept changing")
+
+
+def _sweep(record: JobRecord, now: int) -> Change | Refusal:
+    if record.lease is not None:
+        return lifecycle.expire(record, now)
+    return lifecycle.hint(record, now)

@@ -1,0 +1,105 @@
+"""JobRecord: the truth about one job. Frozen; a change is a new record.
+
+Times are milliseconds since the epoch by Redis' clock; ids are strings; money is a decimal string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from jobs.review import Decision, Review
+from jobs.spec import JobSpec
+
+
+class Status(StrEnum):
+    """Where a job is in its life; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    AWAITING_REVIEW = "awaiting_review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing can change any more (J6)."""
+        return self in (Status.SUCCEEDED, Status.FAILED, Status.CANCELLED)
+
+
+class Reason(StrEnum):
+    """Why a job failed: a closed set."""
+
+    MODEL_UNAVAILABLE = "model_unavailable"
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    DEADLINE = "deadline"
+    POISONED = "poisoned"
+    REJECTED = "rejected"
+    UNAPPROVED = "unapproved"
+    INCOMPATIBLE = "incompatible"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a job until `until` (ms). `alone`: in a process that holds no other."""
+
+    worker: str
+    until: int
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a job hands back. `approved_by` is `critic`, a key's name, or None.
+
+    artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced.
+    """
+
+    answer: str
+    approved_by: str | None
+    artifacts: tuple[Mapping[str, Any], ...] = ()
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One job. `version` counts its changes, `epoch` its claims, `hints` those since the last one.
+
+    `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
+    `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
+    time before the present attempt.
+    """
+
+    id: str
+    tenant: str
+    spec: JobSpec
+    conversation_id: str
+    created_at: int
+    updated_at: int
+    due_at: int
+    status: Status = Status.QUEUED
+    version: int = 1
+    epoch: int = 0
+    attempts: int = 0
+    crashes: int = 0
+    retries: int = 0
+    hints: int = 0
+    progress_epoch: int = 0
+    ran_ms: int = 0
+    lease: Lease | None = None
+    review: Review | None = None
+    decision: Decision | None = None
+    workspace: str | None = None
+    claimed_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    result: Result | None = None
+    submitted_by: str = ""
+    request_id: str = ""

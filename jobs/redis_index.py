@@ -1,0 +1,78 @@
+"""Which Redis commands a change of a record entails: its hash, indexes, listings, line (pure).
+
+J3 lives here: a job that is not final is in exactly one of `due` and `awaiting_review`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs import keys
+from jobs.codec import dump, record_fields
+from jobs.keys import JobKeys
+from jobs.record import JobRecord, Status
+from jobs.redis_script import Command
+from jobs.store import Charge, Turn
+
+TURNS_KEPT = 20
+
+
+def created(record: JobRecord) -> Iterator[Command]:
+    """A new job: record, index, listings, the end of its conversation's line."""
+    yield _save(record, new=True)
+    yield ("ZADD", keys.DUE, record.due_at, record.id)
+    yield ("RPUSH", keys.line(record.tenant, record.conversation_id), record.id)
+    yield ("ZADD", keys.listing(record.tenant), record.created_at, record.id)
+    yield from _enter(record)
+    for label in record.spec.labels:
+        yield ("ZADD", keys.listing(record.tenant, label=label), record.created_at, record.id)
+
+
+def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[Command]:
+    """A change: the record, the index it belongs to, and the line when it is final."""
+    yield _save(after)
+    yield from _index(after)
+    if before.status is not after.status:
+        yield ("HINCRBY", keys.COUNTS, before.status, -1)
+        yield ("ZREM", keys.listing(after.tenant, status=before.status), after.id)
+        yield from _enter(after)
+    if turn is not None:
+        turns = keys.turns(after.tenant, after.conversation_id)
+        yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
+        yield ("LTRIM", turns, 0, TURNS_KEPT - 1)
+    if after.status.final:
+        yield ("ADVANCE", keys.line(after.tenant, after.conversation_id), after.id, keys.DUE)
+    if after.status is Status.CANCELLED:
+        yield ("PUBLISH", keys.STOP, after.id)
+
+
+def charged(job: JobKeys, charge: Charge) -> Command:
+    """A payment, once per call id."""
+    body = dump(
+        [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
+    )
+    return ("HSETNX", job.charges, charge.call, body)
+
+
+def _save(record: JobRecord, *, new: bool = False) -> Command:
+    fields = record_fields(record, new=new)
+    return ("HSET", JobKeys(record.id).record, *(part for item in fields.items() for part in item))
+
+
+def _index(record: JobRecord) -> Iterator[Command]:
+    waits = record.status is Status.AWAITING_REVIEW
+    looks = not waits and not record.status.final
+    if looks:
+        yield ("ZADD", keys.DUE, record.due_at, record.id)
+    else:
+        yield ("ZREM", keys.DUE, record.id)
+    if waits:
+        yield ("ZADD", keys.AWAITING_REVIEW, record.updated_at, record.id)
+    else:
+        yield ("ZREM", keys.AWAITING_REVIEW, record.id)
+
+
+def _enter(record: JobRecord) -> Iterator[Command]:
+    yield ("HINCRBY", keys.COUNTS, record.status, 1)
+    listing = keys.listing(record.tenant, status=record.status)
+    yield ("ZADD", listing, record.created_at, record.id)

@@ -1,0 +1,284 @@
+"""RedisStore: jobs in plain Redis (6.2 or newer, or Valkey), each write one script."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from jobs import keys, redis_index
+from jobs.codec import dump, read_event, read_record
+from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.events import Event
+from jobs.keys import JobKeys
+from jobs.lifecycle import Change
+from jobs.record import JobRecord, Status
+from jobs.redis_listener import Listener
+from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
+from jobs.store import Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
+
+T = TypeVar("T")
+
+ONCE_SECONDS = 7 * 24 * 3600
+"""How long an idempotency key is remembered."""
+LOOK_SECONDS = 5.0
+"""How often a waiting reader looks by himself, should a nudge have been lost."""
+
+
+def connect(url: str, *, seconds: float = 2.0) -> Redis:
+    """A client that gives up after `seconds` instead of hanging; it retries a dead connection once.
+
+    Answers stay bytes: checkpoints are not text.
+    """
+    return Redis.from_url(
+        url,
+        socket_timeout=seconds,
+        socket_connect_timeout=seconds,
+        retry=Retry(NoBackoff(), 1),
+        health_check_interval=30,
+        max_connections=1_000,
+    )
+
+
+class RedisStore:
+    """The Store on Redis. `redis` is closed with it."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis = redis
+        self._listener = Listener(redis)
+        self._commit = redis.register_script((SCRIPTS / "commit.lua").read_text())
+        self._renew = redis.register_script((SCRIPTS / "renew.lua").read_text())
+
+    async def now(self) -> int:
+        """See Store."""
+        seconds, micros = await _reached(self.redis.time())
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def create(
+        self, change: Change, idempotency: Idempotency | None = None
+    ) -> Existing | None:
+        """See Store."""
+        record = change.after
+        job = JobKeys(record.id)
+        guards = [absent(job.record)]
+        commands: list[Command] = list(redis_index.created(record))
+        once = keys.once(record.tenant, idempotency.key) if idempotency else ""
+        if idempotency:
+            guards.append(absent(once))
+            commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
+            commands.append(("EXPIRE", once, ONCE_SECONDS))
+        if await self._apply(Step(job, guards, change.events, commands)) or not idempotency:
+            return None
+        known = _texts(await _reached(cast("Awaitable[Any]", self.redis.hgetall(once))))
+        return Existing(known["job"], known["body"])
+
+    async def load(self, job_id: str) -> Loaded | None:
+        """See Store."""
+        async with self.redis.pipeline(transaction=False) as pipe:
+            pipe.hgetall(JobKeys(job_id).record)
+            pipe.time()
+            fields, (seconds, micros) = await _reached(pipe.execute())
+        if not fields:
+            return None
+        now = int(seconds) * 1000 + int(micros) // 1000
+        return Loaded(read_record(_texts(fields)), now)
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """See Store."""
+        after = change.after
+        job = JobKeys(after.id)
+        line = keys.line(after.tenant, after.conversation_id)
+        guards = [field_is(job.record, "version", before.version)]
+        if first:
+            guards.append(head_is(line, after.id))
+        commands = tuple(redis_index.changed(before, after, turn))
+        return await self._apply(Step(job, guards, change.events, commands))
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """See Store."""
+        job = JobKeys(job_id)
+        guards = (
+            field_is(job.record, "epoch", epoch),
+            field_is(job.record, "status", str(Status.RUNNING)),
+        )
+        commands = tuple(_fenced(job, epoch, writes))
+        if not await self._apply(Step(job, guards, writes.events, commands)):
+            await self.charge(job_id, writes.charges)
+            raise StaleEpoch(job_id, epoch)
+
+    async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """See Store."""
+        if charges:
+            job = JobKeys(job_id)
+            commands = tuple(redis_index.charged(job, charge) for charge in charges)
+            await self._apply(Step(job, commands=commands))
+
+    async def charges(self, job_id: str) -> Sequence[Charge]:
+        """See Store."""
+        stored = self.redis.hgetall(JobKeys(job_id).charges)
+        found = _texts(await _reached(cast("Awaitable[Any]", stored)))
+        return [Charge(call, *json.loads(body)) for call, body in found.items()]
+
+    async def journal(self, job_id: str) -> Mapping[str, bytes]:
+        """See Store."""
+        stored = self.redis.hgetall(JobKeys(job_id).journal)
+        found = await _reached(cast("Awaitable[Any]", stored))
+        return {key.decode(): value for key, value in found.items()}
+
+    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
+        """See Store."""
+        stored = self.redis.lrange(JobKeys(job_id).events, after, -1)
+        found = await _reached(cast("Awaitable[Any]", stored))
+        return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
+
+    async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+        """See Store."""
+        if found := await self.events(job_id, after):
+            return found
+        ends = time.monotonic() + seconds
+        async with _reaching(), self._listener.subscribed(JobKeys(job_id).channel) as nudges:
+            while not (found := await self.events(job_id, after)):
+                left = ends - time.monotonic()
+                if left <= 0:
+                    break
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(nudges.get(), min(left, LOOK_SECONDS))
+        return found
+
+    @contextlib.asynccontextmanager
+    async def stops(self) -> Any:
+        """A queue of ids of jobs that were cancelled, from now on: a nudge, not the truth."""
+        async with _reaching(), self._listener.subscribed(keys.STOP) as queue:
+            yield queue
+
+    async def due(self, limit: int) -> Sequence[str]:
+        """See Store."""
+        now = await self.now()
+        stored = self.redis.zrangebyscore(keys.DUE, "-inf", now, 0, limit)
+        return [job_id.decode() for job_id in await _reached(cast("Awaitable[Any]", stored))]
+
+    async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
+        """See Store."""
+        stored = self.redis.lindex(keys.line(tenant, conversation_id), 0)
+        found = await _reached(cast("Awaitable[Any]", stored))
+        return found.decode() if found else None
+
+    async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
+        """See Store."""
+        stored = self.redis.lrange(keys.turns(tenant, conversation_id), 0, limit - 1)
+        found = await _reached(cast("Awaitable[Any]", stored))
+        return [Turn(*json.loads(body)) for body in found]
+
+    async def page(
+        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+    ) -> Page:
+        """See Store."""
+        wanted = [keys.listing(tenant, status=status)] if status else []
+        wanted += [keys.listing(tenant, label=label)] if label else []
+        if len(wanted) < 2:
+            listing = wanted[0] if wanted else keys.listing(tenant)
+            async with self.redis.pipeline(transaction=False) as pipe:
+                pipe.zcard(listing)
+                pipe.zrevrange(listing, offset, offset + limit - 1)
+                total, ids = await _reached(pipe.execute())
+        else:
+            both = await _reached(self.redis.zinter(wanted, aggregate="MAX"))
+            total, ids = len(both), list(reversed(both))[offset : offset + limit]
+        return Page(await self._load_all([job_id.decode() for job_id in ids]), total)
+
+    async def counts(self) -> Mapping[Status, int]:
+        """See Store."""
+        stored = self.redis.hgetall(keys.COUNTS)
+        found = _texts(await _reached(cast("Awaitable[Any]", stored)))
+        return {status: int(found.get(status, 0)) for status in Status}
+
+    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+        """See Store."""
+        pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
+        lost = await _reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
+        ids = {job_id.decode() for job_id in lost}
+        return [lease for lease in held if lease.job_id in ids]
+
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
+        """See Store."""
+        now = await self.now()
+        async with self.redis.pipeline(transaction=True) as pipe:
+            body = dump({**facts, "id": worker, "seen_at": now})
+            pipe.set(keys.worker(worker), body, ex=max(seconds, 1))
+            pipe.zadd(keys.WORKERS, {worker: now})
+            pipe.zremrangebyscore(keys.WORKERS, "-inf", now - 3_600_000)
+            await _reached(pipe.execute())
+
+    async def withdraw(self, worker: str) -> None:
+        """Forget a worker that says goodbye."""
+        async with self.redis.pipeline(transaction=True) as pipe:
+            pipe.delete(keys.worker(worker))
+            pipe.zrem(keys.WORKERS, worker)
+            await _reached(pipe.execute())
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        """See Store."""
+        stored = self.redis.zrange(keys.WORKERS, 0, -1)
+        ids = await _reached(cast("Awaitable[Any]", stored))
+        if not ids:
+            return []
+        names = [keys.worker(worker.decode()) for worker in ids]
+        found = await _reached(self.redis.mget(names))
+        return [json.loads(body) for body in found if body]
+
+    async def close(self) -> None:
+        """See Store."""
+        await self._listener.close()
+        await self.redis.aclose()
+
+    async def _apply(self, step: Step) -> bool:
+        call = self._commit(keys=step.script_keys(), args=step.script_args())
+        applied, *_ = await _reached(call)
+        return bool(applied)
+
+    async def _load_all(self, ids: Sequence[str]) -> Sequence[JobRecord]:
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for job_id in ids:
+                pipe.hgetall(JobKeys(job_id).record)
+            found = await _reached(pipe.execute())
+        return [read_record(_texts(fields)) for fields in found if fields]
+
+
+def _fenced(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
+    if writes.journal:
+        pairs = (part for item in writes.journal.items() for part in item)
+        yield ("HSET", job.journal, *pairs)
+    for charge in writes.charges:
+        yield redis_index.charged(job, charge)
+    if writes.workspace is not None:
+        yield ("HSET", job.record, "workspace", writes.workspace)
+    if writes.journal or writes.commands:
+        yield ("HSET", job.record, "progress_epoch", epoch)
+    yield from writes.commands
+
+
+@contextlib.asynccontextmanager
+async def _reaching() -> Any:
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable(f"Redis did not answer: {error}") from error
+
+
+async def _reached(call: Awaitable[T]) -> T:
+    async with _reaching():
+        return await call
+
+
+def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+    return {key.decode(): value.decode() for key, value in fields.items()}

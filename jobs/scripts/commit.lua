@@ -1,0 +1,57 @@
+-- Compare, then write: the one atomic step behind every write to a job.
+--
+-- KEYS[1] events of the job (list)      KEYS[2] keys of those events (set)
+-- ARGV    guards: n, then n of  kind, key, field, value
+--           field   HGET key field == value ('' for a missing one)
+--           absent  key does not exist
+--           head    the list is empty or begins with value
+--         events: channel, n, then n of  key, body
+--         commands: n, then n of  argc, arg...
+--
+-- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
+-- Commands may name other keys: Redis Cluster is refused at start-up.
+--
+-- One command is ours: ADVANCE line member due: the member leaves the line, and the next in it, if
+-- it waits in the index `due`, is due now.
+local function advance(line, member, due, now)
+  redis.call('LREM', line, 1, member)
+  local head = redis.call('LINDEX', line, 0)
+  if head and redis.call('ZSCORE', due, head) then redis.call('ZADD', due, 'LT', now, head) end
+end
+
+local at = 0
+local function take() at = at + 1; return ARGV[at] end
+
+for i = 1, tonumber(take()) do
+  local kind, key, field, value = take(), take(), take(), take()
+  local holds
+  if kind == 'field' then
+    holds = (redis.call('HGET', key, field) or '') == value
+  elseif kind == 'absent' then
+    holds = redis.call('EXISTS', key) == 0
+  else
+    local head = redis.call('LINDEX', key, 0)
+    holds = (not head) or head == value
+  end
+  if not holds then return {0, i} end
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local channel, seq = take(), 0
+for _ = 1, tonumber(take()) do
+  local key, body = take(), take()
+  if redis.call('SADD', KEYS[2], key) == 1 then
+    seq = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. body)
+  end
+end
+
+for _ = 1, tonumber(take()) do
+  local command = {}
+  for i = 1, tonumber(take()) do command[i] = take() end
+  if command[1] == 'ADVANCE' then advance(command[2], command[3], command[4], now)
+  else redis.call(unpack(command)) end
+end
+
+if seq > 0 then redis.call('PUBLISH', channel, seq) end
+return {1, now, seq}

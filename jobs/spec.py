@@ -1,0 +1,42 @@
+"""JobSpec: what was asked. Immutable; the front validates it, nobody changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """Orders claims among the jobs that wait."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class OnExhausted(StrEnum):
+    """How a job ends whose revisions ran out: with its best result, or as `unapproved`."""
+
+    ACCEPT = "accept"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A request. `workspace` is the digest of the manifest of the files that came with it.
+
+    `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
+    job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
+    """
+
+    task: str
+    review: bool = False
+    model: str | None = None
+    steps: tuple[str, ...] = ()
+    workspace: str | None = None
+    conversation_id: str | None = None
+    max_revisions: int = 3
+    on_exhausted: OnExhausted = OnExhausted.ACCEPT
+    timeout_seconds: int = 900
+    priority: Priority = Priority.NORMAL
+    labels: tuple[str, ...] = ()

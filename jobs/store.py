@@ -1,0 +1,189 @@
+"""Store: the port to where jobs are kept. Two forms pass one contract suite: Redis and memory.
+
+A store compares and writes; it decides nothing. Every write is one atomic step: a record with its
+index, its events and its place in its conversation's line (J3), or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jobs.events import Event, NewEvent
+from jobs.lifecycle import Change
+from jobs.record import JobRecord, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A record and the store's time (ms) when it was read."""
+
+    record: JobRecord
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A caller's key, and the digest of the body it came with (J2)."""
+
+    key: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The job that an idempotency key already stands for, and the digest of that body."""
+
+    job_id: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one model call cost. Posted once per `call`, whatever the epoch (J5).
+
+    `cost_usd` is a decimal string, or None where no price is known.
+    """
+
+    call: str
+    role: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What an attempt puts on record in one fenced step.
+
+    `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
+    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone).
+    """
+
+    events: Sequence[NewEvent] = ()
+    journal: Mapping[str, bytes] = field(default_factory=dict)
+    charges: Sequence[Charge] = ()
+    workspace: str | None = None
+    commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished job of a conversation, newest first in `Store.conversation`."""
+
+    job_id: str
+    task: str
+    summary: str
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a listing, newest first, with the size of the whole."""
+
+    records: Sequence[JobRecord]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease that a worker believes to hold."""
+
+    job_id: str
+    epoch: int
+
+
+class Store(Protocol):
+    """Where jobs are kept. Raises StoreUnavailable when it cannot be reached in time."""
+
+    async def now(self) -> int:
+        """The store's clock in ms: the only clock that decides anything."""
+        ...
+
+    async def create(
+        self, change: Change, idempotency: Idempotency | None = None
+    ) -> Existing | None:
+        """Put a new job on record, at the end of its conversation's line; None when it was new."""
+        ...
+
+    async def load(self, job_id: str) -> Loaded | None:
+        """The record as it stands, or None."""
+        ...
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """Replace `before` by `change.after` if its version still stands.
+
+        `turn` is added to the conversation; `first` demands that the job is at the head of its
+        conversation's line. False: something moved, nothing was written. A final record leaves
+        the line, and the next in it becomes due.
+        """
+        ...
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """Apply an attempt's writes; StaleEpoch if `epoch` is old or the job is not running.
+
+        Charges are kept even then.
+        """
+        ...
+
+    async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """Post what was paid, whatever the epoch; a known call id is not posted again."""
+        ...
+
+    async def charges(self, job_id: str) -> Sequence[Charge]:
+        """Everything that was paid for a job."""
+        ...
+
+    async def journal(self, job_id: str) -> Mapping[str, bytes]:
+        """The finished calls of a job by key."""
+        ...
+
+    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
+        """The events whose number is above `after`."""
+        ...
+
+    async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+        """Like `events`, waiting up to `seconds` for the first of them; empty when none came."""
+        ...
+
+    async def due(self, limit: int) -> Sequence[str]:
+        """Ids of jobs whose time has come: to be hinted, or whose lease ran out."""
+        ...
+
+    async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
+        """The job at the head of a conversation's line."""
+        ...
+
+    async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
+        """The last `limit` finished turns, newest first."""
+        ...
+
+    async def page(
+        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+    ) -> Page:
+        """A tenant's jobs, newest first."""
+        ...
+
+    async def counts(self) -> Mapping[Status, int]:
+        """How many jobs stand in each status, over all tenants."""
+        ...
+
+    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+        """Prolong leases in one step; returns those that are lost."""
+        ...
+
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
+        """Publish what a worker is and can do; forgotten after `seconds` without another."""
+        ...
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        """What the workers that were seen lately have announced, with `id` and `seen_at`."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,140 @@
+"""What the rest of the house knows of the sandbox: `Sandbox.run(Command, Limits) -> RunResult`.
+
+A run's expected ends are values (`End`); only broken infrastructure raises:
+
+    SandboxError
+      +-- SandboxUnavailable   the backend cannot work here, or broke; says what to do
+
+The workspace is a value too: regular files by relative path go in with the command, and what the
+run changed comes out with the result. No path of the host is shared with the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+MIB = 1024 * 1024
+
+
+class SandboxError(Exception):
+    """The root of this package's errors."""
+
+
+class SandboxUnavailable(SandboxError):
+    """The backend cannot work on this machine, or has broken. Its text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use. Sizes in bytes, times in seconds.
+
+    The defaults are those of the systems that Fettle is modelled on (15 s wall, 20 s CPU, 512 MiB).
+    """
+
+    wall_seconds: float = 15.0
+    cpu_seconds: int = 20
+    memory_bytes: int = 512 * MIB
+    processes: int = 64
+    open_files: int = 256
+    file_bytes: int = 32 * MIB
+    workspace_bytes: int = 64 * MIB
+    workspace_files: int = 1_000
+    output_bytes: int = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program to run in a fresh room, in the directory `/work`.
+
+    `argv[0]` is looked up inside the room; `python` is the sandbox's interpreter. `files` are laid
+    into `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
+    """
+
+    argv: tuple[str, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+
+    @classmethod
+    def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
+        """`code` as a program of its own: it is handed over as text, never as a file of `/work`."""
+        return cls(argv=("python", "-c", code), files=files or {})
+
+
+class End(StrEnum):
+    """How a run ended: the first limit that was hit, else how the process went."""
+
+    EXITED = "exited"
+    SIGNALED = "signaled"
+    TIMEOUT = "timeout"
+    CPU = "cpu"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    DISK = "disk"
+    KILLED = "killed"
+    """The room died under the code's hands, or the run was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What a run wrote to one of its outputs: the head and tail, decoded with replacement."""
+
+    text: str = ""
+    dropped_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What is known of a run afterwards.
+
+    `exit_code` is set for EXITED alone, `signal` for SIGNALED alone. `changed` holds the regular
+    files that are new or differ from the command's; `deleted` the paths that are gone; `refused`
+    says in words which files were left behind and why (a link, too large, too many).
+    """
+
+    end: End
+    exit_code: int | None
+    signal: int | None
+    stdout: Stream
+    stderr: Stream
+    seconds: float
+    changed: Mapping[str, bytes] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the program ended by itself with exit code 0."""
+        return self.end is End.EXITED and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of isolation: what it is, whether it is active here, and what that means."""
+
+    name: str
+    active: bool
+    detail: str
+
+
+class Sandbox(Protocol):
+    """A backend. Safe to share among the tasks of one event loop."""
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """Run `command` in a fresh room and wait for its end.
+
+        A cancelled call kills the whole room before it returns. Raises SandboxUnavailable where
+        the infrastructure, not the code, has failed; ValueError for a path in `command.files`
+        that could leave `/work`.
+        """
+        ...
+
+    async def check(self) -> tuple[Layer, ...]:
+        """Try a run and tell the layers; raises SandboxUnavailable where no run is possible."""
+        ...
+
+    async def close(self) -> None:
+        """Destroy every room. A second call does nothing."""
+        ...

@@ -1,0 +1,31 @@
+"""Settings of the HTTP front."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from settings.base import StoreSettings
+
+MIB = 1024 * 1024
+
+
+class ApiSettings(StoreSettings):
+    """Sizes in bytes, times in seconds."""
+
+    host: str = Field("127.0.0.1", description="address the API listens on")
+    port: int = Field(8000, ge=0, le=65_535, description="port the API listens on")
+    api_key: SecretStr | None = Field(
+        None, description="the first key, with every scope; development has a known one"
+    )
+    models: tuple[str, ...] = Field(
+        ("groq:*", "google_genai:*", "recording:*"),
+        description="allow-list of models a job may name, as provider:model or provider:*",
+    )
+    max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, files apart")
+    max_files: int = Field(100, ge=0, description="most files with a job")
+    max_files_bytes: int = Field(10 * MIB, ge=0, description="their bytes together")
+    rate_limit: str = Field("600/minute", description="requests a key may make")
+    heartbeat_seconds: float = Field(15.0, gt=0, description="comment line in a quiet event stream")
+    worker_seen_seconds: float = Field(
+        20.0, gt=0, description="how lately a worker must have been seen for /readyz"
+    )

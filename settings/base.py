@@ -1,0 +1,69 @@
+"""What every process of a deployment shares."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+DEVELOPMENT_KEY = "fettle-development-key"
+"""Known to everyone; `FETTLE_ENV=production` refuses it."""
+
+
+def config_file() -> Path:
+    """The TOML file that settings are read from, whether or not it exists."""
+    return Path(os.environ.get("FETTLE_CONFIG", "fettle.toml"))
+
+
+class Environment(StrEnum):
+    """Where Fettle runs: production refuses what only development may do."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class FettleSettings(BaseSettings):
+    """The root of the settings classes: prefix FETTLE_, then fettle.toml, then defaults."""
+
+    model_config = SettingsConfigDict(env_prefix="FETTLE_", extra="ignore", frozen=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, environment, file."""
+        file = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
+        return (init_settings, env_settings, file)
+
+
+class StoreSettings(FettleSettings):
+    """Where jobs and their bytes are kept."""
+
+    env: Environment = Field(
+        Environment.DEVELOPMENT, description="development or production (refuses unsafe settings)"
+    )
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="the job record")
+    broker_url: str = Field("redis://127.0.0.1:6379/1", description="Celery's queue of hints")
+    data_dir: Path = Field(
+        Path(".fettle"), description="artifacts and workspaces; shared by API and workers"
+    )
+    log_format: str = Field("json", description="json: one object a line; console: for people")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+
+    @property
+    def blobs_dir(self) -> Path:
+        """The artifact store's directory."""
+        return self.data_dir / "blobs"

@@ -1,0 +1,72 @@
+"""The names of a thread's keys. The package's docstring draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+
+def encode(text: str) -> str:
+    """`text` in letters, digits, `_.-~` and `%`: safe between any separators we use."""
+    return quote(text, safe="", errors="surrogatepass")
+
+
+def decode(name: str) -> str:
+    """What `encode` was given."""
+    return unquote(name, errors="surrogatepass")
+
+
+def member(namespace: str, checkpoint_id: str) -> str:
+    """A checkpoint's name in its thread's index; sorts by namespace, then by age."""
+    return f"{encode(namespace)}:{checkpoint_id}"
+
+
+def parse_member(name: str) -> tuple[str, str]:
+    """Namespace and checkpoint id of an index member."""
+    namespace, _, checkpoint_id = name.partition(":")
+    return decode(namespace), checkpoint_id
+
+
+def value_name(channel: str, version: str | float) -> str:
+    """The field under which a channel's value at a version is stored."""
+    return f"{encode(channel)}@{encode(str(version))}"
+
+
+def parse_value_name(name: str) -> str:
+    """The channel that a value belongs to."""
+    return decode(name.partition("@")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys shared by all threads."""
+
+    prefix: str
+
+    @property
+    def threads(self) -> str:
+        return f"{self.prefix}!threads"
+
+    def run(self, run_id: str) -> str:
+        return f"{self.prefix}!run:{encode(run_id)}"
+
+    def thread(self, thread_id: str) -> ThreadKeys:
+        return ThreadKeys(f"{self.prefix}:{encode(thread_id)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadKeys:
+    """The keys of one thread; `index` is the first of them and begins all others."""
+
+    index: str
+
+    @property
+    def runs(self) -> str:
+        return f"{self.index}!runs"
+
+    def values(self, namespace: str) -> str:
+        return f"{self.index}:{encode(namespace)}"
+
+    def checkpoint(self, name: str) -> str:
+        """The key of a checkpoint, by its index member."""
+        return f"{self.index}:{name}"

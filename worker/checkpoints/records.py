@@ -1,0 +1,106 @@
+"""What a checkpoint's hash holds: bytes to records and back. Serialisers stay outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from langgraph.checkpoint.base import writes_sort_key
+
+from worker.checkpoints.keys import decode, encode, parse_value_name
+
+Typed = tuple[str, bytes]
+"""A serialised value, as a LangGraph serialiser gives and takes it: its type, its bytes."""
+
+CHECKPOINT = b"c"
+METADATA = b"m"
+PARENT = b"p"
+VALUES = b"v"
+WRITE = b"w:"
+
+
+def pack(typed: Typed) -> bytes:
+    return typed[0].encode() + b" " + typed[1]
+
+
+def unpack(stored: bytes) -> Typed:
+    type_, _, data = stored.partition(b" ")
+    return type_.decode(), data
+
+
+@dataclass(frozen=True, slots=True)
+class PendingValue:
+    """One write of a graph task to a channel, waiting for the next superstep."""
+
+    task_id: str
+    index: int
+    channel: str
+    task_path: str
+    value: Typed
+
+    @property
+    def field(self) -> str:
+        return f"{WRITE.decode()}{self.task_id}:{self.index}"
+
+    @property
+    def order(self) -> tuple[str, str, int]:
+        """Sorts writes as live execution applies them."""
+        return writes_sort_key(self.task_path, self.task_id, self.index)
+
+    def pack(self) -> bytes:
+        return f"{encode(self.channel)} {encode(self.task_path)} ".encode() + pack(self.value)
+
+    @classmethod
+    def unpack(cls, field: bytes, stored: bytes) -> PendingValue:
+        task_id, _, index = field.decode()[len(WRITE) :].rpartition(":")
+        channel, task_path, value = stored.split(b" ", 2)
+        return cls(
+            task_id=task_id,
+            index=int(index),
+            channel=decode(channel.decode()),
+            task_path=decode(task_path.decode()),
+            value=unpack(value),
+        )
+
+
+def ordered_writes(fields: Mapping[bytes, bytes]) -> list[PendingValue]:
+    """The pending writes among a checkpoint's fields, in the order in which they apply."""
+    writes = (PendingValue.unpack(f, v) for f, v in fields.items() if f.startswith(WRITE))
+    return sorted(writes, key=lambda write: write.order)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """A checkpoint as Redis holds it, with the values and the pending writes that belong to it."""
+
+    checkpoint_id: str
+    checkpoint: Typed
+    metadata: Typed
+    parent_id: str | None
+    values: Mapping[str, Typed]
+    writes: list[PendingValue]
+
+    @classmethod
+    def from_reply(cls, reply: tuple[bytes, list[bytes], list[bytes | None]]) -> StoredCheckpoint:
+        """From what the read script answers: id, the hash's fields, the values named in `v`."""
+        checkpoint_id, flat, blobs = reply
+        fields = pairs(flat)
+        names = fields[VALUES].decode().split()
+        parent = fields.get(PARENT)
+        return cls(
+            checkpoint_id=checkpoint_id.decode(),
+            checkpoint=unpack(fields[CHECKPOINT]),
+            metadata=unpack(fields[METADATA]),
+            parent_id=None if parent is None else parent.decode(),
+            values={
+                parse_value_name(name): unpack(blob)
+                for name, blob in zip(names, blobs, strict=True)
+                if blob is not None
+            },
+            writes=ordered_writes(fields),
+        )
+
+
+def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    """A Lua script's flat list of names and values as a dictionary."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,0 +1,117 @@
+"""The read-only Lua scripts. Keys beyond KEYS[1] derive from it: one server, no cluster."""
+
+from __future__ import annotations
+
+NEWEST = r"""
+-- The id of the newest checkpoint of a namespace (encoded), or nil. Skips hashes that hold
+-- pending writes alone: at most a few, left by saves that a crash cut off.
+local function newest(index, namespace)
+  local offset = 0
+  while true do
+    local names = redis.call('ZREVRANGEBYLEX', index, '(' .. namespace .. ':\255',
+      '[' .. namespace .. ':', 'LIMIT', offset, 8)
+    if #names == 0 then return nil end
+    for _, name in ipairs(names) do
+      if redis.call('HEXISTS', index .. ':' .. name, 'c') == 1 then
+        return string.sub(name, #namespace + 2)
+      end
+    end
+    offset = offset + #names
+  end
+end
+"""
+
+READ = (
+    NEWEST
+    + r"""
+-- KEYS[1]  the thread's index
+-- ARGV     'newest' and an encoded namespace, or 'named' and index members
+-- Answers a list: for each checkpoint {id, fields and values of its hash, channel values}, or nil.
+local index = KEYS[1]
+
+local function read(namespace, id)
+  local fields = redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id)
+  local names, complete = {}, false
+  for i = 1, #fields, 2 do
+    if fields[i] == 'c' then complete = true end
+    if fields[i] == 'v' then
+      for name in string.gmatch(fields[i + 1], '%S+') do names[#names + 1] = name end
+    end
+  end
+  if not complete then return false end
+  local values = {}
+  if #names > 0 then
+    values = redis.call('HMGET', index .. ':' .. namespace, unpack(names))
+  end
+  return {id, fields, values}
+end
+
+local found = {}
+if ARGV[1] == 'newest' then
+  local id = newest(index, ARGV[2])
+  if id then found[1] = read(ARGV[2], id) end
+else
+  for i = 2, #ARGV do
+    local namespace, id = string.match(ARGV[i], '^([^:]*):(.*)$')
+    found[#found + 1] = read(namespace, id)
+  end
+end
+return found
+"""
+)
+
+ANCESTORS = (
+    NEWEST
+    + r"""
+-- KEYS[1]  the thread's index
+-- ARGV     encoded namespace; the id whose ancestors are wanted ('' for the newest); the most
+--          ancestors to visit; encoded channels
+-- Walks from parent to parent, nearest first, until each channel has met a stored value.
+-- Answers {id to go on from or '', {{fields and values of pending writes}, {channel, value, ...}}...}
+local index, namespace, id, most = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local wanted, left = {}, 0
+for i = 4, #ARGV do wanted[ARGV[i]] = true; left = left + 1 end
+
+local function visit(fields)
+  local visited = {parent = false, complete = false, writes = {}, names = {}}
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    if field == 'p' then visited.parent = value
+    elseif field == 'c' then visited.complete = true
+    elseif field == 'v' then
+      for name in string.gmatch(value, '%S+') do
+        if wanted[string.match(name, '^[^@]*')] then visited.names[#visited.names + 1] = name end
+      end
+    elseif string.sub(field, 1, 2) == 'w:' and wanted[string.match(value, '^[^ ]*')] then
+      visited.writes[#visited.writes + 1] = field
+      visited.writes[#visited.writes + 1] = value
+    end
+  end
+  return visited
+end
+
+if id == '' then id = newest(index, namespace) or '' end
+local parent = redis.call('HGET', index .. ':' .. namespace .. ':' .. id, 'p')
+local trail = {}
+while parent and left > 0 and #trail < most do
+  id = parent
+  local visited = visit(redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id))
+  if not visited.complete then return {'', trail} end
+  local seeds = {}
+  for _, name in ipairs(visited.names) do
+    local value = redis.call('HGET', index .. ':' .. namespace, name)
+    if value then
+      local channel = string.match(name, '^[^@]*')
+      seeds[#seeds + 1] = channel
+      seeds[#seeds + 1] = value
+      wanted[channel] = nil
+      left = left - 1
+    end
+  end
+  trail[#trail + 1] = {visited.writes, seeds}
+  parent = visited.parent
+end
+if parent and left > 0 then return {id, trail} end
+return {'', trail}
+"""
+)
