@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.provider.request import Message, Speaker
+from bench.provider.request import Message
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _STREAMED_CHARACTERS = 16
@@ -52,9 +52,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     if any(isinstance(call.args, str) for call in turn.tool_calls):
         return _body(turn, model, number, [], "MALFORMED_FUNCTION_CALL")
     parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
-    parts += [
-        {"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls
-    ]
+    parts += [{"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls]
     return _body(turn, model, number, parts, _finish(turn))
 
 
@@ -99,8 +97,7 @@ def _content(content: Mapping[str, Any]) -> Iterator[Message]:
         if "functionResponse" in part:
             yield Message("tool", _result(part["functionResponse"].get("response") or {}))
         else:
-            speaker: Speaker = "user"
-            yield Message(speaker, part.get("text", ""))
+            yield Message("user", part.get("text", ""))
 
 
 def _result(response: Mapping[str, Any]) -> str:

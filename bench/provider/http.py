@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-_MAX_HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,6 @@ async def send_events(writer: asyncio.StreamWriter, data: Iterable[str]) -> None
         await writer.drain()
     writer.write(b"0\r\n\r\n")
     await writer.drain()
-
-
-def stream_limit() -> int:
-    """How many bytes a request's head may have."""
-    return _MAX_HEAD_BYTES
 
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:

@@ -1,9 +1,130 @@
-"""Reading a thread's keys. Every method is one round trip, but for those that say otherwise."""
+"""Reads a thread's keys, undecoded: a serialiser belongs to the saver."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import batched_compat
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from redis.asyncio import Redis
+
+from worker.checkpoints.keys import ThreadKeys, encode
+from worker.checkpoints.records import (
+    CHECKPOINT,
+    METADATA,
+    PARENT,
+    VALUES,
+    PendingValue,
+    StoredCheckpoint,
+    Typed,
+    ordered_writes,
+    pairs,
+    unpack,
+)
+from worker.checkpoints.scripts import ANCESTORS, READ
+
+PAGE = 100
+"""How many checkpoints one script call reads: bounds how long it holds Redis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """What one ancestor of a checkpoint gave to the channels that were asked for."""
+
+    writes: list[PendingValue]
+    seeds: dict[str, Typed]
+    """Stored values, by encoded channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A checkpoint without its values and writes."""
+
+    name: str
+    """Its index member."""
+    parent_id: str | None
+    value_names: frozenset[str]
+    checkpoint: Typed | None
+    """None where only pending writes are there; then `metadata` is None too."""
+    metadata: Typed | None
+
+
+class Reader:
+    """Reads over one client. A page (of at most `PAGE` checkpoints) is one round trip."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._read = redis.register_script(READ)
+        self._ancestors = redis.register_script(ANCESTORS)
+
+    async def newest(self, keys: ThreadKeys, namespace: str) -> StoredCheckpoint | None:
+        """The newest checkpoint of a namespace."""
+        found = await self._read(keys=[keys.index], args=["newest", encode(namespace)])
+        return StoredCheckpoint.from_reply(found[0]) if found else None
+
+    async def named(
+        self, keys: ThreadKeys, names: Sequence[str], page_size: int = PAGE
+    ) -> AsyncIterator[tuple[str, StoredCheckpoint]]:
+        """Those of the named checkpoints that exist, with their names, in the order given."""
+        for start in range(0, len(names), page_size):
+            page = names[start : start + page_size]
+            found = await self._read(keys=[keys.index], args=["named", *page])
+            for name, reply in zip(page, found, strict=True):
+                if reply is not None:
+                    yield name, StoredCheckpoint.from_reply(reply)
+
+    async def ancestors(
+        self, keys: ThreadKeys, namespace: str, checkpoint_id: str, channels: Sequence[str]
+    ) -> AsyncIterator[Ancestor]:
+        """A checkpoint's ancestors (the newest one's, if the id is ''), nearest first.
+
+        Ends where each channel has met a stored value, or at the root.
+        """
+        wanted = {encode(channel) for channel in channels}
+        while wanted:
+            checkpoint, trail = await self._ancestors(
+                keys=[keys.index], args=[encode(namespace), checkpoint_id, PAGE, *wanted]
+            )
+            for flat_writes, flat_seeds in trail:
+                seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
+                wanted -= seeds.keys()
+                yield Ancestor(ordered_writes(pairs(flat_writes)), seeds)
+            checkpoint_id = checkpoint.decode()
+            if not checkpoint_id:
+                return
+
+    async def names(self, keys: ThreadKeys, namespace: str | None = None) -> list[str]:
+        """Index members of a thread or of one namespace, newest of each namespace first."""
+        if namespace is None:
+            reply = await self._redis.zrange(keys.index, 0, -1)
+        else:
+            prefix = encode(namespace).encode() + b":"
+            reply = await self._redis.zrangebylex(
+                keys.index, b"[" + prefix, b"(" + prefix + b"\xff"
+            )
+        return [name.decode() for name in reversed(cast("list[bytes]", reply))]
+
+    async def outlines(self, keys: ThreadKeys) -> list[Outline]:
+        """All checkpoints of a thread, newest of each namespace first. Two round trips."""
+        names = await self.names(keys)
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hmget(keys.checkpoint(name), [CHECKPOINT, METADATA, PARENT, VALUES])
+            rows = await pipeline.execute()
+        return [_outline(name, row) for name, row in zip(names, rows, strict=True)]
+
+    async def members(self, key: str) -> list[str]:
+        """A set's members, sorted."""
+        found = cast("set[bytes]", await self._redis.smembers(key))
+        return sorted(name.decode(errors="surrogatepass") for name in found)
+
+
+def _outline(name: str, row: list[bytes | None]) -> Outline:
+    checkpoint, metadata, parent, names = row
+    return Outline(
+        name=name,
+        parent_id=None if parent is None else parent.decode(),
+        value_names=frozenset((names or b"").decode().split()),
+        checkpoint=None if checkpoint is None else unpack(checkpoint),
+        metadata=None if metadata is None else unpack(metadata),
+    )
