@@ -1,9 +1,10 @@
 """LangGraph checkpoints on plain Redis: hashes, sets and one sorted set a thread; no modules.
 
-Layout. `T` is the thread id, `N` a checkpoint namespace ('' is the root graph), both percent-encoded
-so that no id can be mistaken for another key; `C` is a checkpoint id, which sorts by time.
+Layout. `T` is a thread id and `N` a checkpoint namespace ('' is the root graph), both
+percent-encoded, so that no id can be mistaken for another key; `C` is a checkpoint id: ids sort by
+time.
 
-    fettle:checkpoint:T           zset  "N:C" at score 0: every checkpoint key of the thread, by name
+    fettle:checkpoint:T           zset  "N:C" at score 0: the thread's checkpoint keys, by name
     fettle:checkpoint:T:N:C       hash  one checkpoint and the pending writes on it
         c   the checkpoint without its channel values
         m   its metadata
@@ -21,8 +22,11 @@ of commands that ask nothing. A read is one round trip: a read-only script finds
 checkpoint, its writes and its values together.
 
 Pending writes may arrive before their checkpoint or after its child (durability `sync` leaves the
-order open, https://github.com/langchain-ai/langgraph/issues/8039): they go into the same hash, which
-is no checkpoint until it has a `c`.
+order open: https://github.com/langchain-ai/langgraph/issues/8039). They go into the same hash,
+which is no checkpoint until it has a `c`.
+
+Only a thread's owner may write to it, so nothing here locks. Deleting, copying and pruning read
+the index first and are meant for threads that nobody works on.
 """
 
 from worker.checkpoints.saver import RedisSaver

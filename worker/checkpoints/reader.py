@@ -116,7 +116,7 @@ class Reader:
     async def members(self, key: str) -> list[str]:
         """A set's members, sorted."""
         found = cast("set[bytes]", await self._redis.smembers(key))
-        return sorted(name.decode(errors="surrogatepass") for name in found)
+        return sorted(name.decode() for name in found)
 
 
 def _outline(name: str, row: list[bytes | None]) -> Outline:

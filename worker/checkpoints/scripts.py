@@ -67,7 +67,7 @@ ANCESTORS = (
 -- ARGV     encoded namespace; the id whose ancestors are wanted ('' for the newest); the most
 --          ancestors to visit; encoded channels
 -- Walks from parent to parent, nearest first, until each channel has met a stored value.
--- Answers {id to go on from or '', {{fields and values of pending writes}, {channel, value, ...}}...}
+-- Answers {id to go on from or '', {{field, pending write, ...}, {channel, value, ...}} ...}
 local index, namespace, id, most = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local wanted, left = {}, 0
 for i = 4, #ARGV do wanted[ARGV[i]] = true; left = left + 1 end

@@ -1,4 +1,4 @@
-"""How the saver changes Redis: one atomic step of plain commands, through whoever owns the thread."""
+"""How the saver changes Redis: plain commands in one atomic step, by whoever owns the thread."""
 
 from __future__ import annotations
 

