@@ -14,7 +14,7 @@ from langgraph.graph import StateGraph
 from redis.asyncio import Redis
 
 from worker.checkpoints import RedisSaver, unfenced
-from worker.checkpoints.reader import PAGE
+from worker.checkpoints.reader import PAGE, WALK
 
 ODD_THREADS = ["", "a", "a:", "a:b", "a::b", "a!runs", "%3A", "ü\0\n {}*", "x" * 500]
 ODD_NAMESPACES = ["", "b", "a:1|b:2", "a:1|b", "a", ":", "%3A", "\0", "ü x"]
@@ -129,10 +129,15 @@ async def test_a_long_thread_is_deleted_in_bounded_steps(saver, writes, client):
         for number in range(2500):
             pipeline.hset(f"fettle:checkpoint:job::{number:04d}", "c", "x")
             pipeline.zadd("fettle:checkpoint:job", {f":{number:04d}": 0})
+        for namespace in ("", "gone", "left"):
+            pipeline.hset(f"fettle:checkpoint:job:{namespace}", "a@1", "x")
+        pipeline.hset("fettle:checkpoint:job:left:1", "c", "x")
+        pipeline.zadd("fettle:checkpoint:job", {"left:1": 0, "gone:1": 0})
         await pipeline.execute()
     await saver.adelete_thread("job")
     assert await client.keys() == []
     assert len(writes.calls) == 3
+    assert all(len(command) <= 1100 for _, commands in writes.calls for command in commands)
 
 
 async def test_a_client_that_decodes_is_refused():
@@ -265,6 +270,15 @@ def test_versions_sort_by_age_and_differ_between_branches():
     assert len({saver.get_next_version(versions[0], None) for _ in range(100)}) == 100
 
 
+async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a_hole(
+    saver, client
+):
+    await put(saver, place(), {"a": 1, "b": 2})
+    await client.hdel("fettle:checkpoint:job:", "b@1")
+    with pytest.raises(LookupError, match="b@1"):
+        await saver.aget_tuple(place())
+
+
 # Lists
 
 
@@ -335,7 +349,7 @@ async def test_delta_channels_are_rebuilt_as_the_memory_saver_does(saver, freque
 
 async def test_the_history_of_a_delta_channel_is_what_the_default_walk_finds(saver, client):
     config = place()
-    for step in range(PAGE + 20):
+    for step in range(WALK + 20):
         values = {"seeded": ["seed"], "log": []} if step == 5 else {}
         config = await put(saver, config, values, step=step)
         await saver.aput_writes(config, [("seeded", [step]), ("log", [step]), ("x", 1)], "task")
@@ -348,7 +362,7 @@ async def test_the_history_of_a_delta_channel_is_what_the_default_walk_finds(sav
     assert ours == default == newest
     assert ours["seeded"]["seed"] == ["seed"]
     assert ours["seeded"]["writes"][0] == ("task", "seeded", [5])
-    assert len(ours["log"]["writes"]) == PAGE + 14
+    assert len(ours["log"]["writes"]) == WALK + 14
     assert ours["never"] == {"writes": []}
     client.round_trips = 0
     await saver.aget_delta_channel_history(config=config, channels=["log"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import dropwhile
 from typing import Any
 
@@ -11,6 +11,8 @@ from worker.checkpoints.keys import ThreadKeys, member, parse_member, parse_valu
 from worker.checkpoints.reader import Outline
 from worker.checkpoints.records import Typed
 from worker.checkpoints.writing import Command
+
+ARGUMENTS = 1_000
 
 
 def superseded(outlines: Iterable[Outline], load: Callable[[Typed], Any]) -> list[Outline]:
@@ -55,17 +57,16 @@ def _unsaved_deltas(newest: Outline, load: Callable[[Typed], Any]) -> set[str]:
     return set(counters) & set(load(newest.checkpoint)["channel_versions"])
 
 
-def remove(keys: ThreadKeys, names: Collection[str]) -> list[Command]:
-    """Commands that remove checkpoints by name, and all values of their namespaces.
+def remove(keys: ThreadKeys, names: list[str], most: int) -> tuple[list[Command], list[str]]:
+    """Commands that remove the last `most` of a thread's checkpoints, and the names left.
 
-    They take those names out of the index, not the index itself: what came in since they were
-    read stays findable.
+    A namespace's values go with the last of its checkpoints. Names are taken out of the index, not
+    the index itself: what came in since they were read stays findable.
     """
-    if not names:
-        return []
-    namespaces = sorted({parse_member(name)[0] for name in names})
-    doomed = [*map(keys.checkpoint, names), *map(keys.values, namespaces)]
-    return [("ZREM", keys.index, *names), ("UNLINK", *doomed)]
+    going, left = names[-most:], names[:-most]
+    emptied = {parse_member(name)[0] for name in going} - {parse_member(name)[0] for name in left}
+    doomed = [*map(keys.checkpoint, going), *map(keys.values, sorted(emptied))]
+    return [*_each("ZREM", keys.index, going), *_each("UNLINK", None, doomed)], left
 
 
 def drop(keys: ThreadKeys, outlines: Iterable[Outline], gone: Collection[Outline]) -> list[Command]:
@@ -78,11 +79,17 @@ def drop(keys: ThreadKeys, outlines: Iterable[Outline], gone: Collection[Outline
     for outline in outlines:
         side = loose if outline.name in gone_names else held
         side[parse_member(outline.name)[0]] |= outline.value_names
-    commands: list[Command] = [
-        ("ZREM", keys.index, *sorted(gone_names)),
-        ("UNLINK", *(keys.checkpoint(name) for name in sorted(gone_names))),
+    commands = [
+        *_each("ZREM", keys.index, sorted(gone_names)),
+        *_each("UNLINK", None, [keys.checkpoint(name) for name in sorted(gone_names)]),
     ]
     for namespace, names in loose.items():
-        if unused := names - held[namespace]:
-            commands.append(("HDEL", keys.values(namespace), *sorted(unused)))
+        commands += _each("HDEL", keys.values(namespace), sorted(names - held[namespace]))
     return commands
+
+
+def _each(verb: str, key: str | None, arguments: list[str]) -> Iterator[Command]:
+    """One command for as many arguments as a Lua script can unpack (some 8,000) with room."""
+    head = (verb,) if key is None else (verb, key)
+    for start in range(0, len(arguments), ARGUMENTS):
+        yield (*head, *arguments[start : start + ARGUMENTS])

@@ -23,8 +23,10 @@ from worker.checkpoints.records import (
 )
 from worker.checkpoints.scripts import ANCESTORS, READ
 
-PAGE = 100
-"""How many checkpoints one script call reads: bounds how long it holds Redis."""
+PAGE = 20
+"""The most checkpoints that one script call answers, with all their values."""
+WALK = 100
+"""The most ancestors that one script call visits: bounds how long it holds Redis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Outline:
 
 
 class Reader:
-    """Reads over one client. A page (of at most `PAGE` checkpoints) is one round trip."""
+    """Reads over one client. A page, or a walk's part, is one round trip."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -83,7 +85,7 @@ class Reader:
         wanted = {encode(channel) for channel in channels}
         while wanted:
             checkpoint, trail = await self._ancestors(
-                keys=[keys.index], args=[encode(namespace), checkpoint_id, PAGE, *wanted]
+                keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *wanted]
             )
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}

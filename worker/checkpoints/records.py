@@ -82,10 +82,15 @@ class StoredCheckpoint:
 
     @classmethod
     def from_reply(cls, reply: tuple[bytes, list[bytes], list[bytes | None]]) -> StoredCheckpoint:
-        """From what the read script answers: id, the hash's fields, the values named in `v`."""
+        """From what the read script answers: id, the hash's fields, the values named in `v`.
+
+        Raises LookupError where a value is missing: better no state than one with a hole.
+        """
         checkpoint_id, flat, blobs = reply
         fields = pairs(flat)
-        names = fields[VALUES].decode().split()
+        values = dict(zip(fields[VALUES].decode().split(), blobs, strict=True))
+        if missing := [name for name, value in values.items() if value is None]:
+            raise LookupError(f"checkpoint {checkpoint_id.decode()} lacks its values {missing}")
         parent = fields.get(PARENT)
         return cls(
             checkpoint_id=checkpoint_id.decode(),
@@ -93,9 +98,9 @@ class StoredCheckpoint:
             metadata=unpack(fields[METADATA]),
             parent_id=None if parent is None else parent.decode(),
             values={
-                parse_value_name(name): unpack(blob)
-                for name, blob in zip(names, blobs, strict=True)
-                if blob is not None
+                parse_value_name(name): unpack(value)
+                for name, value in values.items()
+                if value is not None
             },
             writes=ordered_writes(fields),
         )

@@ -108,7 +108,7 @@ class RedisSaver(AsyncOnlySaver):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What each channel needs to be rebuilt: see the base class. One round trip a `PAGE`."""
+        """What rebuilds each channel: see the base class. One round trip for 100 ancestors."""
         thread_id, namespace = _place(config)
         history: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         async for ancestor in self._reader.ancestors(

@@ -24,16 +24,17 @@ class Threads:
         self._write = write
 
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread. Cut off half-way, it can be called again: the index goes last."""
+        """Remove a thread. Cut off half-way, it can be called again: what is left stays indexed."""
         keys = self._keys.thread(thread_id)
         names = await self._reader.names(keys)
         runs = await self._reader.members(keys.runs)
-        while len(names) > DELETED_AT_ONCE:
-            await self._write(thread_id, remove(keys, names[-DELETED_AT_ONCE:]))
-            del names[-DELETED_AT_ONCE:]
+        commands, names = remove(keys, names, DELETED_AT_ONCE)
+        while names:
+            await self._write(thread_id, commands)
+            commands, names = remove(keys, names, DELETED_AT_ONCE)
         forget: list[Command] = [("SREM", self._keys.run(run), encode(thread_id)) for run in runs]
         forget += [("SREM", self._keys.threads, encode(thread_id)), ("UNLINK", keys.runs)]
-        await self._write(thread_id, remove(keys, names) + forget)
+        await self._write(thread_id, commands + forget)
 
     async def copy(self, source_id: str, target_id: str) -> None:
         """Copy a thread over another, as a whole: its delta channels need their ancestors."""

@@ -12,7 +12,8 @@ Command = tuple[str | bytes | int | float, ...]
 Write = Callable[[str, Sequence[Command]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
 
-Raises when the writer no longer owns the thread (its epoch is old); then none is applied.
+No command has more than 2,000 arguments or depends on another's answer. Raises when the writer no
+longer owns the thread (its epoch is old); then none is applied.
 """
 
 
