@@ -28,7 +28,9 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body, the system instruction first."""
     system = body.get("systemInstruction")
     told = [Message("system", _joined(system))] if system else []
-    return (*told, *(each for content in body["contents"] for each in _content(content)))
+    for content in body["contents"]:
+        told.extend(_content(content))
+    return tuple(told)
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
 def forced_tool(body: Mapping[str, Any]) -> str | None:
     """The one function that must be called, if one must."""
     config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
-    allowed = config.get("allowedFunctionNames") or ()
+    allowed: list[str] = config.get("allowedFunctionNames") or []
     return allowed[0] if config.get("mode") == "ANY" and len(allowed) == 1 else None
 
 
@@ -101,8 +103,9 @@ def _content(content: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _result(response: Mapping[str, Any]) -> str:
-    output = response.get("output")
-    return output if isinstance(output, str) else json.dumps(response)
+    """The text that a tool gave. The client parses it if it is JSON: `42` arrives as a number."""
+    output = response["output"] if set(response) == {"output"} else response
+    return output if isinstance(output, str) else json.dumps(output)
 
 
 def _joined(content: Mapping[str, Any]) -> str:

@@ -1,0 +1,52 @@
+"""Chat models: naming, building, asking and pricing them, and playing recordings."""
+
+from agents.models.build import build
+from agents.models.classify import classify
+from agents.models.ending import cut_off, malformed
+from agents.models.errors import (
+    ModelError,
+    ModelNameInvalid,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    RecordingDeparted,
+    ReplyMalformed,
+)
+from agents.models.name import ModelName
+from agents.models.options import KEY_VARIABLES, PUBLIC_URLS, SHIPPED_RECORDINGS, ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.pricing import Usage, price
+from agents.models.provider import ProviderModel
+from agents.models.recorded import RecordedModel
+from agents.models.recording import Recording, load
+from agents.models.role import Role
+from agents.models.structured import Answer, ask
+
+__all__ = [
+    "KEY_VARIABLES",
+    "PUBLIC_URLS",
+    "SHIPPED_RECORDINGS",
+    "Answer",
+    "ModelError",
+    "ModelName",
+    "ModelNameInvalid",
+    "ModelNotConfigured",
+    "ModelOptions",
+    "ModelPool",
+    "ModelRefused",
+    "ModelUnavailable",
+    "ProviderModel",
+    "RecordedModel",
+    "Recording",
+    "RecordingDeparted",
+    "ReplyMalformed",
+    "Role",
+    "Usage",
+    "ask",
+    "build",
+    "classify",
+    "cut_off",
+    "load",
+    "malformed",
+    "price",
+]

@@ -1,0 +1,68 @@
+"""What can go wrong between Fettle and a model."""
+
+from __future__ import annotations
+
+from agents.errors import AgentsError
+
+
+class ModelError(AgentsError):
+    """The root of what models can raise.
+
+    ModelError
+    ├── ModelNameInvalid       no such way to name a model
+    ├── ModelNotConfigured     no key, no such recording: the operator has something to set
+    ├── ModelRefused           the provider says no, and will say so again: key, request, length
+    ├── ModelUnavailable       the provider is away, broken or too busy: later it may work
+    │   └── ReplyMalformed     the provider kept back a reply that was no valid tool call
+    └── RecordingDeparted      a recording was asked what it has no answer for
+    """
+
+
+class ModelNameInvalid(ModelError, ValueError):
+    """A text that names no model."""
+
+
+class ModelNotConfigured(ModelError):
+    """This deployment cannot ask this model; the message names what to set."""
+
+
+class ModelRefused(ModelError):
+    """The provider refused the request for good. `status` is its HTTP status, if it gave one."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ModelUnavailable(ModelError):
+    """No usable reply for now: down, 5xx, 429, timeout, cut connection, unreadable body.
+
+    `retry_after_seconds` is the provider's own word on when to come back, if it gave one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ReplyMalformed(ModelUnavailable):
+    """The model wrote something that was no valid tool call. `said` is what it wrote.
+
+    Groq answers such a generation with status 400, `tool_use_failed`: it is the model's fault and
+    not the request's, and the next try may well be right.
+    """
+
+    def __init__(self, message: str, *, said: str) -> None:
+        super().__init__(message, status=400)
+        self.said = said
+
+
+class RecordingDeparted(ModelError):
+    """The job went another way than the recording. The message shows role, request and diff."""

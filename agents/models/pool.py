@@ -1,0 +1,37 @@
+"""The models of one event loop: built once each, closed together."""
+
+from __future__ import annotations
+
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.build import build
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.provider import ProviderModel
+from agents.models.role import Role
+
+
+class ModelPool:
+    """Keeps what `build` made, with its open connections, for all jobs of a process.
+
+    A provider's connections belong to one event loop, so a process with several has a pool for
+    each. A recording is read once: a changed file counts from the next pool on.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        self._options = options
+        self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
+
+    def get(self, name: ModelName, role: Role) -> BaseChatModel:
+        """The model that answers `role`. Raises ModelNotConfigured as `build` does."""
+        key = (name, role if name.is_recording else None)
+        if key not in self._models:
+            self._models[key] = build(name, self._options, role)
+        return self._models[key]
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        models, self._models = self._models, {}
+        for model in models.values():
+            if isinstance(model, ProviderModel):
+                await model.aclose()

@@ -1,0 +1,129 @@
+"""A provider's chat model as the graph sees it: with Fettle's patience and Fettle's errors."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import httpx
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+from typing_extensions import override
+
+from agents.models.classify import classify
+from agents.models.errors import ModelUnavailable
+from agents.models.patience import Patience
+
+
+class ProviderModel(BaseChatModel):
+    """Wraps a provider's model; built by `build`, asked with `ainvoke`.
+
+    The clients' own retries are off, because they differ where it matters (measured against
+    `bench.provider`): groq's honours Retry-After but knows no total bound; google-genai's ignores
+    Retry-After and gives up at the first cut connection.
+
+    Raises ModelUnavailable when patience has run out, ModelRefused at once. Its connections
+    belong to the event loop that first uses it; `aclose` closes them.
+    """
+
+    inner: BaseChatModel
+    http: httpx.AsyncClient
+    patience: Patience
+    full_name: str
+
+    @override
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Offers tools in the shape that the provider wants."""
+        bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        shaped = cast("RunnableBinding[LanguageModelInput, AIMessage]", bound).kwargs
+        return self.bind(**shaped)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self.http.aclose()
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        started = time.monotonic()
+        tries = 0
+        while True:
+            left = self.patience.total_seconds - (time.monotonic() - started)
+            tries += 1
+            try:
+                return await self._try(left, messages, stop, run_manager, kwargs)
+            except ModelUnavailable as error:
+                spent = time.monotonic() - started
+                dice = random.random()  # noqa: S311 - jitter
+                pause = self.patience.wait(error, tries=tries, spent=spent, dice=dice)
+                if pause is None:
+                    error.add_note(f"{self.full_name}: {tries} tries in {spent:.1f} s")
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _try(
+        self,
+        left: float,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+        kwargs: dict[str, Any],
+    ) -> ChatResult:
+        """One request, with whatever goes wrong in Fettle's words."""
+        bound = min(self.patience.try_seconds, left)
+        try:
+            async with asyncio.timeout(bound) as clock:
+                return await self.inner._agenerate(  # noqa: SLF001 - the seam BaseChatModel gives
+                    messages, stop=stop, run_manager=run_manager, **kwargs
+                )
+        except Exception as raised:
+            if clock.expired():
+                raise ModelUnavailable(f"no reply within {bound:.1f} s") from raised
+            error = classify(raised)
+            if error is None or error is raised:
+                raise
+            raise error from raised
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise TypeError(f"{self.full_name} is asked with ainvoke, not invoke")
+
+    @override
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return self.inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001
+
+    @property
+    def _llm_type(self) -> str:
+        return "fettle-provider"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model": self.full_name, **dict(self.inner._identifying_params)}  # noqa: SLF001

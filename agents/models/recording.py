@@ -1,0 +1,99 @@
+"""The model's side of a job, written down in a file that people read and write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agents.models.errors import ModelNotConfigured
+from agents.models.faults import in_words
+from agents.models.role import Role
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RecordedUsage(_Written):
+    """Token figures that the reply reports."""
+
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+    cached_input_tokens: int = Field(default=0, ge=0)
+
+
+class RecordedCall(_Written):
+    """One tool call of a reply."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class RecordedReply(_Written):
+    """What the model says: text, tool calls or both."""
+
+    content: str = ""
+    tool_calls: tuple[RecordedCall, ...] = ()
+    usage: RecordedUsage | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.content and not self.tool_calls:
+            raise ValueError("a reply has content, tool_calls or both")
+        return self
+
+
+class RecordedTurn(_Written):
+    """One question that the recording knows, and its answer.
+
+    `expect` is the text of the request's last message, compared without trailing whitespace:
+    the whole of it (`exact`) or a part (`contains`). `after` is how many of the request's messages
+    are the model's own; without it the turn fits anywhere.
+    """
+
+    role: Role
+    expect: str
+    match: Literal["exact", "contains"] = "exact"
+    after: int | None = Field(default=None, ge=0)
+    reply: RecordedReply
+
+    def answers(self, text: str) -> bool:
+        """Whether this turn knows the question, wherever in the conversation it is asked."""
+        expected, asked = bare(self.expect), bare(text)
+        return expected == asked if self.match == "exact" else expected in asked
+
+
+class Recording(_Written):
+    """A whole file. `about` says who wrote it and whether a provider was called."""
+
+    name: str
+    about: str
+    turns: tuple[RecordedTurn, ...]
+
+
+def bare(text: str) -> str:
+    """The text without whitespace at the ends of its lines and at its own: nobody sees it."""
+    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
+
+
+def load(directory: Path, name: str) -> Recording:
+    """Reads `NAME.yaml`. `name` comes out of `ModelName.parse`, so it is no path.
+
+    Raises ModelNotConfigured if there is no such recording or it is not well written.
+    """
+    path = directory / f"{name}.yaml"
+    known = sorted(each.stem for each in directory.glob("*.yaml"))
+    if name not in known:
+        there_are = f"there are {', '.join(known)}" if known else "there are none"
+        raise ModelNotConfigured(f"no recording {name!r} in {directory}; {there_are}")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        written = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506 - both are safe
+        return Recording.model_validate({**(written or {}), "name": name})
+    except ValidationError as error:
+        raise ModelNotConfigured(f"{path} is no recording: {in_words(error)}") from error
+    except (yaml.YAMLError, TypeError) as error:
+        raise ModelNotConfigured(f"{path} is no recording: {error}") from error

@@ -1,0 +1,26 @@
+"""A local server that speaks the model providers' wire formats, with scripted answers.
+
+Tests, benches and drills run the true clients of Groq, OpenAI and Gemini against it.
+"""
+
+from bench.provider.request import Message, Request
+from bench.provider.script import Script, always, in_order
+from bench.provider.server import ProviderServer
+from bench.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Tokens, ToolCall, Turn
+
+__all__ = [
+    "Cut",
+    "Garbled",
+    "Hang",
+    "Message",
+    "ProviderServer",
+    "Refusal",
+    "Reply",
+    "Request",
+    "Script",
+    "Tokens",
+    "ToolCall",
+    "Turn",
+    "always",
+    "in_order",
+]

@@ -1,0 +1,179 @@
+"""The local provider: an HTTP server that answers model calls as a script says."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from bench.provider import http
+from bench.provider.request import Request
+from bench.provider.script import Script, as_script
+from bench.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Turn
+from bench.provider.wire import DIALECTS, understand
+
+_START_SECONDS = 10.0
+_BACKLOG = 512
+
+
+class ProviderServer:
+    """Serves a script on loopback from a thread of its own, for as long as the `with` block lasts.
+
+    `script` is a list of turns, played in the order of the requests, or a function from the
+    request to the turn; it runs on the server's event loop, so it must not block. `port=0` takes
+    a free one. `requests` are those received so far, in order.
+    """
+
+    def __init__(
+        self, script: Script | Sequence[Turn], *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        self._script = as_script(script)
+        self._host = host
+        self._port = port
+        self._numbers = itertools.count(1)
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="provider", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._failure: OSError | None = None
+        self.requests: list[Request] = []
+
+    @property
+    def url(self) -> str:
+        """The root, without a path: `http://127.0.0.1:PORT`."""
+        return f"http://{self._host}:{self._port}"
+
+    @property
+    def groq_url(self) -> str:
+        """What Groq's client takes as its base URL: the host alone, it adds `/openai/v1`."""
+        return self.url
+
+    @property
+    def gemini_url(self) -> str:
+        """What Gemini's client takes as its base URL; it adds `/v1beta`."""
+        return self.url
+
+    @property
+    def openai_url(self) -> str:
+        """What OpenAI's client takes as its base URL."""
+        return f"{self.url}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS):
+            raise TimeoutError("the local provider did not start")
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        connections: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = self._loop.create_task(self._converse(reader, writer))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+
+        try:
+            server = await asyncio.start_server(
+                connected, self._host, self._port, limit=http.MAX_HEAD_BYTES, backlog=_BACKLOG
+            )
+        except OSError as failure:
+            self._failure = failure
+            self._ready.set()
+            return
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one connection's requests until the client closes it or the script cuts it."""
+        try:
+            while (incoming := await http.read(reader)) is not None:
+                if not await self._answer(incoming, writer):
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client went away: its timeout, its cancel, its death
+        finally:
+            writer.close()
+
+    async def _answer(self, incoming: http.Incoming, writer: asyncio.StreamWriter) -> bool:
+        """Sends one response. False if the connection must not be used again."""
+        try:
+            request = understand(incoming)
+        except (ValueError, KeyError, TypeError) as error:
+            await http.send(writer, 400, _json({"error": {"message": f"bad body: {error!r}"}}))
+            return True
+        if request is None:
+            await http.send(writer, 404, _json({"error": {"message": "no such path"}}))
+            return True
+        self.requests.append(request)
+        return await self._play(self._decide(request), request, writer)
+
+    def _decide(self, request: Request) -> Turn:
+        try:
+            return self._script(request)
+        except Exception as error:  # noqa: BLE001 - the wall of one request: the client must hear of it
+            return Refusal(400, f"the script failed: {error!r}")
+
+    async def _play(self, turn: Turn, request: Request, writer: asyncio.StreamWriter) -> bool:
+        match turn:
+            case Reply():
+                await self._reply(turn, request, writer)
+            case Refusal():
+                body = _json(DIALECTS[request.wire].refusal(turn))
+                await http.send(writer, turn.status, body, headers=_retry_after(turn))
+            case Garbled():
+                await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
+            case Hang():
+                await asyncio.sleep(turn.seconds)
+                return False
+            case Cut(reply=None):
+                return False
+            case Cut(reply=Reply() as reply):
+                body = _json(self._whole(reply, request))
+                await http.send(writer, 200, body, cut=True)
+                return False
+        return True
+
+    async def _reply(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
+        if turn.delay_seconds:
+            await asyncio.sleep(turn.delay_seconds)
+        if request.stream:
+            chunks = DIALECTS[request.wire].chunks(turn, request.model, next(self._numbers))
+            await http.send_events(writer, chunks)
+        else:
+            await http.send(writer, 200, _json(self._whole(turn, request)))
+
+    def _whole(self, turn: Reply, request: Request) -> dict[str, object]:
+        return DIALECTS[request.wire].reply(turn, request.model, next(self._numbers))
+
+
+def _retry_after(turn: Refusal) -> dict[str, str]:
+    return {} if turn.retry_after is None else {"retry-after": f"{turn.retry_after:g}"}
+
+
+def _json(body: object) -> bytes:
+    return json.dumps(body).encode()

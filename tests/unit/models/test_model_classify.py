@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import groq
+import httpx
+import pytest
+from google.genai.errors import ClientError, ServerError
+from langchain_google_genai.chat_models import GoogleAPIError, GoogleRateLimitError
+
+from agents.models import (
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    RecordingDeparted,
+    ReplyMalformed,
+    classify,
+)
+
+REQUEST = httpx.Request("POST", "http://127.0.0.1/")
+
+
+def from_groq(
+    status: int, body: object = None, headers: dict[str, str] | None = None
+) -> groq.APIStatusError:
+    response = httpx.Response(status, request=REQUEST, headers=headers)
+    return groq.APIStatusError(f"status {status}", response=response, body=body)
+
+
+def from_google(status: int, error: dict[str, Any] | None = None) -> Exception:
+    """As langchain-google-genai raises it: its own class, google's as the cause."""
+    kind = ClientError if status < 500 else ServerError
+    inner = kind(status, {"error": error or {}}, httpx.Response(status, request=REQUEST))
+    if status >= 500:
+        outer: Exception = GoogleAPIError(status, {"error": error or {}})
+    else:
+        outer = GoogleRateLimitError(f"status {status}")
+    outer.__cause__ = inner
+    return outer
+
+
+@pytest.mark.parametrize("make", [from_groq, from_google])
+@pytest.mark.parametrize("status", [408, 409, 429, 498, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_unavailable(make: Any, status: int) -> None:
+    error = classify(make(status))
+    assert type(error) is ModelUnavailable
+    assert error.status == status
+
+
+@pytest.mark.parametrize("make", [from_groq, from_google])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_will_not_pass_is_refused(make: Any, status: int) -> None:
+    error = classify(make(status))
+    assert type(error) is ModelRefused
+    assert error.status == status
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        groq.APIConnectionError(request=REQUEST),
+        httpx.ConnectError("refused"),
+        httpx.ReadTimeout(""),
+        httpx.RemoteProtocolError("peer closed connection"),
+        TimeoutError(),
+        ConnectionResetError(),
+        json.JSONDecodeError("Expecting value", "<html>", 0),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_trouble_on_the_way_is_unavailable(error: Exception) -> None:
+    if isinstance(error, groq.APIConnectionError):
+        error.__cause__ = httpx.ConnectError("refused")
+    found = classify(error)
+    assert type(found) is ModelUnavailable
+    assert str(found)
+
+
+def test_a_fault_of_ours_is_nobody_elses() -> None:
+    assert classify(KeyError("step")) is None
+    assert classify(TypeError("NoneType")) is None
+
+
+@pytest.mark.parametrize("own", [ModelRefused("no"), RecordingDeparted("other way")])
+def test_our_own_error_stays_itself_however_deep(own: ModelError) -> None:
+    outer = groq.APIConnectionError(request=REQUEST)
+    outer.__cause__ = own
+    assert classify(own) is own
+    assert classify(outer) is own
+
+
+def test_groq_says_when_to_come_back_in_a_header() -> None:
+    error = classify(from_groq(429, headers={"retry-after": "7.5"}))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after_seconds == 7.5
+
+
+def test_a_date_is_understood_too() -> None:
+    then = datetime.now(UTC) + timedelta(seconds=30)
+    error = classify(from_groq(503, headers={"retry-after": format_datetime(then, usegmt=True)}))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after_seconds == pytest.approx(30, abs=2)
+
+
+@pytest.mark.parametrize("value", ["soon", "nan", "inf"])
+def test_what_is_no_time_is_passed_over(value: str) -> None:
+    error = classify(from_groq(429, headers={"retry-after": value}))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after_seconds is None
+
+
+def test_gemini_says_when_to_come_back_in_the_body() -> None:
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+    other = {"@type": "type.googleapis.com/google.rpc.Help"}
+    error = classify(from_google(429, {"code": 429, "details": [other, info]}))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after_seconds == 34.5
+
+
+def test_what_groq_kept_back_is_the_models_fault() -> None:
+    body = {"error": {"code": "tool_use_failed", "failed_generation": "<function=python>"}}
+    error = classify(from_groq(400, body))
+    assert isinstance(error, ReplyMalformed)
+    assert error.said == "<function=python>"
+
+
+def test_long_messages_are_cut() -> None:
+    error = classify(httpx.ConnectError("x" * 10_000))
+    assert len(str(error)) < 600
+
+
+def test_no_provider_is_imported_for_it() -> None:
+    code = (
+        "import sys, agents.models;"
+        "agents.models.classify(ValueError());"
+        "print([m for m in ('groq', 'google.genai', 'langchain_groq', 'langchain_google_genai')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.models import ModelError, ModelName, ModelNameInvalid
+
+
+@pytest.mark.parametrize(
+    ("text", "provider", "model"),
+    [
+        ("groq:llama-3.3-70b-versatile", "groq", "llama-3.3-70b-versatile"),
+        ("groq:openai/gpt-oss-120b", "groq", "openai/gpt-oss-120b"),
+        ("google_genai:gemini-2.5-flash", "google_genai", "gemini-2.5-flash"),
+        ("recording:demo_k-means", "recording", "demo_k-means"),
+    ],
+)
+def test_a_name_is_read_and_written_alike(text: str, provider: str, model: str) -> None:
+    name = ModelName.parse(text)
+    assert (name.provider, name.model) == (provider, model)
+    assert str(name) == text
+    assert name.is_recording == (provider == "recording")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("llama", "write it as provider:model"),
+        ("", "write it as provider:model"),
+        ("openai:gpt-5", "there are groq, google_genai, recording"),
+        ("groq:", "cannot be the name"),
+        ("groq:a b", "cannot be the name"),
+        ("google_genai:../../v1/secrets", "cannot be the name"),
+        ("google_genai:x/../y", "cannot be the name"),
+        ("google_genai:x?key=1", "cannot be the name"),
+        ("recording:../demo", "cannot be the name"),
+        ("recording:/etc/passwd", "cannot be the name"),
+        ("recording:a/b", "cannot be the name"),
+        ("recording:demo.yaml", "cannot be the name"),
+        ("recording:demo\n", "cannot be the name"),
+    ],
+)
+def test_what_is_no_name_is_refused_with_the_reason(text: str, says: str) -> None:
+    with pytest.raises(ModelNameInvalid, match=says) as caught:
+        ModelName.parse(text)
+    assert isinstance(caught.value, ModelError)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.models import ModelName, ModelNotConfigured, ModelOptions, build
+
+GROQ = ModelName.parse("groq:llama-3.3-70b-versatile")
+GEMINI = ModelName.parse("google_genai:gemini-2.5-flash")
+
+
+@pytest.mark.parametrize(("name", "variable"), [(GROQ, "GROQ_API_KEY"), (GEMINI, "GOOGLE_API_KEY")])
+def test_a_missing_key_names_the_variable_even_if_the_environment_has_it(
+    name: ModelName, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "not-passed-in")
+    with pytest.raises(ModelNotConfigured, match=f"set {variable}"):
+        build(name, ModelOptions(api_keys={name.provider: "  "}), "planner")
+
+
+def test_keys_are_not_shown() -> None:
+    assert "hush" not in repr(ModelOptions(api_keys={"groq": "hush"}))
+
+
+def test_a_base_url_is_the_given_one_else_the_public_one() -> None:
+    options = ModelOptions(base_urls={"groq": "http://127.0.0.1:9/"})
+    assert options.base_url(GROQ) == "http://127.0.0.1:9"
+    assert options.base_url(GEMINI) == "https://generativelanguage.googleapis.com"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.models import ModelUnavailable, ReplyMalformed
+from agents.models.patience import Patience
+
+PATIENCE = Patience(try_seconds=60, retries=4, total_seconds=120)
+DOWN = ModelUnavailable("down")
+
+
+def wait(
+    error: ModelUnavailable, tries: int, spent: float = 0.0, dice: float = 1.0
+) -> float | None:
+    return PATIENCE.wait(error, tries=tries, spent=spent, dice=dice)
+
+
+def test_waits_double_up_to_eight_seconds() -> None:
+    patience = Patience(retries=8, total_seconds=1_000)
+    waits = [patience.wait(DOWN, tries=n, spent=0, dice=1) for n in range(1, 9)]
+    assert waits == [0.5, 1, 2, 4, 8, 8, 8, 8]
+
+
+def test_waits_are_jittered_over_their_upper_half() -> None:
+    assert wait(DOWN, 3, dice=0.0) == 1.0
+    assert wait(DOWN, 3, dice=0.5) == 1.5
+
+
+def test_the_last_retry_is_the_last() -> None:
+    assert wait(DOWN, 4) is not None
+    assert wait(DOWN, 5) is None
+
+
+@pytest.mark.parametrize("dice", [0.0, 0.7, 1.0])
+def test_never_earlier_than_the_provider_says(dice: float) -> None:
+    pause = wait(ModelUnavailable("busy", retry_after_seconds=20), 1, dice=dice)
+    assert pause is not None
+    assert 20 <= pause <= 22
+
+
+def test_told_to_come_back_at_once_it_does() -> None:
+    assert wait(ModelUnavailable("busy", retry_after_seconds=0), 1) == 0
+
+
+def test_a_wait_beyond_the_total_is_not_begun() -> None:
+    assert wait(ModelUnavailable("busy", retry_after_seconds=121), 1) is None
+    assert wait(DOWN, 1, spent=119.4) is not None
+    assert wait(DOWN, 1, spent=119.6) is None
+
+
+def test_nonsense_gets_one_more_try() -> None:
+    nonsense = ReplyMalformed("tool_use_failed", said="<function=")
+    assert wait(nonsense, 1) is not None
+    assert wait(nonsense, 2) is None

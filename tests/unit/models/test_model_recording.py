@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+
+from agents.models import (
+    ModelName,
+    ModelNotConfigured,
+    ModelOptions,
+    RecordedModel,
+    RecordingDeparted,
+    Role,
+    Usage,
+    build,
+    load,
+)
+
+SORTING = """
+about: Written by hand for this test. No provider was called.
+turns:
+  - role: planner
+    expect: |
+      Plan: sort a list.
+
+      Keep it short.
+    reply:
+      content: one step
+      usage: {input_tokens: 30, output_tokens: 4, cached_input_tokens: 10}
+  - role: executor
+    expect: |
+      Do it.
+    reply:
+      content: on my way
+      tool_calls:
+        - name: python
+          args: {code: "print(sorted([2, 1]))"}
+  - role: executor
+    match: contains
+    expect: "[1, 2]"
+    reply:
+      content: sorted
+  - role: executor
+    expect: go on
+    reply: {content: anywhere}
+  - role: executor
+    expect: go on
+    after: 1
+    reply: {content: second}
+  - role: executor
+    match: contains
+    expect: go on
+    reply: {content: loose}
+  - role: critic
+    expect: judge
+    after: 0
+    reply: {content: approve}
+  - role: critic
+    match: contains
+    expect: left
+    reply: {content: a}
+  - role: critic
+    match: contains
+    expect: right
+    reply: {content: b}
+"""
+
+
+@tool
+def python(code: str) -> str:
+    """Runs code."""
+    return code
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "sorting.yaml").write_text(SORTING)
+    return tmp_path
+
+
+def model(directory: Path, role: Role) -> RecordedModel:
+    built = build(ModelName.parse("recording:sorting"), ModelOptions(recordings=directory), role)
+    assert isinstance(built, RecordedModel)
+    return built
+
+
+def say(directory: Path, role: Role, *messages: BaseMessage | str) -> AIMessage:
+    asked = [HumanMessage(each) if isinstance(each, str) else each for each in messages]
+    return model(directory, role).bind_tools([python]).invoke(asked)
+
+
+def test_a_turn_is_found_by_role_and_text(directory: Path) -> None:
+    reply = say(
+        directory, "planner", SystemMessage("be good"), "Plan: sort a list.\n\nKeep it short."
+    )
+    assert reply.text == "one step"
+    assert reply.response_metadata["finish_reason"] == "stop"
+    assert Usage.of(reply) == Usage(30, 4, 10)
+
+
+def test_only_trailing_whitespace_is_passed_over(directory: Path) -> None:
+    spaced = "Plan: sort a list.  \r\n\t\nKeep it short.\n\n"
+    assert say(directory, "planner", spaced).text == "one step"
+    with pytest.raises(RecordingDeparted):
+        say(directory, "planner", " Plan: sort a list.\n\nKeep it short.")
+    with pytest.raises(RecordingDeparted):
+        say(directory, "planner", "plan: sort a list.\n\nKeep it short.")
+
+
+def test_tool_calls_have_ids_that_every_process_gives_alike(directory: Path) -> None:
+    first, again = (say(directory, "executor", "Do it.") for _ in range(2))
+    assert first.tool_calls[0]["name"] == "python"
+    assert first.tool_calls[0]["args"] == {"code": "print(sorted([2, 1]))"}
+    assert first.tool_calls[0]["id"] == again.tool_calls[0]["id"]
+    other = say(directory, "executor", SystemMessage("another job"), "Do it.")
+    assert other.tool_calls[0]["id"] != first.tool_calls[0]["id"]
+
+
+def test_a_turn_may_know_a_part_of_the_text(directory: Path) -> None:
+    result = ToolMessage("exit 0 in 0.123 s\n[1, 2]\n", tool_call_id="1")
+    assert say(directory, "executor", result).text == "sorted"
+
+
+def test_the_same_text_later_may_have_another_answer(directory: Path) -> None:
+    said = AIMessage("x")
+    assert say(directory, "executor", "go on").text == "anywhere"
+    assert say(directory, "executor", "go on", said, "go on").text == "second"
+    assert say(directory, "executor", "go on", said, "x", said, "go on").text == "anywhere"
+
+
+def test_exact_comes_before_contains(directory: Path) -> None:
+    assert say(directory, "executor", "please go on").text == "loose"
+
+
+def test_several_answers_are_no_answer(directory: Path) -> None:
+    with pytest.raises(RecordingDeparted, match="turns 8 and 9"):
+        say(directory, "critic", "left or right?")
+
+
+def test_a_departure_shows_role_question_and_difference(directory: Path) -> None:
+    with pytest.raises(RecordingDeparted) as caught:
+        say(directory, "planner", "Plan: sort a tuple.\n\nKeep it short.")
+    assert str(caught.value) == (
+        "recording 'sorting' has no answer for this request\n"
+        "role: planner\n"
+        "after: 0 (the model's own messages in the request)\n"
+        "asked:\n"
+        "  Plan: sort a tuple.\n"
+        "  \n"
+        "  Keep it short.\n"
+        "nearest: turn 1 (exact)\n"
+        "--- turn 1\n"
+        "+++ asked\n"
+        "@@ -1,3 +1,3 @@\n"
+        "-Plan: sort a list.\n"
+        "+Plan: sort a tuple.\n"
+        " \n"
+        " Keep it short."
+    )
+
+
+def test_a_departure_in_place_alone_says_so(directory: Path) -> None:
+    with pytest.raises(RecordingDeparted, match="its place is not: see `after`"):
+        say(directory, "critic", "judge", AIMessage("x"), "judge")
+
+
+def test_a_role_without_turns_departs_at_once(tmp_path: Path) -> None:
+    (tmp_path / "sorting.yaml").write_text("about: nothing\nturns: []\n")
+    with pytest.raises(RecordingDeparted, match="no turn of the recording is a critic's"):
+        say(tmp_path, "critic", "judge")
+
+
+def test_a_tool_that_is_not_on_offer_is_a_departure(directory: Path) -> None:
+    with pytest.raises(RecordingDeparted, match=r"turn 2 calls 'python', but .* no tools"):
+        model(directory, "executor").invoke("Do it.")
+
+
+def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
+    with pytest.raises(ModelNotConfigured, match=r"no recording 'sorted' .* there are sorting"):
+        load(directory, "sorted")
+    with pytest.raises(ModelNotConfigured, match="there are none"):
+        load(directory / "away", "sorting")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "turns: Field required"),
+        ("- 1", "no recording"),
+        ("a: [", "no recording"),
+        ("about: x\nturns: [{role: judge, expect: x, reply: {content: y}}]", "turns.0.role"),
+        ("about: x\nturns: [{role: critic, expect: x, reply: {}}]", "content, tool_calls or both"),
+        ("about: x\nturns: [{role: critic, expect: x, reply: {contents: y}}]", "reply.contents"),
+    ],
+)
+def test_a_badly_written_file_says_where(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(ModelNotConfigured, match=says):
+        load(tmp_path, "bad")
