@@ -20,7 +20,7 @@ from agents.models.provider import ProviderModel
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
 from agents.models.role import Role
-from agents.models.structured import Answer, ask
+from agents.models.structured import Answer, ask, read
 
 __all__ = [
     "KEY_VARIABLES",
@@ -49,4 +49,5 @@ __all__ = [
     "load",
     "malformed",
     "price",
+    "read",
 ]

@@ -1,4 +1,25 @@
-"""The model's side of a job, written down in a file that people read and write."""
+"""The model's side of a job, written down in a file that people read and write.
+
+    about: Written by hand. No provider was called.
+    turns:
+      - role: executor
+        expect: |
+          Sort the list.
+        reply:
+          tool_calls:
+            - name: python
+              args: {code: "print(sorted([2, 1]))"}
+          usage: {input_tokens: 31, output_tokens: 9}
+      - role: executor
+        match: contains
+        expect: "[1, 2]"
+        after: 1
+        reply:
+          content: It is sorted.
+
+`RecordedTurn` says what the fields mean. When a job departs from its recording, the error shows the
+request as it was; from there it goes into `expect`.
+"""
 
 from __future__ import annotations
 

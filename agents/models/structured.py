@@ -53,17 +53,17 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
 
     Raises what the model raises: ModelUnavailable, ModelRefused, RecordingDeparted.
     """
-    name = convert_to_openai_tool(schema)["function"]["name"]
-    bound = model.bind_tools([schema], tool_choice=name)
+    bound = model.bind_tools([schema], tool_choice=_tool(schema))
     try:
         message = await bound.ainvoke(list(messages))
     except ReplyMalformed as error:
         message = AIMessage(content=error.said)
-    return read(message, name, schema)
+    return read(message, schema)
 
 
-def read(message: AIMessage, name: str, schema: type[T]) -> Answer[T]:
-    """The value in a reply: the call of the tool `name`, else a JSON object in its text."""
+def read(message: AIMessage, schema: type[T]) -> Answer[T]:
+    """The value in a reply, fresh or out of a journal: the tool's call, else JSON in its text."""
+    name = _tool(schema)
     for call in message.tool_calls:
         if call["name"] == name:
             return _validated(message, schema, json.dumps(call["args"]))
@@ -77,6 +77,11 @@ def read(message: AIMessage, name: str, schema: type[T]) -> Answer[T]:
     if written.startswith("{"):
         return _validated(message, schema, written)
     return Answer(None, f"the reply does not call {name}", message)
+
+
+def _tool(schema: type[BaseModel]) -> str:
+    name: str = convert_to_openai_tool(schema)["function"]["name"]
+    return name
 
 
 def _validated(message: AIMessage, schema: type[T], written: str) -> Answer[T]:

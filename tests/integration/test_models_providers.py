@@ -199,6 +199,13 @@ async def test_a_hanging_provider_is_left_in_bounded_time(name: str) -> None:
         assert 2 <= len(server.requests) <= 4
 
 
+async def test_one_try_takes_no_longer_than_all_may(name: str) -> None:
+    with asking(name, always(Hang()), timeout_seconds=60, total_seconds=0.4) as (model, server):
+        with pytest.raises(ModelUnavailable, match=r"no reply within 0\.4 s"):
+            await model.ainvoke("hi")
+        assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
 async def test_a_refusal_is_final(name: str, status: int) -> None:
     with asking(name, always(Refusal(status, "no such thing"))) as (model, server):

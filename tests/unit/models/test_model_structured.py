@@ -16,7 +16,7 @@ class Plan(BaseModel):
 
 
 def answer(message: AIMessage) -> Answer[Plan]:
-    return read(message, "Plan", Plan)
+    return read(message, Plan)
 
 
 def calling(args: dict[str, Any], name: str = "Plan") -> AIMessage:
