@@ -8,6 +8,7 @@ outcome back after a crash, so that nothing is paid or run twice and no event is
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -109,7 +110,7 @@ class Artifact:
 
 
 class Workspace(Protocol):
-    """The job's files. One writer at a time: `lock` it around read, run, write.
+    """The job's files. One writer at a time: hold `Ports.turn` around read, run, write.
 
     Nothing here is a path of the host; raises `agents.errors.PathOutside` for a name that no
     workspace can hold.
@@ -152,6 +153,21 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a job may go, and how much of a text is passed on. Characters, but for `steps`.
+
+    `steps` counts the executor's model calls in one revision; `output` is what a model sees of one
+    output of a run; `kept` what a run's record holds of a text before it goes by digest.
+    """
+
+    steps: int = 25
+    answer: int = 3_000
+    output: int = 4_000
+    read: int = 20_000
+    kept: int = 4_096
+
+
+@dataclass(frozen=True, slots=True)
 class Ports:
     """Everything one attempt hands to the graph: LangGraph's runtime context."""
 
@@ -163,6 +179,9 @@ class Ports:
     sandbox: Sandbox
     models: Models
     limits: Limits = field(default_factory=Limits)
+    bounds: Bounds = field(default_factory=Bounds)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the tool call at work: tools touch the workspace one at a time."""
 
 
 class Models(Protocol):

@@ -1,0 +1,53 @@
+"""Asking a role for a value of a given shape, with one try at repair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from agents.calls import model_call
+from agents.models import Answer, Role, ask
+from agents.models.structured import read
+from agents.place import place
+from agents.ports import Ports
+from agents.prompting import render
+
+T = TypeVar("T", bound=BaseModel)
+
+
+async def ask_for(
+    runtime: Runtime[Ports], role: Role, messages: Sequence[BaseMessage], schema: type[T]
+) -> Answer[T]:
+    """The model's value; where its first reply does not fit, that of its second."""
+    first = await _ask(runtime, role, messages, schema, ordinal=0)
+    if first.value is not None:
+        return first
+    repair = render("repair", error=first.error, tool=schema.__name__)
+    again = [*messages, AIMessage(first.said or "(nothing)"), HumanMessage(repair)]
+    return await _ask(runtime, role, again, schema, ordinal=1)
+
+
+async def _ask(
+    runtime: Runtime[Ports],
+    role: Role,
+    messages: Sequence[BaseMessage],
+    schema: type[T],
+    *,
+    ordinal: int,
+) -> Answer[T]:
+    ports = runtime.context
+    model = ports.models.get(role)
+    fresh: Answer[T] | None = None
+
+    async def call() -> AIMessage:
+        nonlocal fresh
+        fresh = await ask(model, messages, schema)
+        return fresh.message
+
+    at = place(runtime.execution_info, ordinal)
+    message = await model_call(ports, role, at, messages, call, offered=(schema.__name__,))
+    return fresh or read(message, schema)

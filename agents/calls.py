@@ -1,0 +1,97 @@
+"""Calls that are paid or that leave something behind: each is made once, whatever crashes.
+
+A finished call is recalled from the journal: it charges nothing, runs nothing, says nothing. Else
+it is made, and put on record with all that came of it in one port call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agents.models import ModelName, Role, Usage, price
+from agents.place import digest, said
+from agents.ports import Charge, Fact, Finished, Place, Ports
+
+M = TypeVar("M", bound=BaseMessage)
+
+_SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
+"""Messages are recorded as the checkpoints hold them; types it does not know are refused."""
+
+
+async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
+    """The message that `call` answers, now or before the crash. See `finished`."""
+    known = await ports.journal.recall(key)
+    if known is not None:
+        message: M = _SERDE.loads_typed(("msgpack", known))
+        return message
+    await ports.cancel.check()
+    await ports.budget.check()
+    message, done = await call()
+    await ports.journal.record(key, done)
+    return message
+
+
+def finished(
+    message: BaseMessage,
+    *,
+    facts: Sequence[Fact] = (),
+    charge: Charge | None = None,
+    workspace: str | None = None,
+) -> Finished:
+    """A finished call whose outcome is a message."""
+    _, outcome = _SERDE.dumps_typed(message)
+    return Finished(outcome, facts, charge, workspace)
+
+
+async def model_call(
+    ports: Ports,
+    role: Role,
+    at: Place,
+    messages: Sequence[BaseMessage],
+    call: Callable[[], Awaitable[AIMessage]],
+    *,
+    offered: Sequence[str] = (),
+) -> AIMessage:
+    """One call of the model of `role`, made once. `offered` are the names of its tools."""
+    name = ports.models.name(role)
+
+    async def make() -> tuple[AIMessage, Finished]:
+        started = time.monotonic()
+        message = await call()
+        seconds = time.monotonic() - started
+        charge = _charge(message, role, name)
+        fact = Fact(at, "model_called", _fields(charge, seconds))
+        return message, finished(message, facts=(fact,), charge=charge)
+
+    return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
+
+
+def _charge(message: AIMessage, role: str, name: str) -> Charge:
+    """`call` names this very call: what two workers both paid is charged twice."""
+    usage = Usage.of(message)
+    cost = price(ModelName.parse(name), usage)
+    return Charge(
+        call=str(message.id),
+        role=role,
+        model=name,
+        input_tokens=usage.input_tokens if usage else 0,
+        output_tokens=usage.output_tokens if usage else 0,
+        cost_usd=None if cost is None else format(cost, "f"),
+    )
+
+
+def _fields(charge: Charge, seconds: float) -> dict[str, Any]:
+    return {
+        "call": charge.call,
+        "role": charge.role,
+        "model": charge.model,
+        "input_tokens": charge.input_tokens,
+        "output_tokens": charge.output_tokens,
+        "cost_usd": charge.cost_usd,
+        "seconds": round(seconds, 3),
+    }

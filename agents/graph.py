@@ -1,0 +1,53 @@
+"""The graph: START -> planner -> executor -> review -> critic -> executor | summarize -> END.
+
+Built once a process. All that belongs to one job comes with the runtime context (`Ports`), so that
+starting an attempt costs nothing:
+
+    await graph.ainvoke(initial_state(job), config, context=ports, durability="sync")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from agents import routing
+from agents.nodes.critic import critic
+from agents.nodes.edit import edit
+from agents.nodes.executor import build_agent, build_executor
+from agents.nodes.planner import planner
+from agents.nodes.review import review
+from agents.nodes.summarize import summarize
+from agents.ports import Ports
+from agents.state import State
+
+Graph = CompiledStateGraph[State, Ports, State, State]
+
+MOST_STEPS = 10_000
+"""LangGraph's own bound of 25 would stop a job that people send back often; ours are
+`max_revisions` and `Bounds.steps`."""
+
+
+def build(checkpointer: BaseCheckpointSaver[Any]) -> Graph:
+    """The graph, compiled. Threads (jobs) share it; it holds nothing of any of them."""
+    graph = StateGraph(State, context_schema=Ports)
+    graph.add_node("planner", planner)
+    graph.add_node("executor", build_executor(build_agent()))
+    graph.add_node("review", review)
+    graph.add_node("edit", edit)
+    graph.add_node("critic", critic)
+    graph.add_node("summarize", summarize)
+    graph.add_edge(START, "planner")
+    graph.add_edge("planner", "executor")
+    graph.add_conditional_edges("executor", routing.after_executor, ["review", "critic"])
+    graph.add_conditional_edges(
+        "review", routing.after_review, ["summarize", "executor", "edit", "critic"]
+    )
+    graph.add_edge("edit", "review")
+    graph.add_conditional_edges("critic", routing.after_critic, ["summarize", "executor"])
+    graph.add_edge("summarize", END)
+    compiled: Graph = graph.compile(checkpointer=checkpointer)
+    return compiled.with_config({"recursion_limit": MOST_STEPS})

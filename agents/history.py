@@ -1,0 +1,28 @@
+"""Reading the executor's message history. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+
+def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """What has been said since the executor was last asked: each pass starts with a request."""
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], HumanMessage):
+            return messages[index + 1 :]
+    return messages
+
+
+def replies(messages: Sequence[AnyMessage]) -> int:
+    """How often the model has answered in this pass."""
+    return sum(isinstance(message, AIMessage) for message in this_pass(messages))
+
+
+def closing_words(messages: Sequence[AnyMessage]) -> str:
+    """The last thing that the model said in this pass; empty where it only called tools."""
+    for message in reversed(this_pass(messages)):
+        if isinstance(message, AIMessage) and (text := str(message.text).strip()):
+            return text
+    return ""

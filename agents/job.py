@@ -1,0 +1,53 @@
+"""JobInput: what a job hands to the graph at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.ports import Earlier
+from agents.state import State
+
+EARLIER_SHOWN = 3
+"""Finished jobs of the conversation that the planner and the executor see."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobInput:
+    """A job as the graph sees it.
+
+    `steps` is a plan of the caller's own; `earlier` the finished jobs of the conversation, oldest
+    first; `files` the paths that the workspace starts with.
+    """
+
+    task: str
+    steps: tuple[str, ...] = ()
+    review: bool = False
+    max_revisions: int = 3
+    on_exhausted: Literal["accept", "fail"] = "accept"
+    earlier: tuple[Earlier, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def initial_state(job: JobInput) -> State:
+    """The state that a job's first attempt starts from."""
+    return State(
+        job={
+            "task": job.task,
+            "steps": list(job.steps),
+            "review": job.review,
+            "max_revisions": job.max_revisions,
+            "on_exhausted": job.on_exhausted,
+            "earlier": [
+                {"task": each.task, "summary": each.summary}
+                for each in job.earlier[-EARLIER_SHOWN:]
+            ],
+            "files": sorted(job.files),
+        },
+        revision=0,
+        artifacts={},
+        feedback=None,
+        approved_by=None,
+        override=False,
+        exhausted=False,
+    )

@@ -1,0 +1,178 @@
+"""In-memory twins of the ports: for tests, and for a graph without a service around it.
+
+They pass the same contract tests as the worker's. `MemoryRecord` is what survives a crash; the
+ports over it are what an attempt holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mimetypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import cast
+
+from langchain_core.language_models import BaseChatModel
+
+from agents.errors import BudgetExhausted, Stopped
+from agents.models import ModelName, ModelPool, Role
+from agents.paths import checked
+from agents.ports import Artifact, Charge, Fact, Finished
+
+
+@dataclass(slots=True)
+class MemoryRecord:
+    """What is on record of one job."""
+
+    outcomes: dict[str, bytes] = field(default_factory=dict)
+    facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    charges: dict[str, Charge] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    workspace: str | None = None
+
+    def tell(self, fact: Fact) -> None:
+        """Append a fact, unless it is known."""
+        self.facts.setdefault((fact.place.key(), fact.kind), fact)
+
+    @property
+    def spent(self) -> Decimal:
+        """US dollars, as far as prices are known."""
+        return sum((Decimal(charge.cost_usd or 0) for charge in self.charges.values()), Decimal(0))
+
+
+class MemoryJournal:
+    """Journal over a record."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def recall(self, key: str) -> bytes | None:
+        """See `agents.ports.Journal`."""
+        return self._record.outcomes.get(key)
+
+    async def record(self, key: str, finished: Finished) -> None:
+        """See `agents.ports.Journal`; what is on record stays."""
+        if key in self._record.outcomes:
+            return
+        self._record.outcomes[key] = finished.outcome
+        for fact in finished.facts:
+            self._record.tell(fact)
+        if finished.charge is not None:
+            self._record.charges.setdefault(finished.charge.call, finished.charge)
+        self._record.workspace = finished.workspace or self._record.workspace
+
+
+class MemoryEvents:
+    """Events over a record."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def emit(self, fact: Fact) -> None:
+        """See `agents.ports.Events`."""
+        self._record.tell(fact)
+
+
+class MemoryBudget:
+    """Budget over a record; `limit_usd` None is no limit."""
+
+    def __init__(self, record: MemoryRecord, limit_usd: Decimal | None = None) -> None:
+        self._record = record
+        self._limit = limit_usd
+
+    async def check(self) -> None:
+        """See `agents.ports.Budget`."""
+        if self._limit is not None and self._record.spent >= self._limit:
+            raise BudgetExhausted(f"{self._record.spent} of {self._limit} USD are spent")
+
+
+@dataclass(slots=True)
+class MemoryCancel:
+    """Cancel that someone sets."""
+
+    cancelled: bool = False
+
+    async def check(self) -> None:
+        """See `agents.ports.Cancel`."""
+        if self.cancelled:
+            raise Stopped("the job was cancelled")
+
+
+class MemoryWorkspace:
+    """Workspace over a record's blobs, as the record's last finished call left it.
+
+    `files` are what a new job starts with.
+    """
+
+    def __init__(self, record: MemoryRecord, files: Mapping[str, bytes] | None = None) -> None:
+        self._record = record
+        self._manifest: dict[str, tuple[str, int]] = {}
+        self._digest = record.workspace
+        if record.workspace is not None:
+            self._manifest = json.loads(record.blobs[record.workspace])
+        elif files:
+            self._lay(files, frozenset())
+
+    @property
+    def digest(self) -> str | None:
+        """See `agents.ports.Workspace`."""
+        return self._digest
+
+    def list(self) -> Mapping[str, int]:
+        """See `agents.ports.Workspace`."""
+        return {path: size for path, (_, size) in sorted(self._manifest.items())}
+
+    async def read(self, path: str) -> bytes | None:
+        """See `agents.ports.Workspace`."""
+        entry = self._manifest.get(checked(path))
+        return None if entry is None else self._record.blobs[entry[0]]
+
+    async def files(self) -> Mapping[str, bytes]:
+        """See `agents.ports.Workspace`."""
+        return {path: self._record.blobs[digest] for path, (digest, _) in self._manifest.items()}
+
+    async def apply(
+        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+    ) -> Sequence[Artifact]:
+        """See `agents.ports.Workspace`."""
+        return self._lay({checked(path): content for path, content in changed.items()}, deleted)
+
+    async def keep(self, content: bytes) -> str:
+        """See `agents.ports.Workspace`."""
+        return self._put(content)
+
+    def _lay(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
+        for path in deleted:
+            self._manifest.pop(path, None)
+        artifacts = []
+        for path, content in changed.items():
+            digest = self._put(content)
+            self._manifest[path] = (digest, len(content))
+            media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+            artifacts.append(Artifact(path, digest, len(content), media_type))
+        self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())
+        return artifacts
+
+    def _put(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._record.blobs[digest] = content
+        return digest
+
+
+@dataclass(frozen=True, slots=True)
+class PooledModels:
+    """Models out of a pool: `default` for every role that `by_role` does not name."""
+
+    pool: ModelPool
+    default: str
+    by_role: Mapping[str, str] = field(default_factory=dict)
+
+    def name(self, role: str) -> str:
+        """See `agents.ports.Models`."""
+        return self.by_role.get(role, self.default)
+
+    def get(self, role: str) -> BaseChatModel:
+        """See `agents.ports.Models`."""
+        return self.pool.get(ModelName.parse(self.name(role)), cast("Role", role))

@@ -1,0 +1,63 @@
+"""ToolCalls: around each call of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from agents.calls import finished, once
+from agents.middleware.models import MALFORMED
+from agents.place import digest, place
+from agents.ports import Fact, Finished, Ports
+from agents.tools.trace import Trace, of_use
+
+Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+
+
+class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
+    """Makes each tool call once, and one at a time.
+
+    Calls of one turn are graph tasks of their own, started in the order of the calls; the lock
+    lets them in by that order, since the first thing each of them does is to wait for it.
+    """
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
+        """One tool call, with its trace in the message's artifact."""
+        ports: Ports = cast("Ports", request.runtime.context)
+        call = request.tool_call
+        at = place(request.runtime.execution_info)
+
+        async def make() -> tuple[ToolMessage, Finished]:
+            message = await _answer(request, handler)
+            trace: Trace = message.artifact
+            fact = Fact(at, trace["kind"], trace["data"])
+            done = finished(message, facts=(fact,), workspace=ports.workspace.digest)
+            return message, done
+
+        async with ports.turn:
+            return await once(ports, at.key(digest(call["name"], call["args"])), make)
+
+
+async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
+    """The tool's answer; a call that never reached its tool gets a trace of its own."""
+    call = request.tool_call
+    if MALFORMED in call["args"]:
+        message = ToolMessage(
+            f"error: the arguments of {call['name']} were not valid JSON. Call it again.",
+            name=call["name"],
+            tool_call_id=call["id"],
+            status="error",
+        )
+    else:
+        answer = await handler(request)
+        assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
+        message = answer
+    if message.artifact is None:
+        message.artifact = of_use(call["name"], None, ok=False, note=str(message.text))
+    elif not message.artifact["data"].get("ok", True):
+        message.status = "error"
+    return message

@@ -1,0 +1,85 @@
+"""The critic: judges the evidence, under rules that it cannot talk itself out of."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
+
+from agents.asking import ask_for
+from agents.evidence import Said, judged
+from agents.place import place
+from agents.ports import Fact, Ports
+from agents.prompting import render
+from agents.state import Run, State
+from agents.telling import ending
+from agents.texts import head_and_tail
+from sandbox.protocol import Limits
+
+CRITIC: Final = "critic"
+RUNS_SHOWN = 5
+CODE_SHOWN = 3_000
+OUTPUT_SHOWN = 2_000
+"""Characters of a run's code and of each of its outputs that the critic sees."""
+
+
+class Verdict(BaseModel):
+    """The judgement of the work."""
+
+    verdict: Literal["approve", "revise"]
+    feedback: str = Field("", description="what to mend, concretely; may be empty for approve")
+    run: str | None = Field(None, description="the run that it rests on, as r1, r2, ...")
+
+
+async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """One judgement; the last that `max_revisions` allows ends the job either way."""
+    request = render("critic_evidence", **evidence(state, runtime.context.limits))
+    messages = [SystemMessage(render("critic_system")), HumanMessage(request)]
+    answer = await ask_for(runtime, CRITIC, messages, Verdict)
+    critique = judged(state, _said(answer.value))
+    await runtime.context.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
+    change: dict[str, Any] = {"critiques": [critique]}
+    if critique["verdict"] == "approve":
+        return {**change, "approved_by": CRITIC}
+    passes = len(state.get("critiques", [])) + 1
+    return {
+        **change,
+        "feedback": {"by": CRITIC, "text": critique["feedback"]},
+        "exhausted": passes >= state["job"]["max_revisions"],
+    }
+
+
+def _said(verdict: Verdict | None) -> Said | None:
+    if verdict is None:
+        return None
+    return Said(verdict=verdict.verdict, feedback=verdict.feedback, run=verdict.run)
+
+
+def evidence(state: State, limits: Limits) -> dict[str, Any]:
+    """What the critic's prompt is filled with; pure. The latest runs, each cut to size."""
+    runs, answers = state.get("runs", []), state.get("answers", [])
+    return {
+        "task": state["job"]["task"],
+        "plan": state["plan"],
+        "revision": state["revision"],
+        "answer": answers[-1]["text"] if answers else "",
+        "files": sorted({*state["job"]["files"], *state["artifacts"]}),
+        "left_out": max(0, len(runs) - RUNS_SHOWN),
+        "runs": [_shown(run, limits) for run in runs[-RUNS_SHOWN:]],
+        "critiques": state.get("critiques", []),
+    }
+
+
+def _shown(run: Run, limits: Limits) -> dict[str, Any]:
+    return {
+        "id": run["id"],
+        "revision": run["revision"],
+        "by": run["by"],
+        "ending": ending(run["end"], run["exit_code"], run["signal"], limits),
+        "code": head_and_tail(run["code"]["text"], CODE_SHOWN),
+        "stdout": head_and_tail(run["stdout"]["text"], OUTPUT_SHOWN),
+        "stderr": head_and_tail(run["stderr"]["text"], OUTPUT_SHOWN),
+        "files": [artifact["name"] for artifact in run["artifacts"]],
+    }

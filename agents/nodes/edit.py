@@ -1,0 +1,39 @@
+"""The edit: runs a person's code as it is; no model has a say in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.runtime import Runtime
+
+from agents.artifacts import still_there
+from agents.calls import finished, once
+from agents.place import digest, place
+from agents.ports import Fact, Finished, Ports
+from agents.runs import run_code
+from agents.state import State
+from agents.tools.trace import of_run, runs_in, traces
+
+
+async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """Run the code of the latest decision, in the revision that the person looked at."""
+    ports = runtime.context
+    decision = state["decisions"][-1]
+    at = place(runtime.execution_info)
+    number = len(state.get("runs", [])) + 1
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        ran = await run_code(ports, decision["code"], number, state["revision"], decision["by"])
+        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+        fact = Fact(at, "run_finished", ran.run)
+        return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)
+
+    async with ports.turn:
+        message = await once(ports, at.key(digest("edit", decision["code"])), make)
+    found = traces([message])
+    made = [file for trace in found for file in trace["files"]]
+    return {
+        "runs": runs_in(found),
+        "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
+    }

@@ -1,0 +1,113 @@
+"""The executor: LangChain's agent loop, called once for each revision."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Protocol
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentState
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from agents.artifacts import still_there
+from agents.history import closing_words
+from agents.middleware.models import ModelCalls
+from agents.middleware.tools import ToolCalls
+from agents.per_job_model import PerJob
+from agents.place import place
+from agents.ports import Fact, Ports
+from agents.prompting import render
+from agents.runs import EXECUTOR
+from agents.state import Messages, State
+from agents.telling import ending
+from agents.texts import trimmed
+from agents.tools.build import build_tools
+from agents.tools.trace import runs_in, traces
+
+Agent = CompiledStateGraph[Any, Ports, Any, Any]
+
+
+class Node(Protocol):
+    """A node as LangGraph calls it."""
+
+    def __call__(self, state: State, *, runtime: Runtime[Ports]) -> Awaitable[dict[str, Any]]: ...
+
+
+class Pass(AgentState[Any]):
+    """One pass of the loop; `runs_before` counts the job's runs before it."""
+
+    messages: Messages
+    revision: int
+    runs_before: int
+
+
+def build_agent() -> Agent:
+    """The loop, compiled. What belongs to one job comes with the runtime context."""
+    return create_agent(
+        model=PerJob(),
+        tools=build_tools(),
+        system_prompt=render("executor_system"),
+        middleware=(ModelCalls(), ToolCalls()),
+        state_schema=Pass,
+        context_schema=Ports,
+    )
+
+
+def build_executor(agent: Agent) -> Node:
+    """The node around the loop."""
+
+    async def executor(state: State, *, runtime: Runtime[Ports]) -> dict[str, Any]:
+        ports = runtime.context
+        revision = state["revision"] + 1
+        history, runs = state.get("messages", []), state.get("runs", [])
+        request = HumanMessage(_request(state, ports))
+        got = await agent.ainvoke(
+            {"messages": [*history, request], "revision": revision, "runs_before": len(runs)},
+            get_config(),
+        )
+        said: list[AnyMessage] = got["messages"][len(history) :]
+        answer = trimmed(closing_words(said), ports.bounds.answer)
+        answered = {"revision": revision, "text": answer}
+        await ports.events.emit(Fact(place(runtime.execution_info), "answered", answered))
+        found = traces(said)
+        made = [file for trace in found for file in trace["files"]]
+        return {
+            "messages": [_bare(message) for message in said],
+            "revision": revision,
+            "answers": [answered],
+            "runs": runs_in(found),
+            "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
+            "feedback": None,
+        }
+
+    return executor
+
+
+def _request(state: State, ports: Ports) -> str:
+    """What the executor is asked in this pass."""
+    feedback = state["feedback"]
+    if feedback is None:
+        job = state["job"]
+        return render(
+            "executor_task",
+            task=job["task"],
+            earlier=job["earlier"],
+            files=job["files"],
+            plan=state["plan"],
+        )
+    edits = [
+        {**run, "ending": ending(run["end"], run["exit_code"], run["signal"], ports.limits)}
+        for run in state.get("runs", [])
+        if run["revision"] == state["revision"] and run["by"] != EXECUTOR
+    ]
+    return render("executor_feedback", edits=edits, by=feedback["by"], text=feedback["text"])
+
+
+def _bare(message: AnyMessage) -> AnyMessage:
+    """A message without its trace: what that holds, the state has in `runs` and `artifacts`."""
+    if isinstance(message, ToolMessage) and message.artifact:
+        return message.model_copy(update={"artifact": None})
+    return message

@@ -1,0 +1,41 @@
+"""Outcome: what a finished graph hands back, read from its final state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.evidence import best_answer
+from agents.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
+
+    `override`: a person approved what no run had shown to work. `exhausted`: the revisions ran
+    out, and `answer` is the best result so far. artifacts: ({name, digest, size, media_type}, ...).
+    """
+
+    approved: bool
+    answer: str
+    approved_by: str | None
+    override: bool
+    artifacts: tuple[Mapping[str, Any], ...]
+    summary: str
+    exhausted: bool
+
+
+def outcome(state: State | Mapping[str, Any]) -> Outcome:
+    """The outcome in a final state."""
+    approved_by = state.get("approved_by")
+    return Outcome(
+        approved=approved_by is not None,
+        answer=best_answer(state),
+        approved_by=approved_by,
+        override=bool(state.get("override")),
+        artifacts=tuple(state.get("artifacts", {}).values()),
+        summary=state.get("summary", ""),
+        exhausted=bool(state.get("exhausted")),
+    )

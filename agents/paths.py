@@ -1,0 +1,64 @@
+"""Paths as the tools take them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.errors import PathOutside
+from sandbox import paths as room
+from sandbox.protocol import Limits
+
+LONGEST_PATH = 240
+ROOM = "/work/"
+"""Where a room has the workspace: code sees its files there, so models name them so."""
+
+
+def checked(path: str) -> str:
+    """`path` in its one normal form: relative, `/` between the parts. Raises PathOutside."""
+    if not path or len(path.encode(errors="replace")) > LONGEST_PATH:
+        raise PathOutside(f"a path has 1 to {LONGEST_PATH} bytes: {path[:80]!r}")
+    if path.startswith("/") or "\\" in path:
+        raise PathOutside(f"a path is relative to the workspace, with '/': {path!r}")
+    if not path.isprintable():
+        raise PathOutside(f"a path has printable characters only: {path!r}")
+    parts = [part for part in path.split("/") if part != "."]
+    if not parts or any(part in {"", ".."} for part in parts):
+        raise PathOutside(f"a path has no empty parts and no '..': {path!r}")
+    return "/".join(parts)
+
+
+def in_workspace(path: str) -> str:
+    """`path` without the room's name for the workspace; what is left is not checked."""
+    return path.strip().removeprefix(ROOM)
+
+
+def objection(files: Mapping[str, int], path: str, size: int, limits: Limits) -> str | None:
+    """Why a workspace of `files` cannot take one of `size` bytes at `path`, or None.
+
+    What is refused here would otherwise stop the next run, as if the sandbox had failed.
+    """
+    after = {**files, path: size}
+    try:
+        room.require(after)
+    except ValueError as error:
+        return str(error)
+    if size > limits.file_bytes:
+        return f"{size} bytes; a file has at most {limits.file_bytes}"
+    if len(after) > limits.workspace_files:
+        return f"the workspace has at most {limits.workspace_files} files"
+    if sum(after.values()) > limits.workspace_bytes:
+        return f"the workspace has at most {limits.workspace_bytes} bytes"
+    return None
+
+
+def listing(files: Mapping[str, int], path: str) -> list[str] | None:
+    """Names directly in the directory `path` (`.` is the workspace), directories with a `/`.
+
+    None where there is no such directory.
+    """
+    bare = in_workspace(path).rstrip("/")
+    prefix = "" if bare in {"", ".", ROOM.rstrip("/")} else checked(bare) + "/"
+    below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
+    if prefix and not below:
+        return None
+    return sorted({name.partition("/")[0] + "/" * ("/" in name) for name in below})

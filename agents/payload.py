@@ -1,0 +1,27 @@
+"""What a person sees at a review. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.state import State
+
+RUNS_SHOWN = 3
+"""Runs in full; earlier ones are in the job's events."""
+
+
+def payload(state: State) -> dict[str, Any]:
+    """{plan, answer, code, runs, artifacts, critiques, decisions, revision}; `code` is that of the
+    latest run, empty where nothing was run."""
+    runs = state.get("runs", [])
+    answers = state.get("answers", [])
+    return {
+        "plan": state["plan"],
+        "answer": answers[-1]["text"] if answers else "",
+        "code": runs[-1]["code"]["text"] if runs else "",
+        "runs": runs[-RUNS_SHOWN:],
+        "artifacts": list(state["artifacts"].values()),
+        "critiques": state.get("critiques", []),
+        "decisions": state.get("decisions", []),
+        "revision": state["revision"],
+    }

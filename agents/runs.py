@@ -1,0 +1,76 @@
+"""A run as it is told and kept: see `jobs.events` for its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from agents.errors import PathOutside
+from agents.paths import checked
+from agents.ports import Artifact, Ports, Workspace
+from agents.state import Run
+from agents.texts import head_and_tail
+from sandbox.protocol import Command, RunResult, Stream
+
+EXECUTOR: Final = "executor"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run's record, and the result that it was made of."""
+
+    run: Run
+    result: RunResult
+
+
+async def run_code(ports: Ports, code: str, number: int, revision: int, by: str) -> Ran:
+    """Run `code` in a fresh room with the workspace's files, and keep what it left.
+
+    Raises what the sandbox raises: its trouble is not the code's failure.
+    """
+    files = await ports.workspace.files()
+    result = await ports.sandbox.run(Command.python(code, files), ports.limits)
+    changed, nameless = _storable(result.changed)
+    artifacts: Sequence[Artifact] = ()
+    if changed or result.deleted:
+        artifacts = await ports.workspace.apply(changed, result.deleted)
+    kept = ports.bounds.kept
+    run: Run = {
+        "id": f"r{number}",
+        "number": number,
+        "revision": revision,
+        "by": by,
+        "code": await _kept(ports.workspace, Stream(code), kept),
+        "end": result.end.value,
+        "exit_code": result.exit_code,
+        "signal": result.signal,
+        "stdout": await _kept(ports.workspace, result.stdout, kept),
+        "stderr": await _kept(ports.workspace, result.stderr, kept),
+        "seconds": round(result.seconds, 3),
+        "succeeded": result.succeeded,
+        "artifacts": [asdict(artifact) for artifact in artifacts],
+        "refused": [*result.refused, *nameless],
+    }
+    return Ran(run, result)
+
+
+def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
+    """The files that a workspace can hold, and in words those that it cannot."""
+    files: dict[str, bytes] = {}
+    refused: list[str] = []
+    for path, content in changed.items():
+        try:
+            files[checked(path)] = content
+        except PathOutside as error:
+            refused.append(str(error))
+    return files, refused
+
+
+async def _kept(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:
+    """{text, dropped_bytes, digest}: of a long text its head and tail, and the whole by digest."""
+    digest = None
+    if len(stream.text) > limit:
+        digest = await workspace.keep(stream.text.encode(errors="replace"))
+    text = head_and_tail(stream.text, limit)
+    return {"text": text, "dropped_bytes": stream.dropped_bytes, "digest": digest}

@@ -1,0 +1,69 @@
+"""State: what the graph knows of a job between two steps.
+
+Plain values and LangChain messages only: a checkpoint must be readable without this code. The
+workspace is no part of it; it is a port. What grows (messages, runs) is kept as a delta channel,
+so that a long job's checkpoints grow linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import _messages_delta_reducer
+
+Run = dict[str, Any]
+"""A run as `jobs.events` lists it: {id, number, revision, by, code, end, ...}."""
+
+ArtifactFields = dict[str, Any]
+"""{name, digest, size, media_type}"""
+
+
+def appended(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
+    """The reducer of a list that only grows; the same however writes are batched."""
+    return [*state, *(item for write in writes for item in write)]
+
+
+Messages = Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+Runs = Annotated[list[Run], DeltaChannel(appended)]
+Growing = Annotated[list[dict[str, Any]], DeltaChannel(appended)]
+
+
+class JobFields(TypedDict):
+    """What was asked; see `agents.job.JobInput`."""
+
+    task: str
+    steps: list[str]
+    review: bool
+    max_revisions: int
+    on_exhausted: str
+    earlier: list[dict[str, str]]
+    files: list[str]
+
+
+class Feedback(TypedDict):
+    """What the next pass of the executor has to mend; `by` is `critic` or a person's name."""
+
+    by: str
+    text: str
+
+
+class State(TypedDict, total=False):
+    """The graph's state. `revision` counts the executor's passes from 1."""
+
+    job: JobFields
+    plan: list[str]
+    messages: Messages
+    revision: int
+    answers: Growing
+    runs: Runs
+    artifacts: dict[str, ArtifactFields]
+    feedback: Feedback | None
+    critiques: Growing
+    decisions: Growing
+    approved_by: str | None
+    override: bool
+    exhausted: bool
+    summary: str

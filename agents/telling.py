@@ -1,0 +1,64 @@
+"""A run in words, for models and people. Pure, and the same for the same code: no times, no ids."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from agents.texts import head_and_tail
+from sandbox.protocol import MIB, End, Limits, RunResult, Stream
+
+
+def told(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
+    """What a model is told of a run: how it ended, its output, its files.
+
+    `width` bounds each output, in characters.
+    """
+    parts = [ending(result.end, result.exit_code, result.signal, limits)]
+    for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
+        if stream.text.strip() or stream.dropped_bytes:
+            parts.append(f"{name}:\n{_shown(stream, width)}")
+    if result.changed:
+        parts.append("new or changed files: " + ", ".join(sorted(result.changed)))
+    if result.deleted:
+        parts.append("deleted files: " + ", ".join(sorted(result.deleted)))
+    if refused:
+        parts.append("not kept: " + "; ".join(refused))
+    if len(parts) == 1:
+        parts.append("no output, no new files")
+    return "\n\n".join(parts)
+
+
+def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) -> str:
+    """How a run ended."""
+    match End(end):
+        case End.EXITED:
+            return f"exit code {exit_code}"
+        case End.SIGNALED:
+            return f"killed by signal {_signal(number)}"
+        case End.TIMEOUT:
+            return f"stopped: it ran for longer than {limits.wall_seconds:g} s"
+        case End.CPU:
+            return f"stopped: it used more than {limits.cpu_seconds} s of processor time"
+        case End.MEMORY:
+            return f"stopped: it used more than {limits.memory_bytes // MIB} MiB of memory"
+        case End.OUTPUT:
+            return f"stopped: it printed more than {limits.output_bytes // 1024} KiB"
+        case End.DISK:
+            return f"stopped: its files took more than {limits.workspace_bytes // MIB} MiB"
+        case End.KILLED:
+            return "stopped: it was killed from outside"
+
+
+def _signal(number: int | None) -> str:
+    try:
+        return f"{number} ({signal.Signals(number or 0).name})"
+    except ValueError:
+        return str(number)
+
+
+def _shown(stream: Stream, width: int) -> str:
+    text = head_and_tail(stream.text.rstrip("\n"), width)
+    if stream.dropped_bytes:
+        return f"{text}\n[{stream.dropped_bytes} bytes more were not kept]"
+    return text

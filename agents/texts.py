@@ -1,0 +1,45 @@
+"""Cutting texts to size. Pure."""
+
+from __future__ import annotations
+
+SHORTEST_REPEAT = 12
+"""Shorter lines (`}`, `---`, a bullet's label) recur in good answers too."""
+
+
+def head_and_tail(text: str, limit: int) -> str:
+    """`text` within about `limit` characters: its head and its tail, and how much was left out."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit // 2]
+    tail = text[-(limit - limit // 2) :]
+    return f"{head}\n[... {len(text) - limit} characters left out ...]\n{tail}"
+
+
+def trimmed(answer: str, limit: int) -> str:
+    """An answer up to its first repeated line, and to `limit` characters.
+
+    A model that goes round in circles says the same line again; lines inside a fenced block of
+    code may recur, and so may short ones.
+    """
+    kept: list[str] = []
+    seen: set[str] = set()
+    fenced = False
+    for line in answer.strip().splitlines():
+        bare = line.strip()
+        if bare.startswith("```"):
+            fenced = not fenced
+        elif not fenced and len(bare) >= SHORTEST_REPEAT:
+            if bare in seen:
+                break
+            seen.add(bare)
+        kept.append(line)
+    text = "\n".join(kept).strip()
+    return text if len(text) <= limit else text[: limit - 4].rstrip() + " ..."
+
+
+def one_line(text: str, limit: int) -> str:
+    """`text` on one line, within `limit` characters, cut at a word."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    return flat[: limit - 4].rsplit(" ", 1)[0] + " ..."

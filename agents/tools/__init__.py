@@ -1,0 +1,1 @@
+"""The executor's tools. Each acts on the job's workspace, through the ports."""

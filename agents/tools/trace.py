@@ -1,0 +1,49 @@
+"""Trace: what a tool call leaves besides its text. It travels as the ToolMessage's artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.messages import BaseMessage, ToolMessage
+from typing_extensions import TypedDict
+
+from agents.ports import Artifact
+from agents.runs import Ran
+from agents.state import ArtifactFields, Run
+
+
+class Trace(TypedDict):
+    """The event that tells of the call (`kind`, `data`), and the files that it made."""
+
+    kind: str
+    data: dict[str, Any]
+    files: list[ArtifactFields]
+
+
+def of_run(ran: Ran) -> Trace:
+    """The trace of a run."""
+    return Trace(kind="run_finished", data=ran.run, files=ran.run["artifacts"])
+
+
+def of_use(
+    tool: str, path: str | None, *, ok: bool, note: str = "", made: Sequence[Artifact] = ()
+) -> Trace:
+    """The trace of a call that ran nothing."""
+    data = {"tool": tool, "path": path, "ok": ok, "note": note}
+    return Trace(kind="tool_used", data=data, files=[asdict(artifact) for artifact in made])
+
+
+def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
+    """The traces in a history, in the order of the calls."""
+    return [
+        message.artifact
+        for message in messages
+        if isinstance(message, ToolMessage) and message.artifact
+    ]
+
+
+def runs_in(found: Sequence[Trace]) -> list[Run]:
+    """The runs among them."""
+    return [trace["data"] for trace in found if trace["kind"] == "run_finished"]

@@ -1,0 +1,166 @@
+"""A graph for tests: ports in memory, a recording that the test writes, a sandbox it chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command as Resume
+
+from agents.graph import Graph, build
+from agents.job import JobInput, initial_state
+from agents.memory import (
+    MemoryBudget,
+    MemoryCancel,
+    MemoryEvents,
+    MemoryJournal,
+    MemoryRecord,
+    MemoryWorkspace,
+    PooledModels,
+)
+from agents.models import ModelOptions, ModelPool
+from agents.outcome import Outcome, outcome
+from agents.ports import Bounds, Ports
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
+
+Turn = dict[str, Any]
+
+
+def call(name: str, **args: Any) -> dict[str, Any]:
+    """A tool call of a recorded reply."""
+    return {"name": name, "args": args}
+
+
+def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Turn:
+    """A recorded turn whose question contains `expect`; `reply` is texts and tool calls."""
+    said = {
+        "content": " ".join(part for part in reply if isinstance(part, str)),
+        "tool_calls": [part for part in reply if not isinstance(part, str)],
+        "usage": {"input_tokens": 100, "output_tokens": 10},
+    }
+    written: Turn = {"role": role, "expect": expect, "match": "contains", "reply": said}
+    return written if after is None else {**written, "after": after}
+
+
+PLAN = turn("planner", "The task:", call("Plan", steps=["Write it.", "Run it.", "Mend it."]))
+
+
+def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Turn:
+    """A recorded judgement of the evidence that contains `expect`."""
+    return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, run=run))
+
+
+def printed(text: str = "", *, code: int = 0, error: str = "", **files: bytes) -> RunResult:
+    """A run that ended by itself."""
+    return RunResult(
+        End.EXITED, code, None, Stream(text), Stream(error), 0.01, changed=_named(files)
+    )
+
+
+def _named(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name.replace("__", "."): content for name, content in files.items()}
+
+
+@dataclass
+class PlannedSandbox:
+    """Answers each program with what the test says; an exception is raised."""
+
+    answers: Mapping[str, RunResult | Exception]
+    ran: list[str] = field(default_factory=list)
+    seen: list[Mapping[str, bytes]] = field(default_factory=list)
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        code = command.argv[-1]
+        self.ran.append(code)
+        self.seen.append(command.files)
+        answer = self.answers[code]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def check(self) -> tuple[Layer, ...]:
+        return ()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class Journey:
+    """One job through one graph, by as many attempts as a test makes."""
+
+    graph: Graph
+    record: MemoryRecord
+    ports: Ports
+    thread: str = "job"
+
+    @classmethod
+    def plan(
+        cls,
+        folder: Path,
+        turns: Sequence[Turn],
+        sandbox: Sandbox,
+        files: Mapping[str, bytes] | None = None,
+        bounds: Bounds | None = None,
+    ) -> Journey:
+        folder.mkdir(exist_ok=True)
+        written = {"about": "Written by a test; no provider was called.", "turns": list(turns)}
+        (folder / "side.yaml").write_text(yaml.safe_dump(written, sort_keys=False))
+        record = MemoryRecord()
+        ports = Ports(
+            journal=MemoryJournal(record),
+            events=MemoryEvents(record),
+            budget=MemoryBudget(record),
+            cancel=MemoryCancel(),
+            workspace=MemoryWorkspace(record, files),
+            sandbox=sandbox,
+            models=PooledModels(ModelPool(ModelOptions(recordings=folder)), "recording:side"),
+            bounds=bounds or Bounds(),
+        )
+        return cls(build(InMemorySaver()), record, ports)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"configurable": {"thread_id": self.thread}}
+
+    async def begin(self, job: JobInput) -> dict[str, Any]:
+        return await self._on(initial_state(job))
+
+    async def go_on(self) -> dict[str, Any]:
+        """As the next worker would: a workspace as the record has it, the same journal."""
+        self.ports = replace(self.ports, workspace=MemoryWorkspace(self.record))
+        return await self._on(None)
+
+    async def decide(self, action: str, **more: Any) -> dict[str, Any]:
+        """Answer the open review."""
+        state = await self.graph.aget_state(self.config)
+        return await self.resume(state.interrupts[0].id, action=action, by="Ada", **more)
+
+    async def resume(self, review: str, **decision: Any) -> dict[str, Any]:
+        return await self._on(Resume(resume={review: decision}))
+
+    async def _on(self, feed: Any) -> dict[str, Any]:
+        got: dict[str, Any] = await self.graph.ainvoke(
+            feed, self.config, context=self.ports, durability="sync"
+        )
+        return got
+
+    async def outcome(self) -> Outcome:
+        return outcome((await self.graph.aget_state(self.config)).values)
+
+    def told(self, *kinds: str) -> list[Mapping[str, Any]]:
+        """The data of the events of these kinds, in order."""
+        return [fact.data for fact in self.record.facts.values() if fact.kind in kinds]
+
+    def kinds(self) -> list[str]:
+        return [fact.kind for fact in self.record.facts.values()]
+
+
+def only(items: Iterable[Any], where: Callable[[Any], bool] = lambda _: True) -> Any:
+    """The one item that fits."""
+    (found,) = [item for item in items if where(item)]
+    return found
