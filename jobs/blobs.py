@@ -46,14 +46,11 @@ class DirectoryBlobs:
     def _put(self, content: bytes) -> str:
         digest = digest_of(content)
         path = self._path(digest)
-        if path.exists():
-            return digest
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
-            part.write(content)
-            part.flush()
-            os.fsync(part.fileno())
-        Path(part.name).replace(path)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, content)
+            _sync_directory(self._root)
+        # also where another process has just put it there: it may not have come so far
         _sync_directory(path.parent)
         return digest
 
@@ -87,6 +84,18 @@ class MemoryBlobs:
             return self._kept[digest]
         except KeyError:
             raise BlobMissing(digest) from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
+        try:
+            part.write(content)
+            part.flush()
+            os.fsync(part.fileno())
+            Path(part.name).replace(path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
 
 
 def _sync_directory(path: Path) -> None:

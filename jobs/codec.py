@@ -1,7 +1,8 @@
 """Records and events as the bytes that Redis keeps, and back.
 
 A record is a hash: what scripts compare (`status`, `version`, `epoch`) and what an attempt's
-fenced writes change (`lease_until`, `progress_epoch`, `workspace`) are fields of their own; the
+fenced writes change (`progress_epoch`, `workspace`) are fields of their own, and so is `due_at`,
+which moves without a new version: a heartbeat prolongs a lease, a job's turn in its line comes. The
 immutable `spec` is one JSON field, the rest (`state`) another.
 """
 
@@ -17,12 +18,20 @@ from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted, Priority
 
-_OWN_FIELDS = ("status", "version", "epoch", "progress_epoch", "workspace")
+_OWN_FIELDS = ("spec", "status", "version", "epoch", "due_at", "progress_epoch", "workspace")
 
 
 def dump(value: Any) -> str:
-    """JSON as Redis keeps it: compact, text as it is."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON as Redis keeps it: compact, text as it is.
+
+    Half a surrogate pair, which models do write, is no text: it becomes U+FFFD.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
@@ -30,27 +39,28 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
     state = {
         field.name: getattr(record, field.name)
         for field in dataclasses.fields(record)
-        if field.name not in (*_OWN_FIELDS, "spec")
+        if field.name not in _OWN_FIELDS
     }
     fields = {
         "status": str(record.status),
         "version": str(record.version),
         "epoch": str(record.epoch),
-        "lease_until": str(record.lease.until) if record.lease else "",
+        "due_at": str(record.due_at),
         "state": dump(_plain(state)),
     }
     if new:
         fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
         fields["workspace"] = record.workspace or ""
-        fields["progress_epoch"] = "0"
+        fields["progress_epoch"] = str(record.progress_epoch)
     return fields
 
 
 def read_record(fields: Mapping[str, str]) -> JobRecord:
     """The record that `record_fields` wrote, with what fenced writes have changed since."""
     state = json.loads(fields["state"])
+    due_at = int(fields["due_at"])
     if state["lease"]:
-        state["lease"] = Lease(**{**state["lease"], "until": int(fields["lease_until"])})
+        state["lease"] = Lease(**{**state["lease"], "until": due_at})
     if review := state["review"]:
         state["review"] = Review(**{**review, "kind": ReviewKind(review["kind"])})
     if decision := state["decision"]:
@@ -64,6 +74,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         status=Status(fields["status"]),
         version=int(fields["version"]),
         epoch=int(fields["epoch"]),
+        due_at=due_at,
         progress_epoch=int(fields["progress_epoch"]),
         workspace=fields["workspace"] or None,
     )

@@ -4,7 +4,7 @@ JobsError
   +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
-  +-- Contended          a record kept changing under a decision; try again
+  +-- Contended          a record kept changing under a decision, or an id is taken; try again
   +-- BlobMissing        bytes that a digest names are not in the store
   +-- PathRefused        a path that a workspace cannot hold
 """
@@ -34,7 +34,7 @@ class StaleEpoch(JobsError):
 
 
 class Contended(JobsError):
-    """The record changed under every one of several tries."""
+    """The record changed under every one of several tries; nothing was written."""
 
 
 class BlobMissing(JobsError):

@@ -5,11 +5,14 @@ The only place of this package that knows Celery.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from typing import Any
 
 from celery import Celery
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
 
 from jobs.spec import Priority
 
@@ -17,9 +20,15 @@ NAME = "fettle.look"
 QUEUE = "fettle"
 MOST_WAITING = 10_000
 """Hints held back while the broker is away; the sweeper makes up for what is dropped."""
+MOST_IN_BROKER = 10_000
+"""Hints of one priority that wait in the broker. Above it none is added: while workers have plenty
+to look at, the sweeper's reminders would only pile up."""
 
 PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
 """Redis under Celery takes 0 as the most urgent; one list a step."""
+SEPARATOR = "\x06\x16"
+LOST = (KombuError, RedisError, OSError)
+"""What a broker that is away, hangs or has no room raises."""
 
 
 def celery_app(broker_url: str, **options: Any) -> Celery:
@@ -34,6 +43,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_transport_options={
             "priority_steps": sorted(PRIORITIES.values()),
+            "sep": SEPARATOR,
             "socket_timeout": 5,
             "socket_connect_timeout": 2,
         },
@@ -42,12 +52,19 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     return app
 
 
+def list_of(priority: Priority) -> str:
+    """The Redis list in the broker that hints of this priority wait in."""
+    step = PRIORITIES[priority]
+    return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
+
+
 class Hints:
     """Sends hints from a thread of its own, so that nobody waits for the broker."""
 
     def __init__(self, broker_url: str) -> None:
-        self._app = celery_app(broker_url)
+        self._line = _Line(celery_app(broker_url))
         self._waiting: queue.Queue[tuple[str, Priority] | None] = queue.Queue(MOST_WAITING)
+        self._given_up = threading.Event()
         self._sender = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._sender.start()
 
@@ -59,21 +76,55 @@ class Hints:
             return
 
     def close(self, seconds: float = 2.0) -> None:
-        """Send what waits, for at most `seconds`."""
-        self._waiting.put(None)
+        """Send what waits, for at most `seconds`; the rest is dropped."""
+        try:
+            self._waiting.put_nowait(None)
+        except queue.Full:
+            self._given_up.set()
         self._sender.join(seconds)
-        self._app.close()
+        self._given_up.set()
 
     def _send_all(self) -> None:
-        while (waiting := self._waiting.get()) is not None:
-            job_id, priority = waiting
+        while (waiting := self._waiting.get()) is not None and not self._given_up.is_set():
             try:
-                self._app.send_task(
-                    NAME,
-                    args=[job_id],
-                    priority=PRIORITIES[priority],
-                    retry=False,
-                    ignore_result=True,
-                )
-            except (self._app.connection().connection_errors, OSError):
-                continue  # a lost hint does not matter: the sweeper sends another
+                self._line.send(*waiting)
+            except LOST:
+                self._line.hang_up()  # a lost hint does not matter: the sweeper sends another
+        self._line.hang_up()
+
+
+class _Line:
+    """One kept connection to the broker, made when it is needed. For one thread."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._connection: Any = None
+        self._producer: Any = None
+
+    def send(self, job_id: str, priority: Priority) -> None:
+        """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
+        if self._producer is None:
+            self._dial()
+        if self._producer.channel.client.llen(list_of(priority)) >= MOST_IN_BROKER:
+            return
+        self._app.send_task(
+            NAME,
+            args=[job_id],
+            priority=PRIORITIES[priority],
+            producer=self._producer,
+            retry=False,
+            ignore_result=True,
+        )
+
+    def hang_up(self) -> None:
+        """Drop the connection, whatever state it is in."""
+        connection, self._connection, self._producer = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(*LOST):
+                connection.close()
+
+    def _dial(self) -> None:
+        # kombu would wait and try again within this call
+        bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
+        self._connection = self._app.connection_for_write(transport_options=bound)
+        self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)

@@ -70,6 +70,11 @@ class JobKeys:
         return f"{PREFIX}events:{self.id}"
 
 
+def _part(tenant: str) -> str:
+    """A tenant's name as a part of a key: no name reaches into another's keys."""
+    return tenant.replace("%", "%25").replace(":", "%3A")
+
+
 def worker(worker_id: str) -> str:
     """String that expires."""
     return f"{PREFIX}worker:{worker_id}"
@@ -77,23 +82,23 @@ def worker(worker_id: str) -> str:
 
 def line(tenant: str, conversation_id: str) -> str:
     """List of the conversation's jobs that are not final."""
-    return f"{PREFIX}line:{tenant}:{conversation_id}"
+    return f"{PREFIX}line:{_part(tenant)}:{conversation_id}"
 
 
 def turns(tenant: str, conversation_id: str) -> str:
     """List of the conversation's finished jobs, newest first."""
-    return f"{PREFIX}turns:{tenant}:{conversation_id}"
+    return f"{PREFIX}turns:{_part(tenant)}:{conversation_id}"
 
 
 def once(tenant: str, idempotency_key: str) -> str:
     """Hash: job, body."""
-    return f"{PREFIX}once:{tenant}:{idempotency_key}"
+    return f"{PREFIX}once:{_part(tenant)}:{idempotency_key}"
 
 
 def listing(tenant: str, *, status: str | None = None, label: str | None = None) -> str:
     """Sorted set of job ids by creation time."""
-    if status:
-        return f"{PREFIX}jobs:{tenant}:status:{status}"
-    if label:
-        return f"{PREFIX}jobs:{tenant}:label:{label}"
-    return f"{PREFIX}jobs:{tenant}"
+    if status is not None:
+        return f"{PREFIX}jobs:{_part(tenant)}:status:{status}"
+    if label is not None:
+        return f"{PREFIX}jobs:{_part(tenant)}:label:{label}"
+    return f"{PREFIX}jobs:{_part(tenant)}"

@@ -83,8 +83,11 @@ def claim(
     """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
+    if _rests(record, now):
+        return Refusal("not_due", "the job rests until its next try", record.status)
     if record.crashes >= CRASHES_BEFORE_ALONE and not alone:
-        return Refusal("alone", "the job crashed twice and runs next in a process of its own")
+        detail = "the job crashed twice and runs next in a process of its own"
+        return Refusal("alone", detail, record.status)
     until = now + policy.lease_ms
     after = _next(
         record,
@@ -108,7 +111,7 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
         return _not_running(record)
     after = _leave_worker(record, now, status=Status.AWAITING_REVIEW, review=review, decision=None)
     data = {"review_id": review.id, "kind": review.kind}
-    return Change(after, (NewEvent(f"review_opened:{review.id}", "review_opened", data),))
+    return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
 
 def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refusal:
@@ -126,13 +129,13 @@ def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refus
         "feedback": decision.feedback,
         "override": decision.override,
     }
-    decided = NewEvent(f"decided:{decision.review_id}", "decided", data)
+    decided = NewEvent(f"decided:{record.epoch}", "decided", data)
     closed = replace(record, review=None, decision=decision)
     if decision.action is Action.REJECT:
         detail = decision.feedback or f"rejected by {decision.by}"
         change = _end(closed, now, Status.FAILED, reason=Reason.REJECTED, detail=detail)
         return replace(change, events=(decided, *change.events))
-    after = _next(closed, now, status=Status.QUEUED, hints=1, due_at=now + FIRST_HINT_MS)
+    after = _next(closed, now, **_hinted(now))
     return Change(after, (decided,))
 
 
@@ -163,7 +166,7 @@ def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Cha
     """An orderly end without a result: the worker drains (`drained`)."""
     if record.status is not Status.RUNNING:
         return _not_running(record)
-    after = _leave_worker(record, now, status=Status.QUEUED, hints=1, due_at=now)
+    after = _leave_worker(record, now, **_hinted(now))
     data = {"why": why, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
@@ -187,7 +190,7 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
     if record.status is not Status.RUNNING or record.lease is None:
         return _not_running(record)
     if record.lease.until > now:
-        return Refusal("lease_held", "the lease has not run out")
+        return Refusal("lease_held", "the lease has not run out", record.status)
     progressed = record.progress_epoch == record.epoch
     crashes = 1 if progressed else record.crashes + 1
     data = {"worker": record.lease.worker, "crashes": crashes}
@@ -196,9 +199,7 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
         detail = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
         change = _end(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
         return replace(change, events=(lost, *change.events))
-    after = replace(
-        _leave_worker(record, now, status=Status.QUEUED, hints=0, due_at=now), crashes=crashes
-    )
+    after = replace(_leave_worker(record, now, **_hinted(now)), crashes=crashes)
     return Change(after, (lost,))
 
 
@@ -206,7 +207,9 @@ def hint(record: JobRecord, now: int) -> Change | Refusal:
     """Another hint for a job that is due and unclaimed, further apart each time."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
-    wait = min(FIRST_HINT_MS * 2**record.hints, MOST_HINT_MS)
+    if record.due_at > now:
+        return Refusal("not_due", "another sweeper was first", record.status)
+    wait = min(FIRST_HINT_MS * 2 ** min(record.hints, 16), MOST_HINT_MS)
     return Change(_next(record, now, hints=record.hints + 1, due_at=now + wait))
 
 
@@ -231,6 +234,16 @@ def _end(
         case _:
             data = {"reason": reason, "detail": detail}
     return Change(after, (NewEvent("final", str(status), data),))
+
+
+def _hinted(now: int) -> dict[str, Any]:
+    """Queued, with a hint on its way: the sweeper looks again when that had its time."""
+    return {"status": Status.QUEUED, "hints": 1, "due_at": now + FIRST_HINT_MS}
+
+
+def _rests(record: JobRecord, now: int) -> bool:
+    """Whether no hint is meant to come before `due_at`: a stray one must not cut a delay short."""
+    return record.hints == 0 and record.due_at > now
 
 
 def _leave_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:

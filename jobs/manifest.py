@@ -6,9 +6,11 @@ manifest, and its bytes are a blob.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from jobs.blobs import Blobs
@@ -26,10 +28,10 @@ class FileEntry(NamedTuple):
 
 def checked_path(path: str) -> str:
     """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
-    if not path or len(path.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in path:
-        raise PathRefused(f"a path is relative, with '/', up to {LONGEST_PATH} bytes: {path!r}")
     if any(not character.isprintable() for character in path):
         raise PathRefused(f"a path has printable characters only: {path!r}")
+    if not path or len(path.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in path:
+        raise PathRefused(f"a path is relative, with '/', up to {LONGEST_PATH} bytes: {path!r}")
     parts = [part for part in path.split("/") if part != "."]
     if not parts or any(part in ("", "..") for part in parts):
         raise PathRefused(f"a path has no empty parts and no '..': {path!r}")
@@ -64,11 +66,30 @@ async def load(blobs: Blobs, digest: str | None) -> Manifest:
 
 
 async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
-    """Store files as a workspace; returns its digest, None for no files. Raises PathRefused."""
+    """Store files as a workspace; returns its digest, None for no files.
+
+    Raises PathRefused, also where two names are one path, or a file is another's directory.
+    """
     if not files:
         return None
+    contents = _by_path(files)
+    digests = await asyncio.gather(*map(blobs.put, contents.values()))
     entries = {
-        checked_path(path): FileEntry(await blobs.put(content), len(content))
-        for path, content in files.items()
+        path: FileEntry(digest, len(content))
+        for (path, content), digest in zip(contents.items(), digests, strict=True)
     }
     return await blobs.put(Manifest(entries).dump())
+
+
+def _by_path(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    contents: dict[str, bytes] = {}
+    for name, content in files.items():
+        path = checked_path(name)
+        if path in contents:
+            raise PathRefused(f"two names are the same path: {path!r}")
+        contents[path] = content
+    for path in contents:
+        for directory in map(str, PurePosixPath(path).parents):
+            if directory in contents:
+                raise PathRefused(f"{directory!r} cannot be a file and hold {path!r}")
+    return contents

@@ -5,6 +5,7 @@ Each operation returns the new record, or the Refusal that says why it does not 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,25 +62,13 @@ class Operations:
 
     async def claim(self, job_id: str, worker: str, *, alone: bool = False) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed."""
-
-        def decide(record: JobRecord, now: int) -> Change | Refusal:
-            return lifecycle.claim(record, now, worker=worker, policy=self._policy, alone=alone)
-
-        for _ in range(TRIES):
-            loaded = await self.store.load(job_id)
-            if loaded is None:
-                return UNKNOWN
-            decided = decide(loaded.record, loaded.now)
-            if isinstance(decided, Refusal):
-                return decided
-            if await self.store.commit(loaded.record, decided, first=True):
-                return decided.after
-            head = await self.store.next_in_line(
-                loaded.record.tenant, loaded.record.conversation_id
-            )
-            if head not in (None, job_id):
-                return Refusal("waits_in_line", f"job {head} of its conversation comes first")
-        raise Contended(f"job {job_id} kept changing")
+        return await self._change(
+            job_id,
+            lambda record, now: lifecycle.claim(
+                record, now, worker=worker, policy=self._policy, alone=alone
+            ),
+            first=True,
+        )
 
     async def pause(self, held: Held, review: Review) -> JobRecord | Refusal:
         """Ask a person, and let go of the job."""
@@ -92,14 +81,14 @@ class Operations:
         changed = await self._change(
             job_id, lambda record, now: lifecycle.decide(record, now, decision=decision)
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
         """End a job for good, from any state that is not final."""
         changed = await self._change(
             job_id, lambda record, now: lifecycle.cancel(record, now, by=by)
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
     async def succeed(self, held: Held, result: Result, summary: str) -> JobRecord | Refusal:
         """End a job with its result, and add it to its conversation."""
@@ -110,7 +99,7 @@ class Operations:
         changed = await self._own(
             held, lambda record, now: lifecycle.succeed(record, now, result=result), turn
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
     async def fail(
         self, held: Held, reason: Reason, detail: str, result: Result | None = None
@@ -122,14 +111,14 @@ class Operations:
                 record, now, reason=reason, detail=detail, result=result
             ),
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
     async def retry(self, held: Held, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Infrastructure trouble: later again, or failed when that was tried often enough."""
         changed = await self._own(
             held, lambda record, now: lifecycle.retry(record, now, reason=reason, detail=detail)
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
     async def give_back(self, held: Held, detail: str) -> JobRecord | Refusal:
         """The worker drains: the job is queued again with its checkpoint."""
@@ -137,20 +126,29 @@ class Operations:
             held,
             lambda record, now: lifecycle.give_back(record, now, why="drained", detail=detail),
         )
-        return await self._ended_or_hinted(changed)
+        return await self._nudged(changed)
 
-    async def sweep(self, limit: int = 100) -> int:
-        """Look at jobs whose time has come: hint those that wait, take back lost leases (J8).
+    async def sweep(self, together: int = 32) -> int:
+        """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8).
 
-        Returns how many were changed.
+        Returns how many were changed; `together` are looked at side by side.
         """
-        changed = 0
-        for job_id in await self.store.due(limit):
-            swept = await self._change(job_id, _sweep)
-            if isinstance(swept, JobRecord):
-                changed += 1
-                await self._ended_or_hinted(swept)
-        return changed
+        total = 0
+        while True:
+            due = await self.store.due(together)
+            changed = sum(await asyncio.gather(*map(self._look, due)))
+            total += changed
+            if changed == 0 or len(due) < together:
+                return total
+
+    async def _look(self, job_id: str) -> bool:
+        swept = await self._change(job_id, _sweep)
+        if isinstance(swept, Refusal):
+            return False
+        head = await self.store.next_in_line(swept.tenant, swept.conversation_id)
+        if swept.status.final or head == swept.id:  # others wait for their turn, not for a hint
+            await self._nudge(swept)
+        return True
 
     async def _known(
         self, existing: Existing, idempotency: Idempotency | None
@@ -160,17 +158,20 @@ class Operations:
         loaded = await self.store.load(existing.job_id)
         return Submitted(loaded.record, new=False) if loaded else UNKNOWN
 
-    async def _ended_or_hinted(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
-        """Nudge a worker: for this job where it is due, for the next in line where it ended."""
-        if isinstance(changed, Refusal):
-            return changed
+    async def _nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
+        if isinstance(changed, JobRecord):
+            await self._nudge(changed)
+        return changed
+
+    async def _nudge(self, changed: JobRecord) -> None:
+        """Hint a worker: at this job where it is due, at the next in line where it ended."""
         if changed.status is Status.QUEUED and changed.hints > 0:
             self._hint(changed.id, changed.spec.priority)
         elif changed.status.final:
             head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
-            if head is not None:
-                self._hint(head, changed.spec.priority)
-        return changed
+            loaded = await self.store.load(head) if head else None
+            if loaded is not None and loaded.record.status is Status.QUEUED:
+                self._hint(loaded.record.id, loaded.record.spec.priority)
 
     async def _own(
         self,
@@ -192,7 +193,10 @@ class Operations:
         job_id: str,
         decide: Callable[[JobRecord, int], Change | Refusal],
         turn: Callable[[JobRecord], Turn] | None = None,
+        *,
+        first: bool = False,
     ) -> JobRecord | Refusal:
+        """Decide and commit, until nothing moved in between. `first`: at the head of its line."""
         for _ in range(TRIES):
             loaded = await self.store.load(job_id)
             if loaded is None:
@@ -201,9 +205,17 @@ class Operations:
             if isinstance(decided, Refusal):
                 return decided
             said = turn(decided.after) if turn else None
-            if await self.store.commit(loaded.record, decided, turn=said):
+            if await self.store.commit(loaded.record, decided, turn=said, first=first):
                 return decided.after
+            if first and (waits := await self._waits(loaded.record)):
+                return waits
         raise Contended(f"job {job_id} kept changing")
+
+    async def _waits(self, record: JobRecord) -> Refusal | None:
+        head = await self.store.next_in_line(record.tenant, record.conversation_id)
+        if head in (None, record.id):
+            return None
+        return Refusal("waits_in_line", f"job {head} of its conversation comes first")
 
 
 def _sweep(record: JobRecord, now: int) -> Change | Refusal:

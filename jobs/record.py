@@ -46,7 +46,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a job until `until` (ms). `alone`: in a process that holds no other."""
+    """The right to work on a job until `until` (ms), which is also when the job is due.
+
+    `alone`: in a process that holds no other.
+    """
 
     worker: str
     until: int
@@ -70,6 +73,8 @@ class Result:
 class JobRecord:
     """One job. `version` counts its changes, `epoch` its claims, `hints` those since the last one.
 
+    `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
+    without a new version.
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
     time before the present attempt.

@@ -12,9 +12,7 @@ from jobs.codec import dump, record_fields
 from jobs.keys import JobKeys
 from jobs.record import JobRecord, Status
 from jobs.redis_script import Command
-from jobs.store import Charge, Turn
-
-TURNS_KEPT = 20
+from jobs.store import TURNS_KEPT, Charge, Turn
 
 
 def created(record: JobRecord) -> Iterator[Command]:
@@ -41,7 +39,8 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
         yield ("LTRIM", turns, 0, TURNS_KEPT - 1)
     if after.status.final:
-        yield ("ADVANCE", keys.line(after.tenant, after.conversation_id), after.id, keys.DUE)
+        line = keys.line(after.tenant, after.conversation_id)
+        yield ("ADVANCE", line, after.id, keys.DUE, keys.JOB)
     if after.status is Status.CANCELLED:
         yield ("PUBLISH", keys.STOP, after.id)
 

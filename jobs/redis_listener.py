@@ -4,51 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
+import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+LINGER_SECONDS = 30.0
+"""How long a channel stays subscribed that nobody listens to: readers come back after each event,
+and need not ask the server again."""
+CONFIRM_SECONDS = 1.0
+AGAIN_SECONDS = 0.1
+
+
+@dataclass(slots=True)
+class _Channel:
+    queues: set[asyncio.Queue[str]] = field(default_factory=set)
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    left_at: float = 0.0
+
 
 class Listener:
     """Hands messages of channels to those who wait for them.
 
-    A lost connection loses messages, so what is heard is a nudge to look, never the truth; whoever
-    waits looks again after a while by himself.
+    A lost connection loses messages, so what is heard is a nudge to look, never the truth. After a
+    reconnection each listener hears an empty message: look for yourself.
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._pubsub = redis.pubsub(ignore_subscribe_messages=False)
-        self._queues: dict[str, set[asyncio.Queue[str]]] = defaultdict(set)
-        self._confirmed: dict[str, asyncio.Event] = {}
+        self._pubsub = redis.pubsub()
+        self._channels: dict[str, _Channel] = {}
         self._reader: asyncio.Task[None] | None = None
-        self._changing = asyncio.Lock()
+        self._connecting = asyncio.Lock()
 
     @contextlib.asynccontextmanager
-    async def subscribed(self, channel: str) -> AsyncIterator[asyncio.Queue[str]]:
+    async def subscribed(self, name: str) -> AsyncIterator[asyncio.Queue[str]]:
         """A queue of the channel's messages from now on; redis' errors come through."""
         queue: asyncio.Queue[str] = asyncio.Queue()
-        async with self._changing:
-            if not self._queues[channel]:
-                self._confirmed[channel] = asyncio.Event()
-                await self._pubsub.subscribe(channel)
-            self._queues[channel].add(queue)
-            if self._reader is None or self._reader.done():
-                self._reader = asyncio.create_task(self._read())
+        channel = await self._join(name, queue)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._confirmed[channel].wait(), 1.0)
+                await asyncio.wait_for(channel.confirmed.wait(), CONFIRM_SECONDS)
             yield queue
         finally:
-            async with self._changing:
-                self._queues[channel].discard(queue)
-                if not self._queues[channel]:
-                    del self._queues[channel]
-                    self._confirmed.pop(channel, None)
-                    with contextlib.suppress(RedisError):
-                        await self._pubsub.unsubscribe(channel)
+            channel.queues.discard(queue)
+            channel.left_at = time.monotonic()
 
     async def close(self) -> None:
         """Stop listening and give the connection back."""
@@ -57,24 +59,66 @@ class Listener:
             await asyncio.gather(self._reader, return_exceptions=True)
         await self._pubsub.aclose()  # type: ignore[no-untyped-call]
 
+    async def _join(self, name: str, queue: asyncio.Queue[str]) -> _Channel:
+        async with self._connecting:
+            if name not in self._channels:
+                await self._leave_idle()
+                self._channels[name] = _Channel()  # before the server's answer can come
+                try:
+                    await self._pubsub.subscribe(name)
+                except BaseException:
+                    del self._channels[name]
+                    raise
+            channel = self._channels[name]
+            channel.queues.add(queue)
+            if self._reader is None or self._reader.done():
+                self._reader = asyncio.create_task(self._read())
+        return channel
+
+    async def _leave_idle(self) -> None:
+        past = time.monotonic() - LINGER_SECONDS
+        idle = [
+            name
+            for name, channel in self._channels.items()
+            if not channel.queues and channel.left_at < past
+        ]
+        for name in idle:
+            del self._channels[name]
+        if idle:
+            await self._pubsub.unsubscribe(*idle)
+
     async def _read(self) -> None:
         while True:
             try:
                 message = await self._pubsub.get_message(timeout=None)
-            except RedisError:
-                # redis-py subscribes again on its next read; wait for a server that is away
-                await asyncio.sleep(0.5)
+            except (RedisError, OSError):
+                await self._reconnect()
                 continue
             if message is not None:
                 self._deliver(message)
 
+    async def _reconnect(self) -> None:
+        """Connect until the server is there again; redis-py then subscribes to what it had."""
+        while True:
+            async with self._connecting:
+                with contextlib.suppress(RedisError, OSError):
+                    await self._pubsub.connect()  # type: ignore[no-untyped-call]
+                    return
+            await asyncio.sleep(AGAIN_SECONDS)
+
     def _deliver(self, message: dict[str, Any]) -> None:
-        channel = _text(message["channel"])
-        if message["type"] == "subscribe" and channel in self._confirmed:
-            self._confirmed[channel].set()
-        elif message["type"] == "message":
-            for queue in self._queues.get(channel, ()):
-                queue.put_nowait(_text(message["data"]))
+        channel = self._channels.get(_text(message["channel"]))
+        if channel is None:
+            return
+        if message["type"] == "subscribe":
+            missed = channel.confirmed.is_set()
+            channel.confirmed.set()
+            text = "" if missed else None
+        else:
+            text = _text(message["data"]) if message["type"] == "message" else None
+        if text is not None:
+            for queue in channel.queues:
+                queue.put_nowait(text)
 
 
 def _text(value: Any) -> str:

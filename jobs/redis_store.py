@@ -6,43 +6,41 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
 from jobs import keys, redis_index
 from jobs.codec import dump, read_event, read_record
-from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.redis_listener import Listener
+from jobs.redis_reach import reached, reaching
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
-from jobs.store import Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
+from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 
-T = TypeVar("T")
-
-ONCE_SECONDS = 7 * 24 * 3600
-"""How long an idempotency key is remembered."""
 LOOK_SECONDS = 5.0
 """How often a waiting reader looks by himself, should a nudge have been lost."""
 
 
 def connect(url: str, *, seconds: float = 2.0) -> Redis:
-    """A client that gives up after `seconds` instead of hanging; it retries a dead connection once.
+    """A client that gives up after `seconds` instead of hanging.
 
-    Answers stay bytes: checkpoints are not text.
+    It never sends a command twice: a commit whose answer was lost would fail its own guard, and
+    tell a caller that his decision did not apply. A connection that died while it was idle is
+    noticed and replaced before it is used. Answers stay bytes: checkpoints are not text.
     """
     return Redis.from_url(
         url,
         socket_timeout=seconds,
         socket_connect_timeout=seconds,
-        retry=Retry(NoBackoff(), 1),
+        retry=Retry(NoBackoff(), 0),
         health_check_interval=30,
         max_connections=1_000,
     )
@@ -59,7 +57,7 @@ class RedisStore:
 
     async def now(self) -> int:
         """See Store."""
-        seconds, micros = await _reached(self.redis.time())
+        seconds, micros = await reached(self.redis.time())
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def create(
@@ -75,9 +73,11 @@ class RedisStore:
             guards.append(absent(once))
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
             commands.append(("EXPIRE", once, ONCE_SECONDS))
-        if await self._apply(Step(job, guards, change.events, commands)) or not idempotency:
+        if await self._apply(Step(job, guards, change.events, commands)):
             return None
-        known = _texts(await _reached(cast("Awaitable[Any]", self.redis.hgetall(once))))
+        known = await self._all(once) if once else {}
+        if not known:
+            raise Contended(f"job {record.id} exists already")
         return Existing(known["job"], known["body"])
 
     async def load(self, job_id: str) -> Loaded | None:
@@ -85,7 +85,7 @@ class RedisStore:
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.hgetall(JobKeys(job_id).record)
             pipe.time()
-            fields, (seconds, micros) = await _reached(pipe.execute())
+            fields, (seconds, micros) = await reached(pipe.execute())
         if not fields:
             return None
         now = int(seconds) * 1000 + int(micros) // 1000
@@ -98,7 +98,10 @@ class RedisStore:
         after = change.after
         job = JobKeys(after.id)
         line = keys.line(after.tenant, after.conversation_id)
-        guards = [field_is(job.record, "version", before.version)]
+        guards = [
+            field_is(job.record, "version", before.version),
+            field_is(job.record, "due_at", before.due_at),
+        ]
         if first:
             guards.append(head_is(line, after.id))
         commands = tuple(redis_index.changed(before, after, turn))
@@ -116,6 +119,12 @@ class RedisStore:
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 
+    async def owns(self, held: Held) -> bool:
+        """See Store."""
+        stored = self.redis.hmget(JobKeys(held.job_id).record, ["status", "epoch"])
+        status, epoch = await reached(cast("Awaitable[Any]", stored))
+        return bool(status == b"running" and epoch == str(held.epoch).encode())
+
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
         if charges:
@@ -125,20 +134,20 @@ class RedisStore:
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""
-        stored = self.redis.hgetall(JobKeys(job_id).charges)
-        found = _texts(await _reached(cast("Awaitable[Any]", stored)))
+        found = await self._all(JobKeys(job_id).charges)
         return [Charge(call, *json.loads(body)) for call, body in found.items()]
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
         """See Store."""
         stored = self.redis.hgetall(JobKeys(job_id).journal)
-        found = await _reached(cast("Awaitable[Any]", stored))
+        found = await reached(cast("Awaitable[Any]", stored))
         return {key.decode(): value for key, value in found.items()}
 
     async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
         """See Store."""
+        after = max(after, 0)
         stored = self.redis.lrange(JobKeys(job_id).events, after, -1)
-        found = await _reached(cast("Awaitable[Any]", stored))
+        found = await reached(cast("Awaitable[Any]", stored))
         return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
@@ -146,7 +155,7 @@ class RedisStore:
         if found := await self.events(job_id, after):
             return found
         ends = time.monotonic() + seconds
-        async with _reaching(), self._listener.subscribed(JobKeys(job_id).channel) as nudges:
+        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as nudges:
             while not (found := await self.events(job_id, after)):
                 left = ends - time.monotonic()
                 if left <= 0:
@@ -156,58 +165,60 @@ class RedisStore:
         return found
 
     @contextlib.asynccontextmanager
-    async def stops(self) -> Any:
-        """A queue of ids of jobs that were cancelled, from now on: a nudge, not the truth."""
-        async with _reaching(), self._listener.subscribed(keys.STOP) as queue:
+    async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
+        """See Store."""
+        async with reaching(), self._listener.subscribed(keys.STOP) as queue:
             yield queue
 
     async def due(self, limit: int) -> Sequence[str]:
         """See Store."""
         now = await self.now()
         stored = self.redis.zrangebyscore(keys.DUE, "-inf", now, 0, limit)
-        return [job_id.decode() for job_id in await _reached(cast("Awaitable[Any]", stored))]
+        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
         stored = self.redis.lindex(keys.line(tenant, conversation_id), 0)
-        found = await _reached(cast("Awaitable[Any]", stored))
+        found = await reached(cast("Awaitable[Any]", stored))
         return found.decode() if found else None
 
     async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
         """See Store."""
+        if limit < 1:
+            return []
         stored = self.redis.lrange(keys.turns(tenant, conversation_id), 0, limit - 1)
-        found = await _reached(cast("Awaitable[Any]", stored))
+        found = await reached(cast("Awaitable[Any]", stored))
         return [Turn(*json.loads(body)) for body in found]
 
     async def page(
         self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
     ) -> Page:
         """See Store."""
-        wanted = [keys.listing(tenant, status=status)] if status else []
-        wanted += [keys.listing(tenant, label=label)] if label else []
+        wanted = [keys.listing(tenant, status=status)] if status is not None else []
+        wanted += [keys.listing(tenant, label=label)] if label is not None else []
         if len(wanted) < 2:
             listing = wanted[0] if wanted else keys.listing(tenant)
             async with self.redis.pipeline(transaction=False) as pipe:
                 pipe.zcard(listing)
-                pipe.zrevrange(listing, offset, offset + limit - 1)
-                total, ids = await _reached(pipe.execute())
+                pipe.zrange(
+                    listing, "+inf", "-inf", desc=True, byscore=True, offset=offset, num=limit
+                )
+                total, ids = await reached(pipe.execute())
         else:
-            both = await _reached(self.redis.zinter(wanted, aggregate="MAX"))
+            both = await reached(self.redis.zinter(wanted, aggregate="MAX"))
             total, ids = len(both), list(reversed(both))[offset : offset + limit]
         return Page(await self._load_all([job_id.decode() for job_id in ids]), total)
 
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
-        stored = self.redis.hgetall(keys.COUNTS)
-        found = _texts(await _reached(cast("Awaitable[Any]", stored)))
+        found = await self._all(keys.COUNTS)
         return {status: int(found.get(status, 0)) for status in Status}
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
-        lost = await _reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
-        ids = {job_id.decode() for job_id in lost}
-        return [lease for lease in held if lease.job_id in ids]
+        lost = await reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
+        return [held[place] for place in lost]
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
         """See Store."""
@@ -217,23 +228,23 @@ class RedisStore:
             pipe.set(keys.worker(worker), body, ex=max(seconds, 1))
             pipe.zadd(keys.WORKERS, {worker: now})
             pipe.zremrangebyscore(keys.WORKERS, "-inf", now - 3_600_000)
-            await _reached(pipe.execute())
+            await reached(pipe.execute())
 
     async def withdraw(self, worker: str) -> None:
-        """Forget a worker that says goodbye."""
+        """See Store."""
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.delete(keys.worker(worker))
             pipe.zrem(keys.WORKERS, worker)
-            await _reached(pipe.execute())
+            await reached(pipe.execute())
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """See Store."""
         stored = self.redis.zrange(keys.WORKERS, 0, -1)
-        ids = await _reached(cast("Awaitable[Any]", stored))
+        ids = await reached(cast("Awaitable[Any]", stored))
         if not ids:
             return []
         names = [keys.worker(worker.decode()) for worker in ids]
-        found = await _reached(self.redis.mget(names))
+        found = await reached(self.redis.mget(names))
         return [json.loads(body) for body in found if body]
 
     async def close(self) -> None:
@@ -243,14 +254,17 @@ class RedisStore:
 
     async def _apply(self, step: Step) -> bool:
         call = self._commit(keys=step.script_keys(), args=step.script_args())
-        applied, *_ = await _reached(call)
+        applied, *_ = await reached(call)
         return bool(applied)
+
+    async def _all(self, key: str) -> dict[str, str]:
+        return _texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))
 
     async def _load_all(self, ids: Sequence[str]) -> Sequence[JobRecord]:
         async with self.redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
-            found = await _reached(pipe.execute())
+            found = await reached(pipe.execute())
         return [read_record(_texts(fields)) for fields in found if fields]
 
 
@@ -262,22 +276,9 @@ def _fenced(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
         yield redis_index.charged(job, charge)
     if writes.workspace is not None:
         yield ("HSET", job.record, "workspace", writes.workspace)
-    if writes.journal or writes.commands:
+    if writes.progress and (writes.journal or writes.commands):
         yield ("HSET", job.record, "progress_epoch", epoch)
     yield from writes.commands
-
-
-@contextlib.asynccontextmanager
-async def _reaching() -> Any:
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise StoreUnavailable(f"Redis did not answer: {error}") from error
-
-
-async def _reached(call: Awaitable[T]) -> T:
-    async with _reaching():
-        return await call
 
 
 def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:

@@ -6,13 +6,20 @@ index, its events and its place in its conversation's line (J3), or nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
+
+ONCE_SECONDS = 7 * 24 * 3600
+"""How long an idempotency key is remembered."""
+TURNS_KEPT = 20
+"""How many finished jobs a conversation remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,9 @@ class Writes:
     """What an attempt puts on record in one fenced step.
 
     `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
-    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone).
+    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone). `progress`
+    is False where they keep nothing that a crash would have to repeat, such as a Decision that is
+    fed to the graph: without it, a job that kills its workers would seem to get on (J7).
     """
 
     events: Sequence[NewEvent] = ()
@@ -67,6 +76,7 @@ class Writes:
     charges: Sequence[Charge] = ()
     workspace: str | None = None
     commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
+    progress: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,10 @@ class Store(Protocol):
     async def create(
         self, change: Change, idempotency: Idempotency | None = None
     ) -> Existing | None:
-        """Put a new job on record, at the end of its conversation's line; None when it was new."""
+        """Put a new job on record, at the end of its conversation's line; None when it was new.
+
+        Raises Contended where its id is taken.
+        """
         ...
 
     async def load(self, job_id: str) -> Loaded | None:
@@ -115,7 +128,7 @@ class Store(Protocol):
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """Replace `before` by `change.after` if its version still stands.
+        """Replace `before` by `change.after` if its version and `due_at` still stand.
 
         `turn` is added to the conversation; `first` demands that the job is at the head of its
         conversation's line. False: something moved, nothing was written. A final record leaves
@@ -128,6 +141,10 @@ class Store(Protocol):
 
         Charges are kept even then.
         """
+        ...
+
+    async def owns(self, held: Held) -> bool:
+        """Whether the job is running and of this epoch: asked before each call (J11)."""
         ...
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
@@ -148,6 +165,13 @@ class Store(Protocol):
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """Like `events`, waiting up to `seconds` for the first of them; empty when none came."""
+        ...
+
+    def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:
+        """A queue of ids of jobs that are cancelled from now on: a nudge, not the truth.
+
+        An empty id says that some may have been missed.
+        """
         ...
 
     async def due(self, limit: int) -> Sequence[str]:
@@ -178,6 +202,10 @@ class Store(Protocol):
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
         """Publish what a worker is and can do; forgotten after `seconds` without another."""
+        ...
+
+    async def withdraw(self, worker: str) -> None:
+        """Forget a worker that says goodbye."""
         ...
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:

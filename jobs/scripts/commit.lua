@@ -11,12 +11,17 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- One command is ours: ADVANCE line member due: the member leaves the line, and the next in it, if
--- it waits in the index `due`, is due now.
-local function advance(line, member, due, now)
+-- One command is ours: ADVANCE line member due prefix: the member leaves the line; where it was the
+-- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
+local function advance(line, member, due, prefix, now)
+  local first = redis.call('LINDEX', line, 0) == member
   redis.call('LREM', line, 1, member)
-  local head = redis.call('LINDEX', line, 0)
-  if head and redis.call('ZSCORE', due, head) then redis.call('ZADD', due, 'LT', now, head) end
+  local head = first and redis.call('LINDEX', line, 0)
+  if head and redis.call('ZSCORE', due, head) then
+    now = string.format('%.0f', now)
+    redis.call('ZADD', due, now, head)
+    redis.call('HSET', prefix .. head, 'due_at', now)
+  end
 end
 
 local at = 0
@@ -49,8 +54,11 @@ end
 for _ = 1, tonumber(take()) do
   local command = {}
   for i = 1, tonumber(take()) do command[i] = take() end
-  if command[1] == 'ADVANCE' then advance(command[2], command[3], command[4], now)
-  else redis.call(unpack(command)) end
+  if command[1] == 'ADVANCE' then
+    advance(command[2], command[3], command[4], command[5], now)
+  else
+    redis.call(unpack(command))
+  end
 end
 
 if seq > 0 then redis.call('PUBLISH', channel, seq) end

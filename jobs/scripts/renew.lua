@@ -2,7 +2,7 @@
 --
 -- KEYS[1] the due index
 -- ARGV[1] prefix of job keys, ARGV[2] lease in ms, then pairs: job id, epoch
--- Returns the ids whose lease is lost: another epoch, or not running any more.
+-- Returns the places, from 0, of leases that are lost: another epoch, or not running any more.
 local time = redis.call('TIME')
 local until_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2])
 local lost = {}
@@ -10,10 +10,10 @@ for i = 3, #ARGV, 2 do
   local key = ARGV[1] .. ARGV[i]
   local state = redis.call('HMGET', key, 'status', 'epoch')
   if state[1] == 'running' and state[2] == ARGV[i + 1] then
-    redis.call('HSET', key, 'lease_until', until_ms)
+    redis.call('HSET', key, 'due_at', until_ms)
     redis.call('ZADD', KEYS[1], until_ms, ARGV[i])
   else
-    lost[#lost + 1] = ARGV[i]
+    lost[#lost + 1] = (i - 3) / 2
   end
 end
 return lost

@@ -1,0 +1,271 @@
+"""MemoryStore: the Store in dictionaries, for tests and for a process that needs nothing durable.
+
+Each method is one step of one event loop, which is what makes it atomic. What is kept goes through
+the codec, so that it comes back in the types in which Redis gives it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jobs.codec import event_body, read_event, read_record, record_fields
+from jobs.errors import Contended, StaleEpoch
+from jobs.events import Event, NewEvent
+from jobs.lifecycle import Change
+from jobs.record import JobRecord, Status
+from jobs.store import (
+    ONCE_SECONDS,
+    TURNS_KEPT,
+    Charge,
+    Existing,
+    Held,
+    Idempotency,
+    Loaded,
+    Page,
+    Turn,
+    Writes,
+)
+
+Conversation = tuple[str, str]
+
+
+def wall_clock() -> int:
+    """This machine's time in ms."""
+    return time.time_ns() // 1_000_000
+
+
+class MemoryStore:
+    """The Store of one process; `clock` gives its time in ms."""
+
+    def __init__(self, clock: Callable[[], int] = wall_clock) -> None:
+        self._clock = clock
+        self._records: dict[str, JobRecord] = {}
+        self._events: dict[str, list[Event]] = defaultdict(list)
+        self._facts: dict[str, set[str]] = defaultdict(set)
+        self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
+        self._charges: dict[str, dict[str, Charge]] = defaultdict(dict)
+        self._lines: dict[Conversation, list[str]] = defaultdict(list)
+        self._turns: dict[Conversation, list[Turn]] = defaultdict(list)
+        self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
+        self._workers: dict[str, tuple[Mapping[str, Any], int]] = {}
+        self._stops: set[asyncio.Queue[str]] = set()
+        self._readers: dict[str, set[asyncio.Event]] = defaultdict(set)
+
+    async def now(self) -> int:
+        """See Store."""
+        return self._clock()
+
+    async def create(
+        self, change: Change, idempotency: Idempotency | None = None
+    ) -> Existing | None:
+        """See Store."""
+        record = change.after
+        if idempotency and (existing := self._existing(record.tenant, idempotency.key)):
+            return existing
+        if record.id in self._records:
+            raise Contended(f"job {record.id} exists already")
+        if idempotency:
+            existing = Existing(record.id, idempotency.body_digest)
+            until = self._clock() + ONCE_SECONDS * 1000
+            self._once[record.tenant, idempotency.key] = (existing, until)
+        self._lines[_conversation(record)].append(record.id)
+        self._keep(record)
+        self._append(record.id, change.events)
+        return None
+
+    async def load(self, job_id: str) -> Loaded | None:
+        """See Store."""
+        record = self._records.get(job_id)
+        return Loaded(record, self._clock()) if record else None
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """See Store."""
+        after = change.after
+        stands = self._records.get(after.id)
+        if stands is None or (stands.version, stands.due_at) != (before.version, before.due_at):
+            return False
+        if first and self._lines[_conversation(after)][:1] != [after.id]:
+            return False
+        # a commit leaves alone what fenced writes have changed since `before` was read
+        self._keep(replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch))
+        self._append(after.id, change.events)
+        if turn is not None:
+            turns = self._turns[_conversation(after)]
+            turns[:] = [turn, *turns][:TURNS_KEPT]
+        if after.status.final:
+            self._advance(after)
+        if after.status is Status.CANCELLED:
+            for queue in self._stops:
+                queue.put_nowait(after.id)
+        return True
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """See Store. Raises ValueError for Redis commands."""
+        if writes.commands:
+            raise ValueError("a MemoryStore has no Redis to run commands in")
+        await self.charge(job_id, writes.charges)
+        if not await self.owns(Held(job_id, epoch)):
+            raise StaleEpoch(job_id, epoch)
+        record = self._records[job_id]
+        if writes.workspace is not None:
+            record = replace(record, workspace=writes.workspace)
+        if writes.progress and writes.journal:
+            record = replace(record, progress_epoch=epoch)
+        self._records[job_id] = record
+        self._journals[job_id].update(writes.journal)
+        self._append(job_id, writes.events)
+
+    async def owns(self, held: Held) -> bool:
+        """See Store."""
+        record = self._records.get(held.job_id)
+        return record is not None and record.status is Status.RUNNING and record.epoch == held.epoch
+
+    async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """See Store."""
+        for charge in charges:
+            self._charges[job_id].setdefault(charge.call, charge)
+
+    async def charges(self, job_id: str) -> Sequence[Charge]:
+        """See Store."""
+        return list(self._charges[job_id].values())
+
+    async def journal(self, job_id: str) -> Mapping[str, bytes]:
+        """See Store."""
+        return dict(self._journals[job_id])
+
+    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
+        """See Store."""
+        return self._events[job_id][max(after, 0) :]
+
+    async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+        """See Store."""
+        appended = asyncio.Event()
+        self._readers[job_id].add(appended)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while not await self.events(job_id, after):
+                        appended.clear()
+                        await appended.wait()
+        finally:
+            self._readers[job_id].discard(appended)
+        return await self.events(job_id, after)
+
+    @contextlib.asynccontextmanager
+    async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
+        """See Store."""
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        self._stops.add(queue)
+        try:
+            yield queue
+        finally:
+            self._stops.discard(queue)
+
+    async def due(self, limit: int) -> Sequence[str]:
+        """See Store."""
+        now = self._clock()
+        waiting = (Status.QUEUED, Status.RUNNING)
+        due = sorted(
+            (record.due_at, record.id)
+            for record in self._records.values()
+            if record.status in waiting and record.due_at <= now
+        )
+        return [job_id for _, job_id in due[:limit]]
+
+    async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
+        """See Store."""
+        return next(iter(self._lines[tenant, conversation_id]), None)
+
+    async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
+        """See Store."""
+        return self._turns[tenant, conversation_id][:limit]
+
+    async def page(
+        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+    ) -> Page:
+        """See Store."""
+        found = [
+            record
+            for record in self._records.values()
+            if record.tenant == tenant
+            and status in (None, record.status)
+            and (label is None or label in record.spec.labels)
+        ]
+        found.sort(key=lambda record: (record.created_at, record.id), reverse=True)
+        return Page(found[offset : offset + limit], len(found))
+
+    async def counts(self) -> Mapping[Status, int]:
+        """See Store."""
+        statuses = [record.status for record in self._records.values()]
+        return {status: statuses.count(status) for status in Status}
+
+    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+        """See Store."""
+        until = self._clock() + lease_ms
+        lost = []
+        for lease in held:
+            record = self._records.get(lease.job_id)
+            if record is None or not record.lease or not await self.owns(lease):
+                lost.append(lease)
+                continue
+            renewed = replace(record.lease, until=until)
+            self._records[lease.job_id] = replace(record, lease=renewed, due_at=until)
+        return lost
+
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
+        """See Store."""
+        now = self._clock()
+        said = {**facts, "id": worker, "seen_at": now}
+        self._workers[worker] = (said, now + max(seconds, 1) * 1000)
+
+    async def withdraw(self, worker: str) -> None:
+        """See Store."""
+        self._workers.pop(worker, None)
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        """See Store."""
+        now = self._clock()
+        seen = [said for said, until in self._workers.values() if until > now]
+        return sorted(seen, key=lambda said: (said["seen_at"], said["id"]))
+
+    async def close(self) -> None:
+        """See Store."""
+
+    def _existing(self, tenant: str, key: str) -> Existing | None:
+        existing, until = self._once.get((tenant, key), (None, 0))
+        return existing if until > self._clock() else None
+
+    def _keep(self, record: JobRecord) -> None:
+        self._records[record.id] = read_record(record_fields(record, new=True))
+
+    def _append(self, job_id: str, events: Sequence[NewEvent]) -> None:
+        now = self._clock()
+        for event in events:
+            if event.key not in self._facts[job_id]:
+                self._facts[job_id].add(event.key)
+                seq = len(self._events[job_id]) + 1
+                self._events[job_id].append(read_event(seq, f"{now} {event_body(event)}"))
+        for reader in self._readers[job_id]:
+            reader.set()
+
+    def _advance(self, ended: JobRecord) -> None:
+        line = self._lines[_conversation(ended)]
+        first = line[:1] == [ended.id]
+        if ended.id in line:
+            line.remove(ended.id)
+        if first and line:
+            head = self._records[line[0]]
+            if head.status is Status.QUEUED:
+                self._records[head.id] = replace(head, due_at=self._clock())
+
+
+def _conversation(record: JobRecord) -> Conversation:
+    return record.tenant, record.conversation_id

@@ -1,0 +1,28 @@
+"""The one place where redis' errors become ours."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
+
+from redis.exceptions import RedisError
+
+from jobs.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+
+@contextlib.asynccontextmanager
+async def reaching() -> AsyncIterator[None]:
+    """Raise StoreUnavailable for whatever keeps Redis from answering within the block."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable(f"Redis did not answer: {error}") from error
+
+
+async def reached(call: Awaitable[T]) -> T:
+    """The answer to one call; raises StoreUnavailable."""
+    async with reaching():
+        return await call

@@ -1,0 +1,34 @@
+"""Fixtures that more than one suite wants: real Redis servers, one of each kind a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+import redis
+import redis_servers
+
+
+@pytest.fixture(scope="session")
+def redis_named(tmp_path_factory) -> Iterator[Callable[[str], redis_servers.RedisServer]]:
+    """The session's server of a binary's name, started when it is first wanted, then emptied."""
+    running: dict[str, redis_servers.RedisServer] = {}
+    with ExitStack() as stack:
+
+        def named(name: str) -> redis_servers.RedisServer:
+            if name not in running:
+                directory = tmp_path_factory.mktemp(name)
+                binary = redis_servers.binaries()[name]
+                running[name] = stack.enter_context(redis_servers.start(binary, directory))
+            with redis.Redis.from_url(running[name].url) as client:
+                client.flushall()
+            return running[name]
+
+        yield named
+
+
+@pytest.fixture
+def redis_url(redis_named) -> str:
+    """The address of an empty Redis, of the kind that comes first."""
+    return redis_named(next(iter(redis_servers.binaries()))).url

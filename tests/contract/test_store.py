@@ -1,0 +1,364 @@
+"""The Store's promises, in memory and on every Redis that can be had."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+import pytest
+import redis_servers
+from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued, review
+
+from jobs import lifecycle
+from jobs.errors import Contended, StaleEpoch
+from jobs.events import NewEvent
+from jobs.lifecycle import Change, Policy
+from jobs.memory_store import MemoryStore
+from jobs.record import Reason, Status
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
+
+
+@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
+async def store(request):
+    if request.param == "memory":
+        kept = MemoryStore()
+    else:
+        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
+    yield kept
+    await kept.close()
+
+
+@pytest.fixture
+def house(store):
+    return House(store)
+
+
+def charge(call: str, cost: str | None = "0.01") -> Charge:
+    return Charge(call, "critic", "groq:llama", 10, 20, cost)
+
+
+def said(name: str) -> NewEvent:
+    return NewEvent(name, "summarized", {"text": name})
+
+
+async def created(store, job_id: str, tenant: str = TENANT, at: int = NOW, **fields):
+    spec = JobSpec("add", **fields)
+    change = lifecycle.submit(job_id, tenant, spec, at, by="ann", request_id="")
+    assert await store.create(change) is None
+    return change.after
+
+
+async def test_a_new_job_comes_back_as_it_was_put(store):
+    record = await created(store, "j1", labels=("a", "b"), steps=("one", "two"), workspace="d" * 64)
+    loaded = await store.load("j1")
+    assert loaded.record == record
+    assert abs(loaded.now - await store.now()) < 1_000
+    [event] = await store.events("j1")
+    assert (event.seq, event.kind, event.data["task"]) == (1, "submitted", "add")
+    assert (await store.counts())[Status.QUEUED] == 1
+    assert await store.next_in_line(TENANT, "j1") == "j1"
+
+
+async def test_nothing_is_known_of_a_job_that_never_was(store):
+    assert await store.load("none") is None
+    assert await store.events("none") == []
+    assert await store.journal("none") == {}
+    assert await store.charges("none") == []
+    assert await store.next_in_line(TENANT, "none") is None
+    assert await store.conversation(TENANT, "none", 3) == []
+    assert not await store.owns(Held("none", 1))
+    assert await store.renew([Held("none", 1)], 1_000) == [Held("none", 1)]
+
+
+async def test_a_taken_id_is_refused_and_nothing_is_written(store):
+    first = await created(store, "j1")
+    other = lifecycle.submit("j1", TENANT, JobSpec("other"), NOW, by="eve", request_id="")
+    with pytest.raises(Contended):
+        await store.create(other)
+    with pytest.raises(Contended):
+        await store.create(other, Idempotency("key", "body"))
+    assert (await store.load("j1")).record == first
+    assert len(await store.events("j1")) == 1
+    assert (await store.counts())[Status.QUEUED] == 1
+
+
+async def test_an_idempotency_key_stands_for_its_first_job_within_its_tenant(store):
+    key = Idempotency("key", "body")
+    assert await store.create(Change(queued("j1")), key) is None
+    assert await store.create(Change(queued("j2")), key) == Existing("j1", "body")
+    assert await store.create(Change(queued("j2")), Idempotency("key", "b")) == Existing(
+        "j1", "body"
+    )
+    assert await store.load("j2") is None
+    elsewhere = replace(queued("j3"), tenant="other")
+    assert await store.create(Change(elsewhere), key) is None
+
+
+async def test_no_tenants_name_reaches_into_anothers_keys(store):
+    for job_id, tenant, conversation in (
+        ("j1", "a", "b:c"),
+        ("j2", "a:b", "c"),
+        ("j3", "a%3Ab", "c"),
+    ):
+        await created(store, job_id, tenant, conversation_id=conversation)
+        assert await store.next_in_line(tenant, conversation) == job_id
+    for tenant, job_id in (("a", "j1"), ("a:b", "j2"), ("a%3Ab", "j3")):
+        page = await store.page(tenant, limit=9, offset=0, status=None, label=None)
+        assert [record.id for record in page.records] == [job_id]
+    hidden = await store.page("a:label", limit=9, offset=0, status=None, label=None)
+    assert hidden.total == 0
+
+
+async def test_a_commit_on_an_old_version_writes_nothing(house, store):
+    record = await house.submit()
+    await house.claim(record.id)
+    before = await store.events(record.id)
+    change = lifecycle.cancel(record, NOW, by="ann")
+    assert not await store.commit(record, change)
+    assert await store.events(record.id) == before
+    assert (await house.record(record.id)).status is Status.RUNNING
+    assert (await store.counts())[Status.CANCELLED] == 0
+
+
+async def test_a_lease_renewed_meanwhile_cannot_be_taken_back(store):
+    house = House(store, lease_ms=1)
+    running = await house.running()
+    await asyncio.sleep(0.01)
+    change = lifecycle.expire(running, await store.now())
+    assert isinstance(change, Change)
+    assert await store.renew([held(running)], 10_000) == []
+    assert not await store.commit(running, change)
+    assert await store.owns(held(running))
+
+
+async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(house, store):
+    running = await house.running()
+    change = lifecycle.give_back(running, await store.now(), why="drained")
+    await store.write(running.id, 1, Writes(journal={"a": b"1"}, workspace="e" * 64))
+    assert await store.commit(running, change)
+    record = await house.record(running.id)
+    assert (record.workspace, record.progress_epoch) == ("e" * 64, 1)
+
+
+async def test_only_the_head_of_a_line_can_be_committed_as_first(house, store):
+    head = await house.submit(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    change = lifecycle.claim(second, await store.now(), worker="w", policy=Policy())
+    assert not await store.commit(second, change, first=True)
+    assert (await house.record(second.id)) == second
+    job(await house.operations.cancel(head.id, "ann"))
+    moved = await house.record(second.id)
+    change = lifecycle.claim(moved, await store.now(), worker="w", policy=Policy())
+    assert await store.commit(moved, change, first=True)
+
+
+async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
+    head = await house.submit(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    third = await house.submit(conversation_id="c")
+    assert await store.due(10) == []
+    job(await house.operations.cancel(head.id, "ann"))
+    assert await store.due(10) == [second.id]
+    moved = await house.record(second.id)
+    assert moved.due_at <= await store.now()
+    assert moved.version == second.version
+    assert (await house.record(third.id)) == third
+
+
+async def test_the_end_of_a_job_further_back_moves_nobody(house, store):
+    running = await house.running(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    third = await house.submit(conversation_id="c")
+    job(await house.operations.cancel(second.id, "ann"))
+    assert await house.record(running.id) == running
+    assert await house.record(third.id) == third
+    assert await store.due(10) == []
+    assert await store.next_in_line(TENANT, "c") == running.id
+
+
+async def test_an_attempts_writes_arrive_together(house, store):
+    running = await house.running()
+    writes = Writes(
+        events=(said("one"), said("two")),
+        journal={"call": b"\x00\xff"},
+        charges=(charge("c1"), charge("c2", None)),
+        workspace="f" * 64,
+    )
+    await store.write(running.id, 1, writes)
+    assert await house.kinds(running.id) == ["submitted", "started", "summarized", "summarized"]
+    assert await store.journal(running.id) == {"call": b"\x00\xff"}
+    assert {paid.call: paid for paid in await store.charges(running.id)} == {
+        "c1": charge("c1"),
+        "c2": charge("c2", None),
+    }
+    record = await house.record(running.id)
+    assert record == replace(running, workspace="f" * 64, progress_epoch=1)
+
+
+async def test_writes_that_are_no_progress_do_not_count_as_such(house, store):
+    running = await house.running()
+    await store.write(running.id, 1, Writes(events=(said("one"),), charges=(charge("c1"),)))
+    await store.write(running.id, 1, Writes(journal={"a": b""}, progress=False))
+    assert (await house.record(running.id)).progress_epoch == 0
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(house, store, epoch):
+    running = await house.running()
+    writes = Writes((said("x"),), {"call": b"1"}, (charge("c1"),), "f" * 64)
+    with pytest.raises(StaleEpoch):
+        await store.write(running.id, epoch, writes)
+    assert await house.record(running.id) == running
+    assert await house.kinds(running.id) == ["submitted", "started"]
+    assert await store.journal(running.id) == {}
+    assert await store.charges(running.id) == [charge("c1")]
+
+
+async def test_a_job_that_is_not_running_takes_no_writes(house, store):
+    running = await house.running()
+    assert await store.owns(held(running))
+    job(await house.operations.pause(held(running), review()))
+    assert not await store.owns(held(running))
+    with pytest.raises(StaleEpoch):
+        await store.write(running.id, 1, Writes((said("x"),)))
+
+
+async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(house, store):
+    record = await house.submit()
+    await store.charge(record.id, [charge("c1"), charge("c2")])
+    await store.charge(record.id, [charge("c1", "9.99")])
+    await store.charge(record.id, [])
+    costs = {paid.call: paid.cost_usd for paid in await store.charges(record.id)}
+    assert costs == {"c1": "0.01", "c2": "0.01"}
+
+
+async def test_an_event_is_said_once_and_numbers_have_no_gaps(house, store):
+    running = await house.running()
+    await store.write(running.id, 1, Writes((said("a"), said("a"), said("b"))))
+    await store.write(running.id, 1, Writes((said("b"), said("c"))))
+    events = await store.events(running.id)
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5]
+    assert [event.data["text"] for event in events[2:]] == ["a", "b", "c"]
+    assert await store.events(running.id, 3) == events[3:]
+    assert await store.events(running.id, 5) == []
+    assert await store.events(running.id, -1) == events
+
+
+async def test_waiting_returns_at_once_what_is_there_already(house, store):
+    record = await house.submit()
+    [event] = await store.wait_events(record.id, 0, 5)
+    assert event.kind == "submitted"
+
+
+async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store):
+    record = await house.submit()
+    assert await store.wait_events(record.id, 1, 0.02) == []
+    waits = [asyncio.create_task(store.wait_events(record.id, 1, 5)) for _ in range(3)]
+    await asyncio.sleep(0.02)
+    await house.claim(record.id)
+    committed = time.monotonic()
+    for found in await asyncio.gather(*waits):
+        assert [event.kind for event in found] == ["started"]
+    assert time.monotonic() - committed < 0.5
+
+
+async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
+    first, second = await house.running(), await house.running()
+    job(await house.operations.cancel(second.id, "ann"))
+    old = Held(first.id, first.epoch - 1)
+    lost = await store.renew([old, held(first), held(second)], 60_000)
+    assert lost == [old, held(second)]
+    renewed = await house.record(first.id)
+    assert renewed.lease.until == renewed.due_at
+    assert renewed.due_at - await store.now() > 50_000
+    assert renewed.version == first.version
+    assert await store.renew([], 60_000) == []
+
+
+async def test_due_jobs_come_in_order_of_their_time(store):
+    long_ago = 1_000_000
+    for number in (3, 1, 2):
+        await created(store, f"j{number}", at=long_ago + number)
+    await created(store, "later", at=await store.now() + 60_000)
+    assert await store.due(10) == ["j1", "j2", "j3"]
+    assert await store.due(2) == ["j1", "j2"]
+
+
+async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
+    for number in range(5):
+        labels = ("even", "all") if number % 2 == 0 else ("all",)
+        await created(store, f"j{number}", at=NOW + number, labels=labels)
+    await created(store, "theirs", "other", labels=("even",))
+
+    async def page(limit=10, offset=0, status=None, label=None):
+        found = await store.page(TENANT, limit=limit, offset=offset, status=status, label=label)
+        return [record.id for record in found.records], found.total
+
+    assert await page() == (["j4", "j3", "j2", "j1", "j0"], 5)
+    assert await page(limit=2, offset=1) == (["j3", "j2"], 5)
+    assert await page(limit=0) == ([], 5)
+    assert await page(offset=9) == ([], 5)
+    assert await page(label="even") == (["j4", "j2", "j0"], 3)
+    assert await page(label="none") == ([], 0)
+    assert await page(label="") == ([], 0)
+    house = House(store)
+    await house.claim("j2")
+    assert await page(status=Status.RUNNING) == (["j2"], 1)
+    assert await page(status=Status.QUEUED, label="even") == (["j4", "j0"], 2)
+    assert await page(limit=1, offset=1, status=Status.QUEUED, label="even") == (["j0"], 2)
+
+
+async def test_counts_follow_every_change_of_status(house, store):
+    running = await house.running()
+    await house.submit()
+    job(await house.operations.pause(held(running), review()))
+    assert await store.counts() == {
+        **dict.fromkeys(Status, 0),
+        Status.QUEUED: 1,
+        Status.AWAITING_REVIEW: 1,
+    }
+    job(await house.operations.decide(running.id, decision()))
+    again = await house.claim(running.id)
+    job(await house.operations.fail(held(again), Reason.INTERNAL, "oops"))
+    assert await store.counts() == {
+        **dict.fromkeys(Status, 0),
+        Status.QUEUED: 1,
+        Status.FAILED: 1,
+    }
+
+
+async def test_a_conversation_remembers_its_last_turns(house, store):
+    for number in range(22):
+        running = await house.running(conversation_id="c", task=f"task {number}")
+        await store.write(running.id, 1, Writes(workspace=f"{number:064}"))
+        job(await house.operations.succeed(held(running), RESULT, f"did {number}"))
+    turns = await store.conversation(TENANT, "c", 2)
+    assert [turn.summary for turn in turns] == ["did 21", "did 20"]
+    assert turns[0] == Turn(running.id, "task 21", "did 21", f"{21:064}")
+    assert len(await store.conversation(TENANT, "c", 99)) == 20
+    assert await store.conversation(TENANT, "c", 0) == []
+    assert await store.conversation("other", "c", 3) == []
+
+
+async def test_workers_are_known_until_they_leave_or_fall_silent(store):
+    await store.announce("w1", {"models": ["a", "b"]}, 1)
+    await store.announce("w2", {"busy": 1}, 60)
+    first, second = await store.workers()
+    assert (first["id"], first["models"], second["busy"]) == ("w1", ["a", "b"], 1)
+    assert abs(first["seen_at"] - await store.now()) < 1_000
+    await asyncio.sleep(1.05)
+    assert [worker["id"] for worker in await store.workers()] == ["w2"]
+    await store.withdraw("w2")
+    assert await store.workers() == []
+
+
+async def test_who_listens_hears_of_cancelled_jobs(house, store):
+    first, second = await house.running(), await house.submit()
+    async with store.stops() as queue:
+        job(await house.operations.cancel(first.id, "ann"))
+        job(await house.operations.cancel(second.id, "ann"))
+        heard = [await asyncio.wait_for(queue.get(), 2) for _ in range(2)]
+    assert heard == [first.id, second.id]

@@ -1,0 +1,91 @@
+"""Jobs for tests: specs, records in each state, operations whose hints can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs import lifecycle
+from jobs.lifecycle import Change, Policy, Refusal
+from jobs.operations import Operations, Submitted
+from jobs.record import JobRecord, Result
+from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.spec import JobSpec, Priority
+from jobs.store import Held, Store
+
+TENANT = "acme"
+NOW = 1_700_000_000_000
+RESULT = Result(answer="42", approved_by="critic")
+
+
+@dataclass
+class House:
+    """Operations over a store, and the hints they sent."""
+
+    store: Store
+    lease_ms: int = 15_000
+    hints: list[tuple[str, Priority]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        policy = Policy(lease_ms=self.lease_ms)
+        self.operations = Operations(self.store, lambda *hint: self.hints.append(hint), policy)
+
+    async def submit(self, task: str = "add 1 and 1", **fields: Any) -> JobRecord:
+        """A job that waits."""
+        submitted = await self.operations.submit(TENANT, JobSpec(task, **fields), by="ann")
+        assert isinstance(submitted, Submitted)
+        return submitted.record
+
+    async def running(self, **fields: Any) -> JobRecord:
+        """A job that a worker holds."""
+        return await self.claim((await self.submit(**fields)).id)
+
+    async def claim(self, job_id: str, **how: Any) -> JobRecord:
+        """A claim that must be granted."""
+        return job(await self.operations.claim(job_id, "worker-1", **how))
+
+    async def record(self, job_id: str) -> JobRecord:
+        """A job as it stands."""
+        loaded = await self.store.load(job_id)
+        assert loaded is not None
+        return loaded.record
+
+    async def kinds(self, job_id: str) -> list[str]:
+        """What was said of a job."""
+        return [event.kind for event in await self.store.events(job_id)]
+
+
+def job(answer: JobRecord | Refusal) -> JobRecord:
+    """The record of an operation that must apply."""
+    assert isinstance(answer, JobRecord), answer
+    return answer
+
+
+def held(record: JobRecord) -> Held:
+    """The lease of a claimed record."""
+    return Held(record.id, record.epoch)
+
+
+def review(name: str = "r1") -> Review:
+    """A question to a person."""
+    return Review(name, ReviewKind.REVIEW, {"plan": ["one", "two"], "answer": "42"}, NOW)
+
+
+def decision(name: str = "r1", action: Action = Action.APPROVE, **fields: Any) -> Decision:
+    """A person's answer."""
+    return Decision(name, action, "bob", **fields)
+
+
+def queued(job_id: str = "j1", **fields: Any) -> JobRecord:
+    """A record that was just submitted."""
+    change = lifecycle.submit(
+        job_id, TENANT, JobSpec("add 1 and 1", **fields), NOW, by="ann", request_id="req"
+    )
+    return change.after
+
+
+def claimed(record: JobRecord, now: int = NOW, *, alone: bool = False) -> JobRecord:
+    """The record under a lease."""
+    change = lifecycle.claim(record, now, worker="worker-1", policy=Policy(), alone=alone)
+    assert isinstance(change, Change)
+    return change.after
