@@ -1,0 +1,121 @@
+"""Asking a person at a terminal to decide a review."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from cli.downloads import write
+from cli.errors import Refused
+from cli.render.picture import picture
+from cli.render.review import review_parts
+from cli.render.words import printable
+from cli.screen import Screen
+from cli.service import Job, Service
+
+CHOICES = {
+    "approve": "take it as it is",
+    "revise": "send it back, and say what to change",
+    "edit": "run your own code instead",
+    "reject": "end the job",
+    "delegate": "let the critic decide",
+}
+PICTURE_ROWS = 22
+
+
+class Later(Exception):
+    """Nothing was decided now."""
+
+
+def ask(service: Service, job: Job, screen: Screen) -> None:
+    """Show the open review and apply what the person decides. Raises Later at end of input."""
+    review = job["review"]
+    show(service, job, screen, Path(tempfile.gettempdir()) / f"fettle-{job['id']}")
+    while True:
+        decision = {
+            **_decision(screen, lambda: whole_code(service, job)),
+            "review_id": review["id"],
+        }
+        try:
+            service.decide(job["id"], decision)
+        except Refused as refused:
+            screen.line("refused", str(refused))
+            if refused.problem.status == 409:  # somebody else was quicker
+                return
+        else:
+            return
+
+
+def show(service: Service, job: Job, screen: Screen, folder: Path) -> list[Path]:
+    """Show what is asked; its files are saved to `folder`, and pictures drawn."""
+    payload = job["review"]["payload"]
+    screen.title("review: it is your decision")
+    screen.parts(review_parts(payload))
+    saved = []
+    for artifact in payload["artifacts"]:
+        data = service.artifact(job["id"], artifact["name"])
+        saved.append(write(folder, artifact["name"], data))
+        draw(screen, data)
+        screen.line("file", f"{printable(artifact['name'])}, saved as {saved[-1]}")
+    return saved
+
+
+def draw(screen: Screen, data: bytes) -> None:
+    """Draw a picture, where the bytes are one and a terminal can show it."""
+    if not screen.drawing or screen.console.no_color:
+        return
+    drawn = picture(data, min(screen.console.width - 2, 100), PICTURE_ROWS)
+    if drawn is not None:
+        screen.picture(drawn)
+
+
+def whole_code(service: Service, job: Job) -> str:
+    """The last run's code, whole: the review itself may carry its head and tail only."""
+    code = job["runs"][-1]["code"] if job["runs"] else None
+    if code is None:
+        return ""
+    return service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _decision(screen: Screen, code_to_edit: Callable[[], str]) -> dict[str, str]:
+    screen.text()
+    for name, meaning in CHOICES.items():
+        screen.text(f"  {name:<10}{meaning}")
+    while True:
+        action = matching(_answer("decide: "))
+        if action == "edit":
+            if (code := click.edit(code_to_edit(), extension=".py")) is not None:
+                return {"action": action, "code": code}
+            screen.text("nothing was saved: not decided")
+        elif action in ("revise", "reject"):
+            question = "what should change? " if action == "revise" else "why? "
+            if feedback := _answer(question):
+                return {"action": action, "feedback": feedback}
+        elif action:
+            return {"action": action}
+        else:
+            screen.text(f"please one of {', '.join(CHOICES)}")
+
+
+def matching(typed: str) -> str | None:
+    """The one choice that begins with what was typed."""
+    found = [name for name in CHOICES if typed and name.startswith(typed.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def confirmed(question: str) -> bool:
+    """A yes or no; plain Enter and end of input are yes."""
+    try:
+        return not input(f"{question} [Y/n] ").strip().lower().startswith("n")
+    except EOFError:
+        return True
+
+
+def _answer(question: str) -> str:
+    try:
+        return input(question).strip()
+    except EOFError:
+        raise Later from None

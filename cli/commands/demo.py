@@ -1,0 +1,70 @@
+"""`fettle demo`: what `make demo` runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from cli.demo.jobs import JOBS
+from cli.demo.playing import play
+from cli.demo.throwaway import throwaway
+from cli.errors import FAILED
+from cli.render.parts import Tone
+from cli.render.words import duration, money
+from cli.screen import Screen
+from cli.service import Job
+from settings.children import model_keys
+
+RECORDED = (
+    "no GROQ_API_KEY or GOOGLE_API_KEY: the models' side is played from recordings; "
+    "the code in them truly runs in the sandbox"
+)
+
+
+@click.command()
+def command() -> int:
+    """Run four jobs through a throw-away deployment, by its HTTP API, and show them.
+
+    It has its own Redis, API and worker on free ports, in a temporary directory. Without a model
+    key the models' side is played from recordings; the code truly runs in the sandbox.
+    """
+    begun = time.monotonic()
+    screen = Screen()
+    screen.title("Fettle: a coding task in, code that has been run out")
+    keys = model_keys()
+    screen.line("models", f"{keys[0]} is set: that provider is asked" if keys else RECORDED)
+    jobs: list[Job] = []
+    with throwaway(screen) as service:
+        for number, job in enumerate(JOBS, 1):
+            screen.title(f"{number} of {len(JOBS)}: {job.title}")
+            conversation = jobs[-1]["conversation_id"] if jobs else None
+            jobs.append(play(service, screen, job, conversation, recorded=not keys))
+        screen.title("in fine fettle")
+        _sum_up(screen, jobs)
+    good = all(job["status"] == "succeeded" or job["reason"] == "rejected" for job in jobs)
+    took = duration(time.monotonic() - begun)
+    screen.line(
+        "done" if good else "not done",
+        f"{took}; Redis, API and worker have ended"
+        + ("" if good else ", and not every job did well"),
+        Tone.GOOD if good else Tone.BAD,
+    )
+    if good:
+        screen.line(
+            "next", "`make up` runs it all for daily use; `fettle --help` lists the commands"
+        )
+    return 0 if good else FAILED
+
+
+def _sum_up(screen: Screen, jobs: Sequence[Job]) -> None:
+    heads = ("TASK", "STATUS", "APPROVED BY", "RUNS", "COST", "TIME")
+    screen.rows(heads, (_row(demo.title, job) for demo, job in zip(JOBS, jobs, strict=True)))
+
+
+def _row(title: str, job: Job) -> tuple[str, ...]:
+    approved = job["result"]["approved_by"] if job["result"] else None
+    runs = " ".join("✓" if run["succeeded"] else "✗" for run in job["runs"])
+    cost = money(job["cost"]["total"]["cost_usd"])
+    return title, job["status"], approved or "-", runs, cost, duration(job["ran_seconds"])

@@ -1,0 +1,68 @@
+"""`fettle review`: decide a job's open review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.asking import CHOICES, whole_code
+from cli.context import open_service
+from cli.screen import Screen, print_json
+from cli.service import Service
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.argument("action", type=click.Choice(tuple(CHOICES)))
+@click.option("-m", "--message", "feedback", metavar="TEXT", help="What to change, or why not.")
+@click.option(
+    "--code",
+    "code_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="For edit: the code to run instead of opening $EDITOR.",
+)
+@click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
+@click.pass_obj
+def command(
+    flags: Mapping[str, Any],
+    *,
+    job_id: str,
+    action: str,
+    feedback: str | None,
+    code_file: Path | None,
+    review_id: str | None,
+    as_json: bool,
+) -> None:
+    """Decide the open review of the job ID.
+
+    approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
+    instead; reject ends the job; delegate lets the critic decide this time.
+    """
+    if action in ("revise", "reject") and not feedback:
+        raise click.UsageError(f"{action} needs a message: -m TEXT")
+    if code_file and action != "edit":
+        raise click.UsageError("--code goes with edit")
+    with open_service(flags) as service:
+        decision = {"action": action, "feedback": feedback, "review_id": review_id}
+        if action == "edit":
+            decision["code"] = _code(service, job_id, code_file)
+        given = {name: value for name, value in decision.items() if value is not None}
+        job = service.decide(job_id, given)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("decided", f"{action}; the job is {job['status'].replace('_', ' ')}")
+
+
+def _code(service: Service, job_id: str, code_file: Path | None) -> str:
+    if code_file is not None:
+        return code_file.read_text(encoding="utf-8")
+    edited = click.edit(whole_code(service, service.job(job_id)), extension=".py")
+    if edited is None:
+        raise click.UsageError("the editor saved nothing: not decided")
+    return edited

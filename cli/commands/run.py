@@ -1,0 +1,82 @@
+"""`fettle run`: submit a task, follow it, print the answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+import click
+
+from cli.context import open_service
+from cli.following import to_the_end
+from cli.screen import Screen, print_json
+
+
+@click.command()
+@click.argument("task")
+@click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
+@click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list.")
+@click.option(
+    "--file",
+    "files",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A text file that the job starts with; may be given again.",
+)
+@click.option("--conversation", metavar="ID", help="The conversation that this job follows up.")
+@click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan.")
+@click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
+@click.option("--priority", type=click.Choice(["high", "normal", "low"]))
+@click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
+@click.option("--timeout", type=int, metavar="SECONDS", help="Bound on the running time.")
+@click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
+@click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
+@click.pass_obj
+def command(flags: Mapping[str, Any], /, *, no_wait: bool, as_json: bool, **asked: Any) -> int:
+    """Submit TASK (`-` reads it from stdin), show its progress, print its answer.
+
+    On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
+    """
+    spec = _spec(asked)
+    with open_service(flags) as service:
+        job = service.submit(spec)
+        if no_wait:
+            if as_json:
+                print_json(job)
+            else:
+                click.echo(job["id"])
+            return 0
+        Screen(stderr=as_json).line("job", job["id"])
+        return to_the_end(service, job["id"], as_json=as_json)
+
+
+def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
+    task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
+    spec = {
+        "task": task,
+        "review": asked["review"] or None,
+        "model": asked["model"],
+        "files": dict(map(_file, asked["files"])),
+        "conversation_id": asked["conversation"],
+        "steps": list(asked["steps"]),
+        "labels": list(asked["labels"]),
+        "priority": asked["priority"],
+        "max_revisions": asked["max_revisions"],
+        "timeout_seconds": asked["timeout"],
+    }
+    return {name: value for name, value in spec.items() if value not in (None, {}, [])}
+
+
+def _file(path: Path) -> tuple[str, str]:
+    """A file's name in the workspace and its text; one from elsewhere goes by its last name."""
+    inside = not path.is_absolute() and ".." not in path.parts
+    name = PurePath(path).as_posix() if inside else path.name
+    try:
+        return name, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{path} is not a UTF-8 text", param_hint="--file") from None
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--file") from None

@@ -1,0 +1,131 @@
+"""`fettle up`: everything for daily use on one machine."""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import bubblewrap, ports, redis_server
+from cli.context import load
+from cli.deployment import Deployment, environment
+from cli.errors import CliError
+from cli.logs import Logs
+from cli.processes import Processes, running
+from cli.screen import Screen
+from cli.service import Service
+from cli.signals import Signals
+from cli.supervisor import Supervisor
+from cli.up_banner import Addresses, banner
+from settings.api import ApiSettings
+from settings.base import DEVELOPMENT_KEY
+from settings.children import inherited, model_keys
+from settings.up import UpSettings
+
+TICK_SECONDS = 0.2
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API (FETTLE_PORT).")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes (FETTLE_WORKERS).")
+@click.option("--flower-port", type=click.IntRange(1, 65_535), help="Port of Flower.")
+def command(**flags: int | None) -> None:
+    """Run Redis, the API, workers and Flower, with their logs, until Ctrl-C.
+
+    Jobs are kept in .fettle (FETTLE_DATA_DIR). What dies is started again.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    api = load(ApiSettings, **_of(ApiSettings, given))
+    up = load(UpSettings, **_of(UpSettings, given))
+    screen = Screen()
+    logs = Logs(screen)
+    with Signals() as signals, _alone(api.data_dir):
+        bubblewrap.ensure()
+        _free(api.host, api.port, "--port")
+        _free(ports.LOOPBACK, up.flower_port, "--flower-port")
+        with running(signals, logs.pump) as processes:
+            _run(processes, logs, screen, api, up)
+
+
+def _run(
+    processes: Processes, logs: Logs, screen: Screen, api: ApiSettings, up: UpSettings
+) -> None:
+    supervisor = Supervisor(processes, logs)
+    redis_url, broker_url = _redis(supervisor, screen, api)
+    own = environment(
+        redis_url=redis_url,
+        broker_url=broker_url,
+        data_dir=str(api.data_dir.resolve()),
+        host=api.host,
+        port=api.port,
+    )
+    if "log_format" not in api.model_fields_set:
+        own["FETTLE_LOG_FORMAT"] = "console"
+    deployment = Deployment(api.port, inherited(own))
+    password = up.flower_password
+    flower = password.get_secret_value() if password else secrets.token_urlsafe(12)
+    for program in (deployment.api(), *deployment.workers(up.workers)):
+        supervisor.start(program)
+    supervisor.start(deployment.flower(up.flower_port, flower))
+    key = api.api_key.get_secret_value() if api.api_key else DEVELOPMENT_KEY
+    where = Addresses(
+        url=f"http://{_reachable(api.host)}:{api.port}",
+        flower_port=up.flower_port,
+        flower_password=None if password else flower,
+        key=key if key == DEVELOPMENT_KEY else None,
+        models=model_keys(),
+    )
+    with Service(where.url, key) as service:
+        while service.ready() is None:
+            supervisor.tick(TICK_SECONDS)
+    supervisor.all_well()
+    banner(screen, where)
+    while True:
+        supervisor.tick(TICK_SECONDS)
+
+
+def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
+    """The URLs of record and broker: as set, else those of a server of our own."""
+    if api.model_fields_set & {"redis_url", "broker_url"}:
+        return api.redis_url, api.broker_url
+    server = redis_server.prepare(api.data_dir / "redis", ports.free(1)[0], inherited({}))
+    screen.line("redis", f"{server.program.argv[0]}, data in {api.data_dir / 'redis'}")
+    redis_server.wait_ready(server, supervisor.start(server.program))
+    return server.url, server.broker_url
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """One `fettle up` a data directory: two servers on one append-only file would ruin it."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "up.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CliError(
+                f"another `fettle up` runs on {data_dir.resolve()}",
+                next_step="use that one, or name another directory: FETTLE_DATA_DIR=...",
+            ) from None
+        yield
+
+
+def _free(host: str, port: int, flag: str) -> None:
+    if ports.taken(host, port):
+        by = ports.owner(port)
+        raise CliError(
+            f"port {port} is taken" + (f" by {by}" if by else ""),
+            next_step=f"end that, or take another one: fettle up {flag} {port + 1}",
+        )
+
+
+def _of(kind: type[ApiSettings | UpSettings], flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if name in kind.model_fields}
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": ports.LOOPBACK, "::": "[::1]"}.get(host, host)  # noqa: S104

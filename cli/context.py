@@ -1,0 +1,36 @@
+"""What the commands share: settings with the flags given before the command's name, and the
+service they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from cli.errors import BadSettings
+from cli.service import Service
+from settings.base import FettleSettings
+from settings.client import ClientSettings
+
+Kind = TypeVar("Kind", bound=FettleSettings)
+
+
+def load(kind: type[Kind], **flags: Any) -> Kind:
+    """The settings of a kind. Raises BadSettings naming what does not fit."""
+    try:
+        return kind(**flags)
+    except ValidationError as error:
+        raise bad_settings(error) from None
+
+
+def bad_settings(error: ValidationError) -> BadSettings:
+    """What does not fit, in words."""
+    wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+    return BadSettings("a setting does not fit", wrong, "`fettle config` shows where each is from")
+
+
+def open_service(flags: Mapping[str, Any]) -> Service:
+    """The service that the settings name."""
+    settings = load(ClientSettings, **flags)
+    return Service(settings.url, settings.api_key.get_secret_value())

@@ -1,0 +1,1 @@
+"""`make demo`: four jobs through a throw-away deployment, by the public API alone."""

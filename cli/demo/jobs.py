@@ -1,0 +1,61 @@
+"""The demo's four jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DemoJob:
+    """A job and the recording that plays its model where there is no key.
+
+    `follows_up`: it goes on in the conversation of the job before it.
+    """
+
+    title: str
+    task: str
+    recording: str
+    review: bool = False
+    follows_up: bool = False
+
+    def spec(self, conversation_id: str | None, *, recorded: bool) -> dict[str, Any]:
+        """The body of POST /jobs."""
+        spec: dict[str, Any] = {"task": self.task, "review": self.review, "labels": ["demo"]}
+        if recorded:
+            spec["model"] = f"recording:{self.recording}"
+        if self.follows_up and conversation_id:
+            spec["conversation_id"] = conversation_id
+        return spec
+
+
+JOBS = (
+    DemoJob(
+        title="binary search",
+        task="Write a binary search and test it on 20 numbers.",
+        recording="demo-binary-search",
+    ),
+    DemoJob(
+        title="a follow-up in the same conversation",
+        task="Now make it work with strings too.",
+        recording="demo-binary-search-strings",
+        follows_up=True,
+    ),
+    DemoJob(
+        title="k-means with a plot, reviewed by a person",
+        task=(
+            "Implement k-means from scratch (no scikit-learn), cluster 150 points in 3 groups, "
+            "and save a plot with the centroids marked X."
+        ),
+        recording="demo-kmeans",
+        review=True,
+    ),
+    DemoJob(
+        title="a bug that shows at the first run",
+        task=(
+            "Fix this function and test it: def divide(a, b): return a / b -- it crashes when "
+            "called with (10, 0)."
+        ),
+        recording="demo-bug-fix",
+    ),
+)

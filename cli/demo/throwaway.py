@@ -1,0 +1,92 @@
+"""A deployment in a temporary directory, on free ports, that ends with the demo."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli import bubblewrap, ports, redis_server
+from cli.deployment import Deployment, environment
+from cli.errors import CliError
+from cli.processes import Child, Processes, Program, running
+from cli.screen import Screen
+from cli.service import Service
+from cli.signals import Signals
+from settings.children import sealed
+
+READY_SECONDS = 90.0
+LOG_LINES = 15
+
+
+@contextmanager
+def throwaway(screen: Screen) -> Iterator[Service]:
+    """A service that is ready for jobs. Raises CliError where it cannot become so."""
+    with (
+        Signals() as signals,
+        TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True) as folder,
+        running(signals) as processes,
+    ):
+        bubblewrap.ensure()
+        with _Starting(screen, processes, Path(folder)).service() as service:
+            yield service
+
+
+class _Starting:
+    """Starts the programs, each with a log file in the folder."""
+
+    def __init__(self, screen: Screen, processes: Processes, folder: Path) -> None:
+        self._screen = screen
+        self._processes = processes
+        self._folder = folder
+
+    def service(self) -> Service:
+        """Start Redis, then API and worker, and wait until a job could run."""
+        begun = time.monotonic()
+        redis_port, api_port = ports.free(2)
+        server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
+        redis_server.wait_ready(server, self._start(server.program))
+        self._screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
+        key = secrets.token_urlsafe(24)
+        own = environment(
+            redis_url=server.url,
+            broker_url=server.broker_url,
+            data_dir=str(self._folder / "data"),
+            host=ports.LOOPBACK,
+            port=api_port,
+        )
+        no_file = str(self._folder / "fettle.toml")
+        env = sealed({**own, "FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file})
+        deployment = Deployment(api_port, env)
+        children = [self._start(p) for p in (deployment.api(), *deployment.workers(1))]
+        service = Service(f"http://{ports.LOOPBACK}:{api_port}", key)
+        self._wait_ready(service, children)
+        seconds = time.monotonic() - begun
+        self._screen.line("service", f"{service.url} with one worker, ready in {seconds:.1f} s")
+        return service
+
+    def _start(self, program: Program) -> Child:
+        with self._log(program).open("wb") as log:
+            return self._processes.start(program, log)
+
+    def _wait_ready(self, service: Service, children: list[Child]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        with self._screen.waiting("starting the API and a worker"):
+            while service.ready() is None:
+                for child in children:
+                    if child.ended() is not None:
+                        raise self._failure(child.program, "it ended while it started")
+                if time.monotonic() > deadline:
+                    raise self._failure(children[-1].program, "the service did not become ready")
+                time.sleep(0.05)
+
+    def _failure(self, program: Program, why: str) -> CliError:
+        log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
+        detail = "\n".join([f"{why}; the end of its log:", *log])
+        return CliError(f"the {program.name} cannot work here", detail, "fettle doctor")
+
+    def _log(self, program: Program) -> Path:
+        return self._folder / f"{program.name}.log"

@@ -1,0 +1,63 @@
+"""Deployment: the programs that make up a running Fettle, and the environment they are given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cli.processes import Program
+
+DRAIN_SECONDS = 20
+WORKER_STOP_SECONDS = DRAIN_SECONDS + 3.0
+API_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One API with its workers. `env` is the children's whole environment."""
+
+    port: int
+    env: Mapping[str, str] = field(repr=False)
+
+    def api(self) -> Program:
+        """The HTTP front."""
+        return Program("api", _python("api"), self.env, stop_seconds=API_STOP_SECONDS)
+
+    def workers(self, count: int) -> list[Program]:
+        """Worker processes, which may take a while to hand back what they hold."""
+        names = ["worker"] if count == 1 else [f"worker {n}" for n in range(1, count + 1)]
+        argv = _python("worker")
+        return [Program(name, argv, self.env, stop_seconds=WORKER_STOP_SECONDS) for name in names]
+
+    def flower(self, port: int, password: str) -> Program:
+        """Flower on loopback, behind a password. Secrets go by environment: argv is public."""
+        env = {
+            **self.env,
+            "BROKER_URL": self.env["FETTLE_BROKER_URL"],
+            "FLOWER_ADDRESS": "127.0.0.1",
+            "FLOWER_PORT": str(port),
+            "FLOWER_BASIC_AUTH": f"fettle:{password}",
+            "FLOWER_LOGGING": "warning",
+        }
+        return Program("flower", _python("celery", "--quiet", "flower"), env)
+
+
+def environment(
+    *, redis_url: str, broker_url: str, data_dir: str, host: str, port: int
+) -> dict[str, str]:
+    """What every process of a deployment has to be told."""
+    return {
+        "FETTLE_REDIS_URL": redis_url,
+        "FETTLE_BROKER_URL": broker_url,
+        "FETTLE_DATA_DIR": data_dir,
+        "FETTLE_HOST": host,
+        "FETTLE_PORT": str(port),
+        "FETTLE_DRAIN_SECONDS": str(DRAIN_SECONDS),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _python(*module: str) -> tuple[str, ...]:
+    # -P: a folder `api` or `worker` in the user's own project must not stand in for ours.
+    return (sys.executable, "-P", "-m", *module)

@@ -1,0 +1,80 @@
+"""What ends a command, with its exit code.
+
+CliError            1  it could not be done here; `next_step` says what to do
+  +-- Refused       1  the service said no (2 where the request itself was wrong)
+  +-- Unreachable   3  no service answers
+  +-- BadSettings   2  a setting's value does not fit
+
+0: done, and a job that was waited for succeeded. 1: it failed or was cancelled. 2: bad usage.
+130: stopped by Ctrl-C (128 + the signal).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FAILED = 1
+BAD_USAGE = 2
+NOT_REACHABLE = 3
+
+_WRONG_REQUEST = frozenset({400, 413, 415, 422})
+
+
+class CliError(Exception):
+    """The root: a title, what happened, and what to do next."""
+
+    exit_code = FAILED
+
+    def __init__(self, title: str, detail: str = "", next_step: str = "") -> None:
+        super().__init__(": ".join(part for part in (title, detail) if part))
+        self.title = title
+        self.detail = detail
+        self.next_step = next_step
+
+
+class BadSettings(CliError):
+    """A setting that cannot be used, named."""
+
+    exit_code = BAD_USAGE
+
+
+class Unreachable(CliError):
+    """Nobody answers at the service's address, or it cannot serve right now."""
+
+    exit_code = NOT_REACHABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which."""
+
+    status: int
+    title: str
+    detail: str = ""
+    retryable: bool = False
+    fields: tuple[str, ...] = ()
+
+
+class Refused(CliError):
+    """The service answered with a problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        detail = "; ".join((problem.detail, *problem.fields))
+        super().__init__(problem.title, detail, _advice(problem))
+        self.problem = problem
+        if problem.status in _WRONG_REQUEST:
+            self.exit_code = BAD_USAGE
+
+
+def _advice(problem: Problem) -> str:
+    match problem.status:
+        case 401:
+            return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"
+        case 403:
+            return "use a key with the scope that this needs (`fettle keys list` shows them)"
+        case 404:
+            return "`fettle list` shows the jobs that this key can see"
+        case 409:
+            return "`fettle show ID` shows how the job stands"
+        case _:
+            return "try again in a moment" if problem.retryable else ""

@@ -1,0 +1,33 @@
+"""Event: a fact about a job, as its stream tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+FINAL = frozenset({"succeeded", "failed", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`seq` counts from 1 without gaps; `kind` and `data` are as `GET /jobs/{id}/events` says."""
+
+    seq: int
+    at: datetime
+    kind: str
+    data: Mapping[str, Any]
+
+    @property
+    def final(self) -> bool:
+        """Whether no event can follow."""
+        return self.kind in FINAL
+
+
+def read_event(text: str) -> Event:
+    """An event from its JSON: {seq, at (ISO 8601), kind, data}."""
+    content = json.loads(text)
+    at = datetime.fromisoformat(content["at"])
+    return Event(content["seq"], at, content["kind"], content["data"])

@@ -1,0 +1,103 @@
+"""The live view of a job: a line for each event as it comes, below them where the job stands."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from cli.events import Event
+from cli.progress import Detail, parts
+from cli.render.words import money, plural
+from cli.screen import Screen
+from cli.tally import Stage, Tally, after
+
+TRACK = {Stage.PLAN: "plan", Stage.CODE: "code", Stage.REVIEW: "review", Stage.VERDICT: "verdict"}
+
+
+class LiveView:
+    """Shows events on a screen. Use it as a context; `hidden` takes the footer off for a prompt."""
+
+    def __init__(self, screen: Screen, detail: Detail) -> None:
+        self.tally = Tally()
+        self._screen = screen
+        self._detail = detail
+        self._footer = _Footer()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self.resume()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.pause()
+
+    def resume(self) -> None:
+        """Show the footer, on a terminal."""
+        if self._screen.drawing and self._live is None:
+            console = self._screen.console
+            self._live = Live(self._footer, console=console, transient=True, refresh_per_second=10)
+            self._live.start()
+
+    def pause(self) -> None:
+        """Take the footer off."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def show(self, event: Event) -> None:
+        """Show an event, and what it changes."""
+        self.tally = after(self.tally, event)
+        self._footer.tally = self.tally
+        if not event.final:  # how the job ended is told with what came of it
+            self._screen.parts(parts(event, self._detail))
+
+
+class _Footer:
+    """A spinner, the stages with the present one lit, and what has been spent."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._begun = time.monotonic()
+        self._spinner = Spinner("dots", style="cyan")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=1)
+        grid.add_column(no_wrap=True)
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid.add_row(self._spinner, self._track(), Text(self._spent(), "dim"))
+        yield grid
+
+    def _track(self) -> Text:
+        tally = self.tally
+        track = Text()
+        for stage, name in TRACK.items():
+            if stage is Stage.REVIEW and not tally.reviewed:
+                continue
+            if track:
+                track.append(" ━ ", "green" if stage <= tally.stage else "dim")
+            style = "green" if stage < tally.stage else "dim"
+            track.append(name, "bold cyan" if stage is tally.stage else style)
+        return track
+
+    def _spent(self) -> str:
+        tally = self.tally
+        spent = [tally.doing, f"{time.monotonic() - self._begun:.0f} s"]
+        if tally.revision > 1:
+            spent.insert(1, f"revision {tally.revision}")
+        if tally.calls:
+            cost = money(None if tally.cost is None else str(tally.cost))
+            spent += [plural(tally.calls, "call"), plural(tally.runs, "run"), cost]
+        return "· " + " · ".join(spent)

@@ -1,0 +1,95 @@
+"""The `fettle` command. Each command is a module of `cli.commands`, loaded when it is called."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+
+import click
+
+from cli.errors import CliError
+
+COMMANDS = {
+    "demo": "Run four jobs through a throw-away deployment, and show them.",
+    "up": "Run everything for daily use: Redis, API, workers, Flower.",
+    "run": "Submit a task, show its progress, print its answer.",
+    "list": "List jobs, newest first.",
+    "show": "Show a job: plan, runs, verdict, answer, cost.",
+    "watch": "Follow a job to its end.",
+    "review": "Decide a job's open review.",
+    "cancel": "Cancel a job.",
+    "keys": "Create, list and revoke API keys.",
+    "config": "Show every setting, and where its value came from.",
+    "doctor": "Check whether a job could run here, and say what is missing.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and line, so that `--help` loads none of them."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """All of them, in order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command itself."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list under `--help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog="Exit codes: 0 done, and the job succeeded; 1 failed or cancelled; 2 bad usage; "
+    "3 no service answers.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="fettle", message="%(prog)s %(version)s")
+@click.option("--url", metavar="URL", help="The service's address (else FETTLE_URL).")
+@click.pass_context
+def fettle(ctx: click.Context, url: str | None) -> None:
+    """Hand over a coding task in plain English, get back code that has been run."""
+    ctx.obj = {"url": url} if url else {}
+
+
+def main() -> None:
+    """Run the command line; exits with the code that `cli.errors` lists."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run one command; returns its exit code."""
+    try:
+        result = fettle.main(args, prog_name="fettle", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        return getattr(stopped, "exit_code", 130)
+    except BrokenPipeError:
+        return _reader_left()
+    except CliError as error:
+        _show(error)
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _reader_left() -> int:
+    """Nobody reads stdout any more (`fettle list | head -1`): end without a word, as others do."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def _show(error: CliError) -> None:
+    click.secho(f"error: {error.title}", err=True, fg="red", bold=True)
+    for line in (error.detail, error.next_step):
+        if line:
+            click.echo(f"       {line}", err=True)

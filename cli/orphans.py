@@ -1,0 +1,54 @@
+"""Processes that a dead child of ours has left behind come to us, so that we can end them (Linux).
+
+Elsewhere nothing is adopted, and the lists are empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt() -> None:
+    """Become the parent of every descendant whose own parent dies."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> set[int]:
+    """The processes whose parent we are."""
+    own = os.getpid()
+    return {pid for pid in _pids() if _parent(pid) == own}
+
+
+def end(grace_seconds: float) -> None:
+    """Let our remaining children end by themselves for a moment, then kill them, until none is."""
+    deadline = time.monotonic() + grace_seconds
+    while strays := children():
+        late = time.monotonic() > deadline
+        for pid in strays:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                if late:
+                    os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0 if late else os.WNOHANG)
+        time.sleep(0.01)
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in brackets, may hold anything: spaces and brackets too.
+    return int(stat.rpartition(b")")[2].split()[1])

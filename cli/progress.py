@@ -1,0 +1,174 @@
+"""What an event looks like: a pure function from events to parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.events import Event
+from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
+from cli.render.words import clip, duration, first_line, money, printable, size
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How many lines of code, and of each output, are shown; None: all."""
+
+    code_lines: int | None = 24
+    output_lines: int | None = 16
+
+
+def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
+    """What to show of an event; nothing where a person would learn nothing."""
+    draw = _DRAWN.get(event.kind)
+    return tuple(draw(event.data, detail)) if draw else ()
+
+
+def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
+    """A run: how it ended, its code, its output, its files."""
+    good = bool(run["succeeded"])
+    by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
+    text = f"{_ending(run)} in {duration(run['seconds'])}{by}"
+    yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
+    if code := _stored(run["code"]):
+        yield Code(clip(code, detail.code_lines))
+    if output := _stored(run["stdout"]):
+        yield Output(clip(output, detail.output_lines))
+    if output := _stored(run["stderr"]):
+        yield Output(clip(output, detail.output_lines), error=True)
+    for made in run["artifacts"]:
+        yield Line("file", artifact_text(made), Tone.QUIET)
+    for refused in run["refused"]:
+        yield Line("left out", printable(refused), Tone.WARN)
+
+
+def artifact_text(artifact: Data) -> str:
+    """`plot.png (image/png, 34.1 KiB)`."""
+    name = printable(artifact["name"])
+    return f"{name} ({artifact['media_type']}, {size(artifact['size'])})"
+
+
+def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
+    """The critic's verdict, and the run it rests on."""
+    approved = data["verdict"] == "approve"
+    rests = f", resting on run {data['run']}" if data["run"] is not None else ""
+    yield Line("verdict", f"{data['verdict']}{rests}", Tone.GOOD if approved else Tone.WARN)
+    if data["overruled"]:
+        yield Line("overruled", printable(data["overruled"]), Tone.WARN)
+    if data["feedback"]:
+        yield Prose(printable(data["feedback"]))
+
+
+def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
+    """The steps, and whose they are."""
+    whose = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
+    yield Line("plan", f"{len(data['steps'])} steps{whose.get(data['source'], '')}")
+    yield Steps(tuple(printable(step) for step in data["steps"]))
+    if data["note"]:
+        yield Line("note", printable(data["note"]), Tone.WARN)
+
+
+def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
+    """What a person has decided."""
+    override = ", overriding failed evidence" if data["override"] else ""
+    yield Line("decided", f"{data['action']}, by {printable(data['by'])}{override}", Tone.ASK)
+    if data["feedback"]:
+        yield Prose(printable(data["feedback"]))
+
+
+def _started(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("attempt", f"{data['attempt']}, by worker {data['worker']}", Tone.QUIET)
+
+
+def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
+    tokens = f"{data['input_tokens']:,} + {data['output_tokens']:,} tokens"
+    spent = f"{tokens}, {money(data['cost_usd'])}, {duration(data['seconds'])}"
+    yield Line(data["role"], f"asked {data['model']}: {spent}", Tone.QUIET)
+
+
+def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
+    yield from run_parts(data, detail)
+
+
+def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
+    note = f": {first_line(printable(data['note']))}" if data["note"] else ""
+    text = f"{data['tool']} {printable(data['path'] or '')}{note}"
+    yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
+
+
+def _answered(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("answered", first_line(printable(data["text"])), Tone.QUIET)
+
+
+def _review_opened(_data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("review", "waits for a person", Tone.ASK)
+
+
+def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
+    if data["why"] == "retry":
+        again = f"; tried again in {duration(data['delay_ms'] / 1000)}"
+        yield Line("trouble", printable(data["detail"]) + again, Tone.WARN)
+    else:
+        yield Line("handed on", "the worker stops; another one goes on with the job", Tone.WARN)
+
+
+def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("lost", f"worker {data['worker']} fell silent; another one goes on", Tone.WARN)
+
+
+def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
+    by = data["approved_by"]
+    if by:
+        yield Line("succeeded", f"approved by {printable(by)}", Tone.GOOD)
+    else:
+        yield Line(
+            "succeeded", "not approved: revisions ran out, the best result stands", Tone.WARN
+        )
+
+
+def _failed(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("failed", printable(f"{data['reason']}: {data['detail']}"), Tone.BAD)
+
+
+def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("cancelled", f"by {printable(data['by'])}", Tone.BAD)
+
+
+def _ending(run: Data) -> str:
+    match run["end"]:
+        case "exited":
+            return f"exit {run['exit_code']}"
+        case "signaled":
+            return f"killed by signal {run['signal']}"
+        case "killed":
+            return "killed"
+        case limit:
+            return f"stopped at the {limit} limit"
+
+
+def _stored(kept: Mapping[str, Any]) -> str:
+    text = printable(kept["text"])
+    if kept["dropped_bytes"]:
+        text += f"\n... {size(kept['dropped_bytes'])} not kept"
+    return text if text.strip() else ""
+
+
+_DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
+    "started": _started,
+    "planned": plan_parts,
+    "model_called": _model_called,
+    "run_finished": _run_finished,
+    "tool_used": _tool_used,
+    "answered": _answered,
+    "review_opened": _review_opened,
+    "decided": decision_parts,
+    "critiqued": critique_parts,
+    "given_back": _given_back,
+    "lease_lost": _lease_lost,
+    "succeeded": _succeeded,
+    "failed": _failed,
+    "cancelled": _cancelled,
+}

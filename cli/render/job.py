@@ -1,0 +1,98 @@
+"""A whole job as parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from cli.progress import (
+    Detail,
+    artifact_text,
+    critique_parts,
+    decision_parts,
+    plan_parts,
+    run_parts,
+)
+from cli.render.parts import Line, Part, Prose, Tone
+from cli.render.words import duration, printable, spend
+
+Job = Mapping[str, Any]
+
+_TONES = {
+    "succeeded": Tone.GOOD,
+    "failed": Tone.BAD,
+    "cancelled": Tone.BAD,
+    "awaiting_review": Tone.ASK,
+}
+
+
+def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
+    """Everything: what was asked, what was done in the order it happened, what came of it."""
+    yield Line("job", job["id"])
+    yield Line("task", printable(job["spec"]["task"]))
+    if job["conversation_id"] != job["id"]:
+        yield Line("follows up", job["conversation_id"], Tone.QUIET)
+    if job["plan"]:
+        yield from plan_parts(job["plan"], detail)
+    yield from _history(job, detail)
+    yield from outcome_parts(job)
+
+
+def outcome_parts(job: Job) -> Iterator[Part]:
+    """How the job stands: status, answer, files, what it cost."""
+    yield Line(
+        job["status"].replace("_", " "), status_text(job), _TONES.get(job["status"], Tone.PLAIN)
+    )
+    if job["result"]:
+        yield from answer_parts(job)
+        for artifact in job["result"]["artifacts"]:
+            yield Line("file", artifact_text(artifact))
+    yield Line("cost", cost_text(job), Tone.QUIET)
+
+
+def answer_parts(job: Job) -> Iterator[Part]:
+    """What the job says."""
+    answer = printable(job["result"]["answer"]).strip()
+    if answer:
+        yield Line("answer", "")
+        yield Prose(answer)
+
+
+def status_text(job: Job) -> str:
+    """The status in words."""
+    match job["status"]:
+        case "succeeded" if job["result"] and job["result"]["approved_by"]:
+            override = ", overriding failed evidence" if job["result"]["override"] else ""
+            return f"approved by {printable(job['result']['approved_by'])}{override}"
+        case "succeeded":
+            return "not approved: revisions ran out, the best result stands"
+        case "failed":
+            return printable(f"{job['reason']}: {job['detail']}")
+        case "awaiting_review":
+            return f"decide with `fettle review {job['id']} approve|revise|edit|reject|delegate`"
+        case _:
+            return ""
+
+
+def cost_text(job: Job) -> str:
+    """Calls, tokens, money and time."""
+    spent = f"{spend(job['cost']['total'])}, {duration(job['ran_seconds'])} of work"
+    whole = _seconds(job["created_at"], job["finished_at"])
+    return f"{spent}, {duration(whole)} in all" if whole is not None else spent
+
+
+def _history(job: Job, detail: Detail) -> Iterator[Part]:
+    happened = [
+        *((run["at"], 0, run_parts(run, detail)) for run in job["runs"]),
+        *((given["at"], 1, decision_parts(given, detail)) for given in job["decisions"]),
+        *((given["at"], 2, critique_parts(given, detail)) for given in job["critiques"]),
+    ]
+    for _, _, parts in sorted(happened, key=lambda entry: entry[:2]):
+        yield from parts
+
+
+def _seconds(begun: str | None, ended: str | None) -> float | None:
+    if begun is None or ended is None:
+        return None
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()

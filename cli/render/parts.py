@@ -1,0 +1,59 @@
+"""Part: a piece of what is shown, before it is known whether a terminal or a pipe reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Tone(StrEnum):
+    """How a line is meant."""
+
+    PLAIN = "plain"
+    QUIET = "quiet"
+    GOOD = "good"
+    BAD = "bad"
+    WARN = "warn"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A label and what is said of it."""
+
+    label: str
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A numbered list."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A program."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a program wrote; `error` for its stderr."""
+
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A text of several lines that belongs to the line above it."""
+
+    text: str
+
+
+Part: TypeAlias = Line | Steps | Code | Output | Prose

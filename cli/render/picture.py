@@ -1,0 +1,53 @@
+"""A picture drawn on a terminal: each character is two pixels, one above the other."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image, UnidentifiedImageError
+from rich.color import Color
+from rich.style import Style
+from rich.text import Text
+
+HALF_BLOCK = "▀"
+MOST_PIXELS = 50_000_000
+"""A plot is far smaller; a file that unpacks to more is not opened."""
+
+
+def picture(data: bytes, columns: int, rows: int) -> Text | None:
+    """The picture within so many characters; None for bytes that are no picture."""
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "GIF")) as opened:
+            if opened.width * opened.height > MOST_PIXELS:
+                return None
+            image = _on_white(opened)
+    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+        return None
+    scale = min(columns / image.width, rows * 2 / image.height)
+    width = max(int(image.width * scale), 1)
+    height = max(int(image.height * scale) // 2 * 2, 2)
+    return _drawn(image.resize((width, height), Image.Resampling.LANCZOS))
+
+
+def _on_white(opened: Image.Image) -> Image.Image:
+    image = opened.convert("RGBA")
+    white = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(white, image).convert("RGB")
+
+
+def _drawn(image: Image.Image) -> Text:
+    pixels = image.tobytes()
+    text = Text(no_wrap=True)
+    for top in range(0, image.height, 2):
+        if top:
+            text.append("\n")
+        for column in range(image.width):
+            upper, lower = (
+                Color.from_rgb(*pixels[at : at + 3])
+                for at in (
+                    (top * image.width + column) * 3,
+                    ((top + 1) * image.width + column) * 3,
+                )
+            )
+            text.append(HALF_BLOCK, Style(color=upper, bgcolor=lower))
+    return text

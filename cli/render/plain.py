@@ -1,0 +1,22 @@
+"""Parts as plain lines, for a pipe or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.render.parts import Code, Line, Output, Part, Prose, Steps
+
+INDENT = "    "
+
+
+def lines(part: Part) -> Iterator[str]:
+    """A part's lines: `label: text`, and what belongs to it indented below."""
+    match part:
+        case Line(label, text):
+            yield f"{label}: {text}" if label else text
+        case Steps(items):
+            yield from (f"{INDENT}{number}. {item}" for number, item in enumerate(items, 1))
+        case Code(text) | Prose(text):
+            yield from (f"{INDENT}{line}".rstrip() for line in text.split("\n"))
+        case Output(text):
+            yield from (f"{INDENT}> {line}".rstrip() for line in text.split("\n"))

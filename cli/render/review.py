@@ -1,0 +1,35 @@
+"""An open review as parts: all that a person needs to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cli.progress import Detail, critique_parts, decision_parts, run_parts
+from cli.render.parts import Code, Line, Part, Prose, Steps
+from cli.render.words import plural, printable
+
+FULL = Detail(code_lines=None, output_lines=60)
+
+
+def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
+    """Plan, what was said about it before, the last run with its code and output, the answer."""
+    yield Line("plan", plural(len(payload["plan"]), "step"))
+    yield Steps(tuple(printable(step) for step in payload["plan"]))
+    for decision in payload["decisions"]:
+        yield from decision_parts(decision, FULL)
+    for critique in payload["critiques"]:
+        yield from critique_parts(critique, FULL)
+    if runs := payload["runs"]:
+        yield from run_parts(runs[-1], FULL)
+    elif payload["code"]:
+        yield Line("code", "it has not run")
+        yield Code(printable(payload["code"]))
+    if answer := printable(payload["answer"]).strip():
+        yield Line("answer", "")
+        yield Prose(answer)
+
+
+def how_to_decide(job_id: str) -> str:
+    """The commands that answer a review."""
+    return f"fettle review {job_id} approve|revise|edit|reject|delegate [-m TEXT]"

@@ -1,0 +1,101 @@
+"""Screen: where a command writes. Colour and columns on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.render import drawn, plain
+from cli.render.parts import Line, Part, Tone
+
+
+class Screen:
+    """stdout, or stderr where stdout is kept for JSON."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        self.console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    @property
+    def drawing(self) -> bool:
+        """Whether a terminal shows what is written."""
+        return self.console.is_terminal
+
+    @property
+    def asking(self) -> bool:
+        """Whether a person can be asked: a terminal at both ends."""
+        return self.drawing and sys.stdin.isatty()
+
+    def part(self, part: Part) -> None:
+        """Show one part."""
+        if self.drawing:
+            self.console.print(drawn.draw(part))
+        else:
+            for line in plain.lines(part):
+                self._write(line)
+
+    def parts(self, parts: Iterable[Part]) -> None:
+        """Show parts in order."""
+        for part in parts:
+            self.part(part)
+
+    def line(self, label: str, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Show one labelled line."""
+        self.part(Line(label, text, tone))
+
+    def title(self, text: str) -> None:
+        """Head what follows."""
+        if self.drawing:
+            self.console.print()
+            self.console.rule(Text(text, "bold"), align="left", style="dim")
+        else:
+            self._write(f"\n== {text}")
+
+    def text(self, text: str = "", style: str = "") -> None:
+        """Show text as it is."""
+        if self.drawing:
+            self.console.print(Text(text, style))
+        else:
+            self._write(text)
+
+    def picture(self, picture: RenderableType) -> None:
+        """Show something that only a terminal can."""
+        if self.drawing:
+            self.console.print(picture)
+
+    def waiting(self, text: str) -> AbstractContextManager[object]:
+        """A spinner while a block runs; in a pipe, a line."""
+        if self.drawing:
+            return self.console.status(Text(text, "dim"), spinner_style="cyan")
+        self._write(f"{text} ...")
+        return nullcontext()
+
+    def rows(self, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table; in a pipe, its rows alone, separated by tabs."""
+        if not self.drawing:
+            for row in rows:
+                self._write("\t".join(row))
+            return
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for head in heads:
+            table.add_column(head, overflow="fold", no_wrap=head in ("ID", "STATUS"))
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self.console.print(table)
+
+    def _write(self, line: str) -> None:
+        """A plain line, at once: whoever reads the pipe follows along."""
+        self.console.file.write(line + "\n")
+        self.console.file.flush()
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on stdout, for machines."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

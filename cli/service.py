@@ -1,0 +1,189 @@
+"""The service over HTTP: one method a call of the API.
+
+Refusals raise `Refused`, silence and 5xx `Unreachable`. Calls that changed nothing are tried again
+when the service asks for it (429 and 503 with Retry-After); so is a submission, since it carries an
+Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from cli.errors import CliError, Problem, Refused, Unreachable
+from cli.events import Event
+from cli.stream import PASSING, follow
+
+Job = Mapping[str, Any]
+
+TRIES = 4
+MOST_WAIT_SECONDS = 20.0
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+BUSY = frozenset({429, 503})
+START_IT = "start it with `fettle up` (or `make up`), or name its address: --url, FETTLE_URL"
+
+
+class Service:
+    """A service at `url`, spoken to with one key."""
+
+    def __init__(self, url: str, key: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.url = url.rstrip("/")
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"X-API-Key": key, "User-Agent": "fettle-cli"},
+            timeout=TIMEOUT,
+            trust_env=not _loopback(self.url),  # a proxy cannot reach this machine's loopback
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def submit(self, spec: Mapping[str, Any]) -> Job:
+        """POST /jobs: the accepted job."""
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        return self._json("POST", "/jobs", json=spec, headers=headers)
+
+    def jobs(self, **query: Any) -> Mapping[str, Any]:
+        """GET /jobs: {jobs, total, limit, offset}; newest first."""
+        asked = {name: value for name, value in query.items() if value not in (None, "")}
+        return self._json("GET", "/jobs", params=asked)
+
+    def job(self, job_id: str) -> Job:
+        """GET /jobs/{id}."""
+        return self._json("GET", f"/jobs/{quote(job_id, safe='')}")
+
+    def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
+        """POST /jobs/{id}/review."""
+        return self._json("POST", f"/jobs/{quote(job_id, safe='')}/review", json=decision)
+
+    def cancel(self, job_id: str) -> Job:
+        """POST /jobs/{id}/cancel."""
+        return self._json("POST", f"/jobs/{quote(job_id, safe='')}/cancel")
+
+    def artifact(self, job_id: str, name: str) -> bytes:
+        """GET /jobs/{id}/artifacts/{name}: its bytes."""
+        path = f"/jobs/{quote(job_id, safe='')}/artifacts/{quote(name)}"
+        return self._send("GET", path).content
+
+    def text(self, href: str) -> str:
+        """A text that an answer links to."""
+        return self._send("GET", href).text
+
+    def events(self, job_id: str, after: int = 0) -> Iterator[Event]:
+        """GET /jobs/{id}/events: each event once, to the final one, over broken connections."""
+        path = f"/jobs/{quote(job_id, safe='')}/events"
+        return follow(self._http, path, after, self._sleep, self._trouble)
+
+    def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """POST /keys: the record, and the key itself this once."""
+        return self._json("POST", "/keys", json=request)
+
+    def keys(self) -> Sequence[Mapping[str, Any]]:
+        """GET /keys."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/keys")["keys"]
+        return listed
+
+    def revoke_key(self, key_id: str) -> None:
+        """DELETE /keys/{id}."""
+        self._send("DELETE", f"/keys/{quote(key_id, safe='')}")
+
+    def system(self) -> Mapping[str, Any]:
+        """GET /system: what API and workers say of themselves."""
+        return self._json("GET", "/system")
+
+    def ready(self) -> Mapping[str, Any] | None:
+        """GET /readyz: what it says, or None while it is not ready or not there."""
+        try:
+            answer = self._http.get("/readyz", timeout=2.0)
+        except httpx.HTTPError:
+            return None
+        return answer.json() if answer.status_code == httpx.codes.OK else None
+
+    def _json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        answer = self._send(method, path, **request)
+        content = _object(answer)
+        if content is None:
+            raise self._stranger(answer)
+        return content
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        repeatable = method == "GET" or "Idempotency-Key" in request.get("headers", {})
+        for left in reversed(range(TRIES)):
+            try:
+                answer = self._http.request(method, path, **request)
+            except httpx.TransportError as error:
+                raise self._trouble(error) from None
+            if answer.is_success:
+                return answer
+            if answer.status_code not in BUSY or not left or not repeatable:
+                break
+            self._sleep(_retry_after(answer))
+        raise self._trouble(answer)
+
+    def _trouble(self, answer: httpx.Response | httpx.TransportError) -> CliError:
+        if isinstance(answer, httpx.TransportError):
+            return self._gone(answer)
+        problem = _problem(answer)
+        if problem is None:
+            return self._stranger(answer)
+        if answer.status_code in PASSING:
+            return Unreachable(problem.title, problem.detail, "try again in a moment")
+        return Refused(problem)
+
+    def _gone(self, error: httpx.TransportError) -> Unreachable:
+        detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
+        return Unreachable(f"no Fettle answers at {self.url}", detail, START_IT)
+
+    def _stranger(self, answer: httpx.Response) -> Unreachable:
+        return Unreachable(
+            f"what answers at {self.url} is not Fettle",
+            f"HTTP {answer.status_code} with {answer.headers.get('content-type', 'no type')}",
+            START_IT,
+        )
+
+
+def _problem(answer: httpx.Response) -> Problem | None:
+    content = _object(answer)
+    if content is None or "title" not in content:
+        return None
+    return Problem(
+        status=answer.status_code,
+        title=str(content["title"]),
+        detail=str(content.get("detail") or ""),
+        retryable=bool(content.get("retryable")),
+        fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
+    )
+
+
+def _object(answer: httpx.Response) -> dict[str, Any] | None:
+    try:
+        content = answer.json()
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    try:
+        seconds = float(answer.headers.get("Retry-After", "1"))
+    except ValueError:  # an HTTP date: nobody of ours sends one
+        seconds = 1.0
+    return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
+
+
+def _loopback(url: str) -> bool:
+    host = httpx.URL(url).host
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

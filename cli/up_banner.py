@@ -1,0 +1,56 @@
+"""What `fettle up` says when everything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.screen import Screen
+
+TASK = "Write a binary search and test it on 20 numbers."
+USUAL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where things are. `key` and `flower_password` are None where a person has set them."""
+
+    url: str
+    flower_port: int
+    flower_password: str | None = field(repr=False)
+    key: str | None = field(repr=False)
+    models: Sequence[str]
+
+
+def banner(screen: Screen, where: Addresses) -> None:
+    """Say where to go and what to type."""
+    screen.title("Fettle is up")
+    facts = _facts(where)
+    if not screen.drawing:
+        for label, value in facts:
+            screen.text(f"{label}: {value}")
+        screen.text()
+        return
+    grid = Table.grid(padding=(0, 2))
+    for label, value in facts:
+        grid.add_row(Text(f"  {label}", "bold cyan"), Text(value, overflow="fold"))
+    screen.picture(grid)
+    screen.text()
+
+
+def _facts(where: Addresses) -> list[tuple[str, str]]:
+    url = "" if where.url == USUAL else f"--url {where.url} "
+    model = "" if where.models else "--model recording:demo-binary-search "
+    password = where.flower_password or "that of FETTLE_FLOWER_PASSWORD"
+    missing = "no key: set GROQ_API_KEY or GOOGLE_API_KEY (recordings can be played without)"
+    return [
+        ("api", f"{where.url}, its documentation at {where.url}/docs"),
+        ("key", where.key or "that of FETTLE_API_KEY"),
+        ("models", ", ".join(where.models) or missing),
+        ("flower", f"http://127.0.0.1:{where.flower_port}, user fettle, password {password}"),
+        ("try", f'fettle {url}run {model}"{TASK}"'),
+        ("stop", "Ctrl-C"),
+    ]

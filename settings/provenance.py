@@ -1,0 +1,91 @@
+"""Where each setting's value came from: a flag, the environment, fettle.toml or the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import AliasChoices, SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+
+from settings.base import FettleSettings, config_file
+
+MASK = "********"
+
+
+class Origin(StrEnum):
+    """In the order in which they win."""
+
+    FLAG = "flag"
+    ENVIRONMENT = "environment"
+    FILE = "fettle.toml"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as it stands; `variable` is its name in the environment, secrets are masked."""
+
+    name: str
+    variable: str
+    value: str
+    origin: Origin
+    description: str
+
+
+def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) -> list[Setting]:
+    """Every setting of `kind`. Raises pydantic's ValidationError where a value does not fit."""
+    given = dict(flags or {})
+    settings = kind(**given)
+    environment = EnvSettingsSource(kind)()
+    file = TomlConfigSettingsSource(kind, toml_file=config_file())()
+    layers = ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), (Origin.FILE, file))
+    return [
+        Setting(
+            name=name,
+            variable=variable(kind, name, field),
+            value=_shown(getattr(settings, name)),
+            origin=_origin(layers, _names(name, field)),
+            description=field.description or "",
+        )
+        for name, field in kind.model_fields.items()
+    ]
+
+
+def variable(kind: type[FettleSettings], name: str, field: FieldInfo) -> str:
+    """What the environment calls a setting."""
+    if isinstance(field.validation_alias, AliasChoices):
+        return str(field.validation_alias.choices[0])
+    return f"{kind.model_config.get('env_prefix', '')}{name}".upper()
+
+
+def _names(name: str, field: FieldInfo) -> set[str]:
+    alias = field.validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else ()
+    return {name, *(str(choice) for choice in choices)}
+
+
+def _origin(layers: tuple[tuple[Origin, Mapping[str, Any]], ...], names: set[str]) -> Origin:
+    return next((origin for origin, layer in layers if names & layer.keys()), Origin.DEFAULT)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, str) and "://" in value:
+        return _without_password(value)
+    return "" if value is None else str(value)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    _, _, place = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:{MASK}@{place}"))
