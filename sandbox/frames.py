@@ -1,0 +1,37 @@
+"""The host's side of the talk with a room: bounded frames over a socket, in an event loop.
+
+The room's side, and the format, are in `sandbox/room/wire.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import Sequence
+
+from sandbox.order import Order
+from sandbox.outcome import HEADER_BYTES, Forged
+
+
+async def send(writer: asyncio.StreamWriter, order: Order) -> None:
+    """Send an order. Raises OSError where the room is gone."""
+    text = json.dumps(order.header).encode()
+    writer.write(struct.pack(">I", len(text)) + text)
+    for blob in order.blobs:
+        writer.write(blob)
+        await writer.drain()
+    await writer.drain()
+
+
+async def receive_header(reader: asyncio.StreamReader) -> bytes:
+    """The text of one header. Raises Forged where it is too large, IncompleteReadError at EOF."""
+    (size,) = struct.unpack(">I", await reader.readexactly(4))
+    if size > HEADER_BYTES:
+        raise Forged(f"a header of {size} bytes")
+    return await reader.readexactly(size)
+
+
+async def receive_blobs(reader: asyncio.StreamReader, sizes: Sequence[int]) -> list[bytes]:
+    """Blobs of sizes that were checked before. Raises IncompleteReadError at EOF."""
+    return [await reader.readexactly(size) for size in sizes]

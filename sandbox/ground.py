@@ -1,0 +1,97 @@
+"""Finding what this machine gives to its rooms: bubblewrap, the interpreter, the system's trees."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from sandbox import policy
+from sandbox.policy import Ground, Tree
+from sandbox.protocol import SandboxUnavailable
+
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_ASK = (
+    "import sys, json; "
+    "print(json.dumps([sys.version_info[:2], sys.base_prefix, sys.base_exec_prefix]))"
+)
+
+
+def find(python: str, bwrap: str | None = None) -> Ground:
+    """The ground for rooms whose interpreter is `python`, an absolute path of the host.
+
+    Raises SandboxUnavailable where bubblewrap or the interpreter is missing or cannot serve.
+    """
+    program = bwrap or shutil.which("bwrap", path=_PATH)
+    if program is None or not os.access(program, os.X_OK):
+        raise SandboxUnavailable(
+            "bubblewrap is not installed. Install it: apt-get install bubblewrap"
+        )
+    trees, links = _system()
+    inside, own = _interpreter(python)
+    return Ground(program, inside, (*trees, *own), links)
+
+
+def version(ground: Ground) -> str:
+    """What `bwrap --version` says."""
+    ran = subprocess.run([ground.bwrap, "--version"], env={}, capture_output=True, check=False)
+    return ran.stdout.decode(errors="replace").strip()
+
+
+def _system() -> tuple[tuple[Tree, ...], tuple[tuple[str, str], ...]]:
+    """Read-only system trees, and the links of a merged `/usr`."""
+    trees = [Tree(each, each) for each in policy.SYSTEM_TREES if Path(each).exists()]
+    links = []
+    for each in map(Path, policy.SYSTEM_LINKS):
+        if each.is_symlink():
+            links.append((str(each.readlink()), str(each)))
+        elif each.is_dir():
+            trees.append(Tree(str(each), str(each)))
+    return tuple(trees), tuple(links)
+
+
+def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
+    """The interpreter's path in the room, and the trees it needs beyond the system's.
+
+    A virtual environment is shown at `policy.VENV`; the installation below it stays where it is,
+    because its libraries and the environment's links name it by its path.
+    """
+    inside, trees = python, []
+    for base in _installation(python):
+        if _below(base, policy.SYSTEM_TREES):
+            continue
+        if _below(base, policy.COVERED) or base == "/":
+            raise SandboxUnavailable(
+                f"the sandbox's Python is installed in {base}, a place that rooms have of their "
+                "own. Make its environment from a Python elsewhere."
+            )
+        trees.append(Tree(os.path.realpath(base), base))
+    venv = Path(python).parent.parent
+    if (venv / "pyvenv.cfg").is_file():
+        inside = f"{policy.VENV}/bin/{Path(python).name}"
+        trees.append(Tree(str(venv), policy.VENV))
+    return inside, tuple(trees)
+
+
+def _installation(python: str) -> list[str]:
+    """Where the interpreter is installed, as it says itself, and by its paths without links."""
+    try:
+        told = subprocess.run(
+            [python, "-I", "-S", "-c", _ASK], env={}, capture_output=True, check=True, timeout=30
+        )
+        (major, minor), *bases = json.loads(told.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise SandboxUnavailable(
+            f"the sandbox's Python cannot be started: {error}. Make it: make install"
+        ) from error
+    if (major, minor) < (3, 11):
+        raise SandboxUnavailable(
+            f"the sandbox's Python is {major}.{minor}; it must be 3.11 or newer"
+        )
+    return sorted({path for base in bases for path in (base, os.path.realpath(base))})
+
+
+def _below(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)

@@ -1,0 +1,181 @@
+"""A worker's end of the talk with its supervisor (`supervisor.py` tells the messages)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sandbox.protocol import SandboxUnavailable
+from sandbox.supervisor import MESSAGE_BYTES
+
+_EXIT_SECONDS = 10.0
+
+
+class SupervisorLost(SandboxUnavailable):
+    """The supervisor has ended, and all its rooms with it."""
+
+
+class Link:
+    """One supervisor, started by `open` and ended by `close`, or by this process's own end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = _start(theirs.fileno())
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._receive)
+        self._numbers = itertools.count(1)
+        self._opened: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        self._taken: dict[int, asyncio.Future[socket.socket]] = {}
+        self._dropped: dict[int, asyncio.Future[None]] = {}
+        self._dropping: set[asyncio.Task[None]] = set()
+        self.lost = False
+
+    async def open(self, python: Path, bwrap: Path | None, uid: int) -> dict[str, Any]:
+        """Begin; returns the supervisor's facts: `bubblewrap`, `uid`, `python` (in the room)."""
+        program = None if bwrap is None else str(bwrap)
+        await self._send({"do": "open", "python": str(python), "bwrap": program, "uid": uid})
+        return await self._opened
+
+    async def take(self, size: int, seconds: float) -> tuple[int, socket.socket]:
+        """A fresh room and its agent's socket; it is destroyed after `seconds` at the latest."""
+        number = next(self._numbers)
+        future = self._taken[number] = self._loop.create_future()
+        try:
+            await self._send({"do": "take", "id": number, "size": size, "seconds": seconds})
+            return number, await future
+        except asyncio.CancelledError:
+            self._taken.pop(number, None)
+            if future.done() and not future.cancelled() and future.exception() is None:
+                future.result().close()
+            await self.drop(number)
+            raise
+
+    async def drop(self, number: int) -> None:
+        """Destroy the run's room; returns when nothing of it is left, also when cancelled."""
+        await asyncio.shield(self.drop_soon(number))
+
+    def drop_soon(self, number: int) -> asyncio.Task[None]:
+        """Destroy the run's room without waiting for it; `close` waits, as it does for all."""
+        task = self._loop.create_task(self._drop(number))
+        self._dropping.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        """Let go of a task; its outcome is looked at, so that no lost supervisor goes to a log."""
+        self._dropping.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def _drop(self, number: int) -> None:
+        future = self._dropped[number] = self._loop.create_future()
+        await self._send({"do": "drop", "id": number})
+        await future
+
+    async def lay(self, path: str, data: bytes) -> None:
+        """Give all later rooms the file `path`."""
+        fd = os.memfd_create("lay")
+        try:
+            os.write(fd, data)
+            os.lseek(fd, 0, os.SEEK_SET)
+            await self._send({"do": "lay", "path": path}, fd)
+        finally:
+            os.close(fd)
+
+    async def keep(self, rooms: int, size: int) -> None:
+        """Keep that many rooms of that size ready."""
+        await self._send({"do": "keep", "rooms": rooms, "size": size})
+
+    async def close(self) -> None:
+        """End the supervisor and with it every room; returns when it has ended."""
+        self._lose()
+        await asyncio.to_thread(self._process.wait, _EXIT_SECONDS)
+
+    async def _send(self, message: dict[str, Any], *fds: int) -> None:
+        data = json.dumps(message).encode()
+        while not self.lost:
+            try:
+                socket.send_fds(self._socket, [data], fds)
+            except BlockingIOError:
+                await asyncio.sleep(0.001)
+            except OSError:
+                self._lose()
+            else:
+                return
+        raise SupervisorLost("the sandbox's supervisor has ended")
+
+    def _receive(self) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        if not data:
+            self._lose()
+            return
+        message = json.loads(data)
+        if "room" in message:
+            self._arrived(message["room"], socket.socket(fileno=fds[0]))
+        elif "failed" in message:
+            self._settle(self._taken, message["failed"], SandboxUnavailable(message["why"]))
+        elif "gone" in message:
+            future = self._dropped.pop(message["gone"])
+            if not future.done():
+                future.set_result(None)
+        elif "open" in message:
+            self._opened.set_result(message["open"])
+        else:
+            self._opened.set_exception(SandboxUnavailable(message["unavailable"]))
+
+    def _arrived(self, number: int, room: socket.socket) -> None:
+        future = self._taken.pop(number, None)
+        if future is None or future.done():
+            room.close()
+        else:
+            room.setblocking(False)
+            future.set_result(room)
+
+    def _lose(self) -> None:
+        """The supervisor is gone, or is not wanted any more: whoever waits for it learns so."""
+        if self.lost:
+            return
+        self.lost = True
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        reason = SupervisorLost("the sandbox's supervisor has ended")
+        for number in tuple(self._taken):
+            self._settle(self._taken, number, reason)
+        for number in tuple(self._dropped):
+            self._settle(self._dropped, number, reason)
+        if not self._opened.done():
+            self._opened.set_exception(reason)
+
+    def _settle(
+        self, futures: dict[int, asyncio.Future[Any]], number: int, reason: Exception
+    ) -> None:
+        future = futures.pop(number, None)
+        if future is not None and not future.done():
+            future.set_exception(reason)
+
+
+def _start(descriptor: int) -> subprocess.Popen[bytes]:
+    """Start a supervisor with an empty environment, out of the terminal's reach."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sandbox.supervisor", str(descriptor)],
+        env={},
+        cwd=Path(__file__).resolve().parent.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(descriptor,),
+        start_new_session=True,
+    )

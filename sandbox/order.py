@@ -1,0 +1,77 @@
+"""What a room's agent is told: one Command within its Limits, as a header and blobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sandbox import paths, policy
+from sandbox.protocol import Command, Limits
+
+PYTHON = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A frame for the agent: `header` goes as JSON, then `blobs`, whose sizes it tells."""
+
+    header: Mapping[str, Any]
+    blobs: tuple[bytes, ...]
+
+
+def order(command: Command, limits: Limits, python: str) -> Order:
+    """The order for `command`; `python` is the interpreter's path in the room.
+
+    `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
+    the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
+    module path, and `__file__` is `/run/main.py`.
+
+    Raises ValueError for a path that may not be, for files beyond the limits, and for limits that
+    are not positive.
+    """
+    _require_limits(limits)
+    _require_files(command.files, limits)
+    argv, code = _program(command, python)
+    header = {
+        "argv": argv,
+        "code": None if code is None else len(code),
+        "files": [[path, len(data)] for path, data in command.files.items()],
+        "stdin": len(command.stdin),
+        "rlimits": policy.rlimits(limits),
+        "flood_bytes": policy.FLOOD_BYTES,
+        "inodes": policy.INODES,
+        "sample_seconds": policy.SAMPLE_SECONDS,
+        **asdict(limits),
+    }
+    blobs = (*command.files.values(), command.stdin, *(() if code is None else (code,)))
+    return Order(header, blobs)
+
+
+def _program(command: Command, python: str) -> tuple[list[str], bytes | None]:
+    """The program's words, and the code that it is given as a script."""
+    if not command.argv:
+        raise ValueError("a command needs at least one word")
+    first, *rest = command.argv
+    if first == PYTHON and len(rest) == 2 and rest[0] == "-c":
+        return [], rest[1].encode(errors="replace")
+    if any("\0" in word for word in command.argv):
+        raise ValueError("a command's words cannot contain a null character")
+    return [python if first == PYTHON else first, *rest], None
+
+
+def _require_limits(limits: Limits) -> None:
+    for name, value in asdict(limits).items():
+        if value <= 0:
+            raise ValueError(f"a limit must be positive: {name} is {value}")
+
+
+def _require_files(files: Mapping[str, bytes], limits: Limits) -> None:
+    paths.require(files)
+    total = sum(map(len, files.values()))
+    if len(files) > limits.workspace_files:
+        raise ValueError(f"{len(files)} files; a workspace has at most {limits.workspace_files}")
+    if total > limits.workspace_bytes:
+        raise ValueError(
+            f"{total} bytes of files; a workspace has at most {limits.workspace_bytes}"
+        )

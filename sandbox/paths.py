@@ -1,0 +1,44 @@
+"""Which paths may name a file of the workspace. Pure; used on both sides of the wall.
+
+A path is relative POSIX text: no empty, `.` or `..` parts, no control characters, valid UTF-8, and
+within the kernel's lengths. The same rule holds for what a caller lays in and for what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+PART_BYTES = 255
+PATH_BYTES = 1024
+DEPTH = 32
+REFUSALS = 20
+"""How many files that are left behind are told by name."""
+
+
+def fault(path: str) -> str | None:
+    """Why `path` may not name a workspace file, in a few words; None where it may."""
+    if any(ord(sign) < 32 or ord(sign) == 127 for sign in path):
+        return "a control character in its name"
+    try:
+        sizes = [len(part.encode()) for part in path.split("/")]
+    except UnicodeEncodeError:
+        return "a name that is not UTF-8"
+    if any(part in {"", ".", ".."} for part in path.split("/")):
+        return "a path that is not plainly relative"
+    if max(sizes) > PART_BYTES or sum(sizes) > PATH_BYTES or len(sizes) > DEPTH:
+        return "too long or too deep a path"
+    return None
+
+
+def require(paths: Iterable[str]) -> None:
+    """Raise ValueError for a path that may not be, or for a file that is also a directory."""
+    names = set(paths)
+    for path in names:
+        reason = fault(path)
+        if reason is not None:
+            raise ValueError(f"not a workspace path: {path!r}: {reason}")
+    for path in names:
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            if "/".join(parts[:depth]) in names:
+                raise ValueError(f"a file and a directory at once: {'/'.join(parts[:depth])!r}")

@@ -1,0 +1,129 @@
+"""Files into `/work` before a run, and out of it afterwards.
+
+Collecting happens when every other process of the room is dead, so nothing moves while it looks;
+it opens each name below its directory's descriptor and never follows a link all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.paths import REFUSALS, fault
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def lay(work: Path, files: dict[str, bytes]) -> None:
+    """Write `files` below `work`, which is empty."""
+    for path, data in files.items():
+        place = work / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+
+@dataclass
+class Collected:
+    """What a run did to its workspace."""
+
+    changed: dict[str, bytes] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    more_refused: int = 0
+
+    def refuse(self, path: str, why: str) -> None:
+        """Remember in words that `path` is left behind."""
+        if len(self.refused) < REFUSALS:
+            self.refused.append(f"{ascii(path)[1:-1][:200]}: {why}")
+        else:
+            self.more_refused += 1
+
+
+@dataclass(frozen=True)
+class _Found:
+    path: str
+    directory: int
+    name: str
+    mode: int
+    size: int
+
+
+def collect(work: Path, before: dict[str, bytes], order: dict[str, Any]) -> Collected:
+    """Compare `work` with what was laid there: new and changed regular files, within limits."""
+    result = Collected()
+    present = {found.path for found in _walk(work) if stat.S_ISREG(found.mode)}
+    result.deleted = sorted(before.keys() - present)
+    kept = {path: len(data) for path, data in before.items() if path in present}
+    total = sum(kept.values())
+    for found in _walk(work):
+        grown = total - kept.get(found.path, 0) + found.size
+        why = _refusal(found, order["file_bytes"])
+        # Asked before it is read: a thousand sparse files are nothing to make and much to read.
+        if why is None and grown > order["workspace_bytes"]:
+            why = f"the workspace would be larger than {order['workspace_bytes']} bytes"
+        elif why is None and found.path not in kept and len(kept) >= order["workspace_files"]:
+            why = f"the workspace would have more than {order['workspace_files']} files"
+        if why is not None:
+            result.refuse(found.path, why)
+            continue
+        data = _read(found)
+        if data != before.get(found.path):
+            result.changed[found.path] = data
+            kept[found.path], total = found.size, grown
+    if result.more_refused:
+        result.refused.append(f"and {result.more_refused} more")
+    return result
+
+
+def _refusal(found: _Found, file_bytes: int) -> str | None:
+    why = fault(found.path)
+    if why is not None:
+        return why
+    if not stat.S_ISREG(found.mode):
+        return _KINDS.get(stat.S_IFMT(found.mode), "not a regular file")
+    if found.size > file_bytes:
+        return f"{found.size} bytes, more than {file_bytes}"
+    return None
+
+
+def _walk(work: Path) -> Iterator[_Found]:
+    """Every name below `work` that is no directory, in order, depth first."""
+    yield from _walk_below(os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), "")
+
+
+def _walk_below(directory: int, prefix: str) -> Iterator[_Found]:
+    try:
+        for name in sorted(os.listdir(directory)):
+            path = prefix + name
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode) and fault(path) is None:
+                yield from _walk_below(_open(name, directory, os.O_DIRECTORY, 0o700), path + "/")
+            else:
+                yield _Found(path, directory, name, status.st_mode, status.st_size)
+    finally:
+        os.close(directory)
+
+
+def _open(name: str, directory: int, flags: int, mode: int) -> int:
+    """Open below `directory`, never through a link; what the code has locked is unlocked first."""
+    flags |= os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=directory)
+    except PermissionError:
+        os.chmod(name, mode, dir_fd=directory)
+        return os.open(name, flags, dir_fd=directory)
+
+
+def _read(found: _Found) -> bytes:
+    with os.fdopen(_open(found.name, found.directory, 0, 0o600), "rb") as file:
+        return file.read(found.size)

@@ -1,0 +1,98 @@
+"""From root to nobody in particular, before any room is made.
+
+Root is no place to start a room from: the kernel exempts host uid 0 from RLIMIT_NPROC, and files
+of root are readable in a room whose user is root outside. The interpreter may lie where only root
+gets to (below `/root`): such trees are bound into a mount namespace of this process alone, where
+the new uid reaches them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.policy import Ground, Tree
+from sandbox.protocol import SandboxUnavailable
+
+_CLONE_NEWNS = 0x20000
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = (
+    *(1, 2, 4, 32, 4096, 16384),
+    1 << 18,
+)
+_PR_SET_NO_NEW_PRIVS = 38
+_DOORWAY = Path("/tmp")  # noqa: S108  (a mount of our own goes over it, for us alone)
+
+
+def step_down(ground: Ground, uid: int) -> Ground:
+    """Become `uid` where this process is root of the host, and return the ground as it sees it.
+
+    Elsewhere nothing changes. Raises SandboxUnavailable where root lacks the capabilities for it.
+    """
+    if os.geteuid() != 0 or _is_mapped_to_user(Path("/proc/self/uid_map").read_text(), uid):
+        return ground
+    hidden = [tree for tree in ground.trees if not _open_to_all(Path(tree.source))]
+    try:
+        doors = _open_doors(hidden) if hidden else {}
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"root cannot step down to uid {uid} here ({error.strerror}); a room is never started "
+            "as root. Run the worker as an unprivileged user, with an interpreter that it can read."
+        ) from error
+    return replace(ground, trees=tuple(doors.get(tree, tree) for tree in ground.trees))
+
+
+def _is_mapped_to_user(uid_map: str, uid: int) -> bool:
+    """Whether our root is an ordinary user outside, who has no other uid to step down to."""
+    ranges = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
+    outside = next((out for inside, out, _ in ranges if inside == 0), 0)
+    has_uid = any(inside <= uid < inside + count for inside, _, count in ranges)
+    return outside != 0 and not has_uid
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether any user gets to `path` and may read it."""
+    reached = all(place.stat().st_mode & stat.S_IXOTH for place in path.parents)
+    return reached and bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def _open_doors(hidden: list[Tree]) -> dict[Tree, Tree]:
+    """Bind trees below a directory that any user reaches, in a mount namespace of our own."""
+    _call("unshare", _CLONE_NEWNS)
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    # Opened first: what lies below the doorway itself is out of sight once it is covered.
+    sources = {tree: os.open(tree.source, os.O_PATH | os.O_CLOEXEC) for tree in hidden}
+    _mount("tmpfs", str(_DOORWAY), "tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=0755,size=64k")
+    doors = {}
+    for number, (tree, fd) in enumerate(sources.items()):
+        door = _DOORWAY / str(number)
+        door.mkdir(mode=0o755)
+        _mount(f"/proc/self/fd/{fd}", str(door), None, _MS_BIND | _MS_REC)
+        _mount("none", str(door), None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID)
+        doors[tree] = Tree(str(door), tree.at)
+        os.close(fd)
+    return doors
+
+
+def _mount(source: str, at: str, kind: str | None, flags: int, options: bytes = b"") -> None:
+    _call(
+        "mount",
+        source.encode(),
+        at.encode(),
+        None if kind is None else kind.encode(),
+        ctypes.c_ulong(flags),
+        options or None,
+    )
+
+
+def _call(name: str, *arguments: object) -> None:
+    """A function of libc that answers 0, or -1 and errno. Raises OSError."""
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")

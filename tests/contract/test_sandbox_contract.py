@@ -1,0 +1,614 @@
+"""What every backend of the sandbox does. Each test is a run of real code in a real room."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from sandbox.local import LocalSandbox
+from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+QUICK = Limits(wall_seconds=10.0)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local"])
+async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
+    backend = LocalSandbox(PYTHON)
+    yield backend
+    await backend.close()
+
+
+async def python(sandbox: Sandbox, code: str, limits: Limits = QUICK, **files: bytes) -> RunResult:
+    return await sandbox.run(Command.python(code, files), limits)
+
+
+async def test_a_program_ends_with_its_output_and_exit_code(sandbox: Sandbox) -> None:
+    result = await python(
+        sandbox, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    )
+    assert (result.end, result.exit_code, result.signal) == (End.EXITED, 3, None)
+    assert (result.stdout.text, result.stderr.text) == ("out\n", "err\n")
+    assert not result.succeeded
+    assert 0 < result.seconds < 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+async def test_a_signal_comes_through_unchanged(sandbox: Sandbox, number: signal.Signals) -> None:
+    result = await python(sandbox, f"import os; os.kill(os.getpid(), {int(number)})")
+    assert (result.end, result.exit_code, result.signal) == (End.SIGNALED, None, number)
+
+
+async def test_signals_have_their_default_effect(sandbox: Sandbox) -> None:
+    code = "import signal as s; print([s.getsignal(n) for n in (s.SIGTERM, s.SIGHUP)])"
+    result = await python(sandbox, code)
+    assert result.stdout.text.count("SIG_DFL") == 2
+    interrupted = await python(sandbox, "import os; os.kill(os.getpid(), 2)")
+    assert "KeyboardInterrupt" in interrupted.stderr.text
+
+
+async def test_the_code_is_never_pid_1(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "import os; print(os.getpid())")
+    assert int(result.stdout.text) > 1
+
+
+async def test_a_traceback_shows_the_lines_that_failed(sandbox: Sandbox) -> None:
+    code = "def divide(a, b):\n    return a / b\n\ndivide(10, 0)\n"
+    first, second = [await python(sandbox, code) for _ in range(2)]
+    assert 'File "/run/main.py", line 2, in divide\n    return a / b' in first.stderr.text
+    assert first.stderr.text.endswith("ZeroDivisionError: division by zero\n")
+    assert first.stderr == second.stderr
+
+
+async def test_a_syntax_error_shows_its_line(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "x = 1\nif x:\nprint('a')\n")
+    assert result.exit_code == 1
+    assert "File \"/run/main.py\", line 3\n    print('a')" in result.stderr.text
+
+
+@pytest.mark.parametrize(
+    "code", ["print('\0')", "# coding: latin-1\nprint('\u00e9' == chr(195) + chr(169))"]
+)
+async def test_odd_source_text_is_pythons_own_affair(sandbox: Sandbox, code: str) -> None:
+    result = await python(sandbox, code)
+    assert "null bytes" in result.stderr.text or result.stdout.text == "True\n"
+
+
+async def test_long_code_arrives_whole(sandbox: Sandbox) -> None:
+    code = "".join(f"x{n} = {n}\n" for n in range(40_000)) + "print(x39999)"
+    assert len(code) > 512 * 1024
+    assert (await python(sandbox, code)).stdout.text == "39999\n"
+
+
+async def test_a_missing_program_is_told_as_a_shell_tells_it(sandbox: Sandbox) -> None:
+    result = await sandbox.run(Command(("no-such-program",)), QUICK)
+    assert (result.end, result.exit_code) == (End.EXITED, 127)
+    assert "no-such-program" in result.stderr.text
+
+
+async def test_any_program_runs(sandbox: Sandbox) -> None:
+    command = Command(("sh", "-c", "tr a-z A-Z < in.txt | rev"), {"in.txt": b"abc"})
+    assert (await sandbox.run(command, QUICK)).stdout.text == "CBA"
+
+
+async def test_python_as_a_word_is_the_sandboxs_interpreter(sandbox: Sandbox) -> None:
+    files = {"test_it.py": b"import numpy\ndef test_it(): assert numpy.arange(3).sum() == 3\n"}
+    command = Command(("python", "-m", "pytest", "-q", "-p", "no:cacheprovider"), files)
+    result = await sandbox.run(command, QUICK)
+    assert "1 passed" in result.stdout.text
+    assert result.changed == {}
+
+
+async def test_standard_input_is_given_and_ends(sandbox: Sandbox) -> None:
+    data = b"line\n" * 100_000
+    command = Command(("python", "-c", "import sys; print(len(sys.stdin.read()))"), {}, data)
+    assert (await sandbox.run(command, QUICK)).stdout.text == f"{len(data)}\n"
+    unread = Command(("python", "-c", "print('fine')"), {}, data)
+    assert (await sandbox.run(unread, QUICK)).stdout.text == "fine\n"
+
+
+async def test_output_that_is_no_text_is_replaced(sandbox: Sandbox) -> None:
+    code = "import sys; sys.stdout.buffer.write(b'gr\\xfc\\xdfe \\xe2\\x82\\xac \\x00')"
+    assert (await python(sandbox, code)).stdout.text == "gr\ufffd\ufffde \u20ac \0"
+
+
+# Files
+
+
+async def test_files_go_in_and_only_what_changed_comes_out(sandbox: Sandbox) -> None:
+    code = """
+import os
+from pathlib import Path
+from package import module
+assert os.getcwd() == '/work'
+Path('grown.txt').write_text(Path('grown.txt').read_text() + 'b')
+Path('rewritten.txt').write_text('same')
+Path('gone.txt').unlink()
+Path('new/deep').mkdir(parents=True)
+Path('new/deep/f\u00fcr.bin').write_bytes(bytes(range(256)))
+print(module.VALUE)
+"""
+    files = {
+        "grown.txt": b"a",
+        "rewritten.txt": b"same",
+        "gone.txt": b"",
+        "kept.txt": b"k",
+        "package/__init__.py": b"",
+        "package/module.py": b"VALUE = 'mine'",
+    }
+    result = await sandbox.run(Command.python(code, files), QUICK)
+    assert result.stdout.text == "mine\n"
+    assert result.changed == {"grown.txt": b"ab", "new/deep/f\u00fcr.bin": bytes(range(256))}
+    assert (result.deleted, result.refused) == (frozenset({"gone.txt"}), ())
+
+
+@pytest.mark.parametrize("code", ["import os; os.chdir('sub'); import mine", "import mine"])
+async def test_own_modules_are_found(sandbox: Sandbox, code: str) -> None:
+    files = {"mine.py": b"print('mine')", "sub/x": b""}
+    for _ in range(3):
+        assert (await sandbox.run(Command.python(code, files), QUICK)).stdout.text == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["../out", "/etc/passwd", "a/../../b", "", "a//b", "./a", "a/", "new\nline", "x" * 300]
+)
+async def test_a_path_that_could_leave_is_refused(sandbox: Sandbox, path: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        await sandbox.run(Command.python("", {path: b""}), QUICK)
+
+
+async def test_a_file_that_is_also_a_directory_is_refused(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match="at once"):
+        await sandbox.run(Command.python("", {"a": b"", "a/b": b""}), QUICK)
+
+
+async def test_only_regular_files_are_collected(sandbox: Sandbox) -> None:
+    code = """
+import os, socket
+os.symlink('/etc/passwd', 'link')
+os.symlink('/usr', 'directory-link')
+os.mkfifo('pipe')
+socket.socket(socket.AF_UNIX).bind('socket')
+open('odd\\nname', 'w').close()
+open(b'odd-\\xff', 'w').close()
+open('fine', 'w').write('x'); os.link('fine', 'twin')
+os.remove('was'); os.symlink('fine', 'was')
+"""
+    result = await sandbox.run(Command.python(code, {"was": b"here"}), QUICK)
+    assert result.changed == {"fine": b"x", "twin": b"x"}
+    assert result.deleted == {"was"}
+    refused = "\n".join(result.refused)
+    for words in (
+        "link: a symbolic link",
+        "directory-link: a symbolic link",
+        "was: a symbolic link",
+        "pipe: a named pipe",
+        "socket: a socket",
+        "odd\\nname: a control character",
+        "odd-\\udcff: a name that is not UTF-8",
+    ):
+        assert words in refused
+    assert len(result.refused) == 7
+
+
+async def test_what_the_code_has_locked_is_collected_all_the_same(sandbox: Sandbox) -> None:
+    code = """
+import os
+os.mkdir('d'); open('d/f', 'w').write('x'); os.chmod('d/f', 0); os.chmod('d', 0)
+"""
+    assert (await python(sandbox, code)).changed == {"d/f": b"x"}
+
+
+async def test_files_beyond_the_limits_stay_behind_with_a_word(sandbox: Sandbox) -> None:
+    limits = Limits(file_bytes=MIB, workspace_bytes=3 * MIB, workspace_files=5)
+    code = """
+open('a-sparse', 'wb').truncate(1 << 20)
+for n in range(3): open(f'b{n}', 'wb').write(bytes(1 << 20))
+for n in range(9): open(f'c{n}', 'w').close()
+"""
+    result = await sandbox.run(Command.python(code, {"old": b"1"}), limits)
+    assert sorted(result.changed) == ["a-sparse", "b0", "c0", "c1"]
+    assert "b1: the workspace would be larger than 3145728 bytes" in result.refused
+    assert "c2: the workspace would have more than 5 files" in result.refused
+
+
+async def test_too_much_to_lay_in_is_refused(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match="at most 3"):
+        await sandbox.run(Command.python("", {"f": b"1234"}), Limits(workspace_bytes=3))
+    with pytest.raises(ValueError, match="at most 1"):
+        await sandbox.run(Command.python("", {"f": b"", "g": b""}), Limits(workspace_files=1))
+
+
+async def test_many_refusals_are_counted_not_listed(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "import os\nfor n in range(90): os.symlink('x', f'l{n:02}')")
+    assert len(result.refused) == 21
+    assert result.refused[-1] == "and 70 more"
+
+
+async def test_numpy_and_a_plot_work_without_a_word_on_stderr(sandbox: Sandbox) -> None:
+    code = """
+import numpy as np, matplotlib.pyplot as plt
+points = np.random.default_rng(1).normal(size=(150, 2))
+plt.scatter(*points.T); plt.savefig('plot.png')
+print(np.linalg.norm(points @ points.T) > 0)
+"""
+    result = await sandbox.run(Command.python(code, {"plot.png": b"old"}), Limits())
+    assert (result.stdout.text, result.stderr.text) == ("True\n", "")
+    assert result.changed["plot.png"].startswith(b"\x89PNG")
+    assert list(result.changed) == ["plot.png"]
+
+
+async def test_pandas_works(sandbox: Sandbox) -> None:
+    code = "import pandas as pd; print(pd.DataFrame({'a': [1, 2]}).a.sum())"
+    assert (await python(sandbox, code)).stdout.text == "3\n"
+
+
+async def test_threads_processes_and_loopback_work(sandbox: Sandbox) -> None:
+    code = """
+import multiprocessing, socket, threading
+from concurrent.futures import ThreadPoolExecutor
+def double(n): return 2 * n
+if __name__ == '__main__':
+    with ThreadPoolExecutor(32) as pool:
+        gate = threading.Barrier(32)
+        print(sum(pool.map(lambda n: gate.wait() * 0 + n, range(32))))
+    for method in ('fork', 'spawn'):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(pool.map(double, [1, 2, 3]))
+    server = socket.create_server(('127.0.0.1', 0))
+    client = socket.create_connection(server.getsockname())
+    server.accept()[0].sendall(b'hello')
+    print(client.recv(5), socket.gethostbyname('localhost'))
+"""
+    result = await python(sandbox, code)
+    assert result.stdout.text.split("\n") == [
+        "496", "[2, 4, 6]", "[2, 4, 6]", "b'hello' 127.0.0.1", "",
+    ], result.stderr  # fmt: skip
+
+
+# Limits
+
+
+async def test_wall_time_ends_all_that_was_left_running(sandbox: Sandbox) -> None:
+    code = """
+import os, signal, subprocess, time
+open('made-before', 'w').close()
+print('before', flush=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True: time.sleep(0.01)
+    os._exit(0)
+os.kill(subprocess.Popen(['sleep', '600'], start_new_session=True).pid, signal.SIGSTOP)
+time.sleep(600)
+"""
+    started = time.monotonic()
+    result = await python(sandbox, code, Limits(wall_seconds=0.5))
+    assert (result.end, result.exit_code, result.signal) == (End.TIMEOUT, None, None)
+    assert result.stdout.text == "before\n"
+    assert list(result.changed) == ["made-before"]
+    assert 0.5 <= result.seconds < 1.5
+    assert time.monotonic() - started < 4
+
+
+async def test_a_daemon_does_not_outlive_its_program(sandbox: Sandbox) -> None:
+    code = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for n in range(1000): open(f'late-{n}', 'w').close(); time.sleep(0.05)
+    os._exit(0)
+print('done')
+"""
+    started = time.monotonic()
+    result = await python(sandbox, code)
+    assert (result.succeeded, result.stdout.text) == (True, "done\n")
+    assert len(result.changed) < 5
+    assert time.monotonic() - started < 4
+
+
+async def test_output_keeps_head_and_tail(sandbox: Sandbox) -> None:
+    code = "print('first'); [print('x' * 99) for _ in range(10_000)]; print('last')"
+    result = await python(sandbox, code, Limits(output_bytes=1000))
+    assert result.end is End.EXITED
+    assert result.stdout.text.startswith("first\nxxx")
+    assert result.stdout.text.endswith("xxx\nlast\n")
+    assert result.stdout.dropped_bytes == 1_000_011 - 1000
+    assert f"[... {result.stdout.dropped_bytes} bytes left out ...]" in result.stdout.text
+
+
+async def test_a_flood_of_output_is_ended(sandbox: Sandbox) -> None:
+    result = await sandbox.run(Command(("sh", "-c", "yes & yes >&2")), QUICK)
+    assert result.end is End.OUTPUT
+    assert len(result.stdout.text) < 100_000
+    assert result.stdout.dropped_bytes + result.stderr.dropped_bytes > 60 * MIB
+
+
+async def test_cpu_time_is_bounded_for_one_process(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "while True: pass", Limits(cpu_seconds=1))
+    assert (result.end, result.signal) == (End.CPU, None)
+    assert result.seconds < 4
+
+
+async def test_cpu_time_is_bounded_over_all_processes(sandbox: Sandbox) -> None:
+    code = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
+    result = await python(sandbox, code, Limits(cpu_seconds=2, wall_seconds=9))
+    assert result.end is End.CPU
+    assert result.seconds < 5
+
+
+async def test_an_absurd_allocation_is_a_memory_error(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "x = bytearray(1 << 40)")
+    assert (result.end, result.exit_code) == (End.EXITED, 1)
+    assert "MemoryError" in result.stderr.text
+
+
+async def test_memory_is_bounded_for_one_process(sandbox: Sandbox) -> None:
+    code = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))"
+    result = await python(sandbox, code, Limits(memory_bytes=128 * MIB))
+    assert (result.end, result.exit_code, result.signal) == (End.MEMORY, None, None)
+
+
+async def test_memory_is_bounded_over_all_processes(sandbox: Sandbox) -> None:
+    code = """
+import os, time
+for _ in range(3): os.fork()
+x = bytearray(b'x') * (60 << 20)
+time.sleep(5)
+"""
+    assert (await python(sandbox, code, Limits(memory_bytes=256 * MIB))).end is End.MEMORY
+
+
+async def test_memory_that_is_shared_counts_once(sandbox: Sandbox) -> None:
+    code = """
+import os, time
+x = bytearray(b'x') * (100 << 20)
+for _ in range(3): os.fork()
+time.sleep(0.4)
+"""
+    result = await python(sandbox, code, Limits(memory_bytes=256 * MIB))
+    assert result.succeeded, result
+
+
+@pytest.mark.parametrize(
+    "call", ["os.memfd_create('x')", "ctypes.CDLL(None, use_errno=True).shmget(0, 1 << 20, 0o1600)"]
+)
+async def test_memory_that_belongs_to_no_process_is_not_to_be_had(
+    sandbox: Sandbox, call: str
+) -> None:
+    code = f"""
+import ctypes, os
+try: print({call} >= 0 or ctypes.get_errno())
+except OSError as error: print(error.errno)
+"""
+    assert (await python(sandbox, code)).stdout.text == "38\n"
+
+
+async def test_a_fork_bomb_stays_within_its_count(sandbox: Sandbox) -> None:
+    code = """
+import os, time
+made = 0
+try:
+    while made < 500:
+        if os.fork() == 0: time.sleep(60)
+        made += 1
+except BlockingIOError:
+    print(made)
+"""
+    result = await python(sandbox, code, Limits(processes=20))
+    assert (result.end, result.stdout.text) == (End.EXITED, "19\n")
+    bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+    assert (await python(sandbox, bomb, Limits(wall_seconds=1))).end is End.TIMEOUT
+
+
+async def test_a_file_too_large_is_an_error_or_a_signal(sandbox: Sandbox) -> None:
+    limits = Limits(file_bytes=MIB)
+    result = await python(sandbox, "open('f', 'wb').write(bytes(1 << 22))", limits)
+    assert (result.end, result.exit_code) == (End.EXITED, 1)
+    assert "File too large" in result.stderr.text
+    command = Command(("dd", "if=/dev/zero", "of=f", "bs=64K", "count=99"))
+    assert (await sandbox.run(command, limits)).end is End.DISK
+
+
+async def test_a_full_workspace_is_the_codes_own_error(sandbox: Sandbox) -> None:
+    code = "for n in range(99): open(f'f{n}', 'wb').write(bytes(1 << 20))"
+    result = await python(sandbox, code, Limits(workspace_bytes=4 * MIB))
+    assert (result.end, result.exit_code) == (End.EXITED, 1)
+    assert "No space left" in result.stderr.text
+
+
+async def test_a_flood_of_empty_files_is_ended(sandbox: Sandbox) -> None:
+    code = "n = 0\nwhile True: open(f'/tmp/{n}', 'w').close(); n += 1"
+    assert (await python(sandbox, code)).end is End.DISK
+
+
+async def test_open_files_are_bounded(sandbox: Sandbox) -> None:
+    result = await python(
+        sandbox, "x = [open('/dev/null') for _ in range(99)]", Limits(open_files=32)
+    )
+    assert "Too many open files" in result.stderr.text
+
+
+async def test_limits_must_be_positive(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match="memory_bytes"):
+        await sandbox.run(Command.python(""), Limits(memory_bytes=0))
+
+
+# Isolation
+
+
+async def test_nothing_of_the_hosts_environment_is_visible(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FETTLE_SECRET", "hunter2")
+    code = """
+import glob, json, os
+seen = {}
+for place in glob.glob('/proc/[0-9]*/environ'):
+    try: seen[place.split('/')[2]] = open(place).read()
+    except PermissionError: seen[place.split('/')[2]] = 'closed'
+print(json.dumps([dict(os.environ), seen]))
+"""
+    own, seen = json.loads((await python(sandbox, code)).stdout.text)
+    assert set(own) == {
+        "HOME", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "MPLBACKEND", "MPLCONFIGDIR",
+        "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH",
+        "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONPATH", "PYTHONUNBUFFERED",
+    }  # fmt: skip
+    assert seen["1"] in {"", "closed"}
+    assert sorted(seen)[:2] == ["1", "2"]
+    assert "hunter2" not in json.dumps(seen)
+
+
+async def test_there_is_no_network_but_loopback(sandbox: Sandbox) -> None:
+    code = """
+import socket
+print([name for _, name in socket.if_nameindex()], open('/proc/net/route').read().count('\\n'))
+try: socket.create_connection(('192.0.2.1', 80), 2)
+except OSError as error: print(error.strerror)
+for family in (socket.AF_PACKET, socket.AF_VSOCK, socket.AF_ALG):
+    try: socket.socket(family, socket.SOCK_STREAM if family != socket.AF_ALG else 5)
+    except OSError as error: print(error.strerror)
+"""
+    lines = (await python(sandbox, code)).stdout.text.splitlines()
+    assert lines[:2] == ["['lo'] 1", "Network is unreachable"]
+    assert lines[2:] == ["Address family not supported by protocol"] * 3
+
+
+async def test_nothing_outside_of_its_own_places_can_be_written(sandbox: Sandbox) -> None:
+    code = """
+import os
+wrote = []
+for top, dirs, _ in os.walk('/'):
+    dirs[:] = [] if top in ('/proc', '/usr/share', '/usr/lib') else dirs
+    try: open(os.path.join(top, 'probe'), 'w').close(); wrote.append(top)
+    except OSError: pass
+print(*sorted(set(wrote)))
+"""
+    result = await python(sandbox, code)
+    assert result.stdout.text.split() == [
+        "/dev/shm", "/tmp", "/tmp/.config", "/tmp/.config/matplotlib", "/work",
+    ]  # fmt: skip
+
+
+async def test_the_hosts_files_are_not_there(sandbox: Sandbox, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    code = f"""
+import os
+print([p for p in ({str(secret)!r}, '/root/.ssh', '/home', '/var', '/sys', '/etc/shadow', '/boot')
+       if os.path.exists(p)])
+print(sorted(os.listdir('/etc')))
+"""
+    lines = (await python(sandbox, code)).stdout.text.splitlines()
+    assert lines[0] == "[]"
+    assert set(json.loads(lines[1].replace("'", '"'))) <= {
+        "alternatives", "group", "hosts", "ld.so.cache", "nsswitch.conf", "passwd",
+    }  # fmt: skip
+
+
+async def test_the_agent_and_its_channel_are_out_of_reach(sandbox: Sandbox) -> None:
+    code = """
+import ctypes, os
+print(sorted(os.listdir('/proc/self/fd')))
+for place in ('mem', 'environ', 'maps', 'fd/3', 'cwd/x', 'root/x'):
+    try: open('/proc/2/' + place, 'rb').read(1); print('open', place)
+    except PermissionError: pass
+try: print(os.listdir('/proc/2/fd'))
+except PermissionError: pass
+libc = ctypes.CDLL(None, use_errno=True)
+print([libc.ptrace(16, 2, 0, 0), ctypes.get_errno()])
+print([libc.syscall(438, 2, 3, 0), ctypes.get_errno()])  # pidfd_getfd
+for line in open('/proc/self/status'):
+    if line.startswith(('Cap', 'NoNewPrivs', 'Seccomp:')): print(line.split()[1])
+"""
+    lines = (await python(sandbox, code)).stdout.text.splitlines()
+    assert lines[0] == "['0', '1', '2', '3']"  # the last is the listing itself
+    assert lines[1:3] == ["[-1, 1]"] * 2
+    assert lines[3:] == ["0" * 16] * 5 + ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; os.kill(2, 9); import time; time.sleep(9)",
+        "import os; os.kill(-1, 9); import time; time.sleep(9)",
+    ],
+)
+async def test_code_that_kills_its_room_is_killed_with_it(sandbox: Sandbox, code: str) -> None:
+    result = await python(sandbox, code)
+    assert (result.end, result.exit_code, result.signal) == (End.KILLED, None, None)
+
+
+async def test_a_room_is_used_once(sandbox: Sandbox) -> None:
+    code = """
+import os
+print([n for p in ('/tmp', '/work', '/dev/shm', '/run') for n in os.listdir(p) if n == 'left'])
+for p in ('/tmp', '/work', '/dev/shm'): open(p + '/left', 'w').close()
+"""
+    for _ in range(5):
+        assert (await python(sandbox, code)).stdout.text == "[]\n"
+
+
+async def test_eight_at_once_do_not_mix(sandbox: Sandbox) -> None:
+    async def one(number: int) -> None:
+        code = f"import time; time.sleep(0.2); print({number}); open('f', 'w').write('{number}')"
+        result = await sandbox.run(Command.python(code, {"f": b"-"}), QUICK)
+        assert (result.stdout.text, result.changed["f"]) == (f"{number}\n", str(number).encode())
+
+    await asyncio.gather(*(one(number) for number in range(8)))
+
+
+async def test_a_cancelled_run_leaves_nothing(sandbox: Sandbox) -> None:
+    mark = f"mark-{time.time_ns()}"
+    command = Command(("python", "-c", f"import time; x = {mark!r}; time.sleep(60)", mark))
+    run = asyncio.ensure_future(sandbox.run(command, Limits()))
+    for _ in range(500):
+        await asyncio.sleep(0.02)
+        if _running(mark):
+            break
+    assert _running(mark)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert not _running(mark)
+
+
+async def test_cancelled_at_any_moment_it_stays_usable(sandbox: Sandbox) -> None:
+    for step in range(12):
+        run = asyncio.ensure_future(python(sandbox, "print(1)"))
+        await asyncio.sleep(step * 0.003)
+        run.cancel()
+        await asyncio.wait([run])
+    assert (await python(sandbox, "print(1)")).succeeded
+
+
+async def test_the_layers_are_told(sandbox: Sandbox) -> None:
+    layers = {layer.name: layer for layer in await sandbox.check()}
+    for name in ("namespaces", "network", "filesystem", "environment", "capabilities", "seccomp",
+                 "unprivileged", "processes", "memory total"):  # fmt: skip
+        assert layers[name].active, layers[name]
+
+
+def _running(mark: str) -> list[int]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = place.read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in words:
+            found.append(int(place.parent.name))
+    return found

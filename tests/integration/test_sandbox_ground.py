@@ -1,0 +1,141 @@
+"""Where rooms can be made, as whom, and what is said where they cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.local import LocalSandbox
+from sandbox.outcome import HEADER_BYTES
+from sandbox.protocol import Command, End, Limits, SandboxUnavailable
+
+TOP = Path(__file__).resolve().parents[2]
+VENV_PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+NOBODY = 61_150  # unused, like policy.HOST_UID
+
+HOSTILE = """#!/usr/bin/python3 -IS
+import os, sys
+if sys.argv[1:] == ["--version"]: sys.exit()
+info = int(sys.argv[sys.argv.index("--info-fd") + 1])
+control = int(sys.argv[-1].split("main(")[1].split(",")[0])
+child = os.fork()
+if child:
+    os.write(info, b'{"child-pid": %d}' % child)
+    os.close(control)
+    os.waitpid(child, 0)
+else:
+    os.write(control, b"R")
+    os.read(control, 1)
+    os.write(control, ANSWER)
+"""
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that every user reaches; pytest's own is closed to others."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        yield place
+
+
+def doctor(public: Path, *before: str) -> subprocess.CompletedProcess[str]:
+    """Run this package's doctor as a user who owns nothing; the words `before` go before it."""
+    shutil.copytree(TOP / "sandbox", public / "sandbox", dirs_exist_ok=True)
+    identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    python = str(SYSTEM_PYTHON)
+    return subprocess.run(
+        [*before, python, "-B", "-m", "sandbox.doctor", "--python", python, "--json"],
+        cwd=public, env={}, capture_output=True, text=True, timeout=60, check=False, **identity,
+    )  # fmt: skip
+
+
+def test_it_works_as_an_unprivileged_user(public: Path) -> None:
+    ran = doctor(public)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    layers = {layer["name"]: layer for layer in found["layers"]}
+    uid = NOBODY if os.geteuid() == 0 else os.geteuid()
+    assert found["available"]
+    assert f"uid {uid} " in layers["unprivileged"]["detail"]
+    assert [name for name, layer in layers.items() if not layer["active"]] == ["cgroup"]
+
+
+def test_without_user_namespaces_it_names_the_switch(public: Path) -> None:
+    # A user namespace has a count of its own, so this touches nothing of the machine.
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    ran = doctor(public, "unshare", "--user", "--map-root-user", "/bin/sh", "-c", forbid, "sh")
+    assert ran.returncode == 1, ran
+    assert "sysctl -w user.max_user_namespaces=" in json.loads(ran.stdout)["reason"]
+
+
+def test_the_doctor_tells_what_works() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "sandbox.doctor", "--python", str(VENV_PYTHON)],
+        cwd=TOP, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("sandbox local: works\n")
+    assert "  on   network: interfaces in the room: lo\n" in ran.stdout
+
+
+async def test_without_bubblewrap_it_names_the_package() -> None:
+    sandbox = LocalSandbox(VENV_PYTHON, bwrap=Path("/nonexistent/bwrap"))
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        await sandbox.run(Command.python(""), Limits())
+    await sandbox.close()
+
+
+async def test_without_its_interpreter_it_names_the_step() -> None:
+    sandbox = LocalSandbox(Path("/nonexistent/python"))
+    with pytest.raises(SandboxUnavailable, match="make install"):
+        await sandbox.check()
+    await sandbox.close()
+
+
+async def test_a_room_that_cannot_be_made_is_unavailability_with_the_complaint(
+    public: Path,
+) -> None:
+    broken = _program(
+        public, "#!/bin/sh\necho 'bwrap: Creating new namespace failed' >&2; exit 1\n"
+    )
+    sandbox = LocalSandbox(SYSTEM_PYTHON, bwrap=broken)
+    for _ in range(2):
+        with pytest.raises(SandboxUnavailable, match="Creating new namespace failed"):
+            await sandbox.run(Command.python(""), Limits())
+    await sandbox.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "b''",
+        "b'x'",
+        "b'\\0\\0\\0\\2[]'",
+        "b'\\0\\0\\0\\4nope'",
+        f"({HEADER_BYTES} + 1).to_bytes(4, 'big') + b' ' * 100",
+        "b'\\0\\0\\1\\0' + b'[' * 256",
+    ],
+)
+async def test_a_forged_answer_is_a_killed_run(public: Path, answer: str) -> None:
+    hostile = _program(public, HOSTILE.replace("ANSWER", answer))
+    sandbox = LocalSandbox(SYSTEM_PYTHON, bwrap=hostile, pool_size=0)
+    result = await sandbox.run(Command.python(""), Limits())
+    assert (result.end, result.stdout.text, result.changed) == (End.KILLED, "", {})
+    await sandbox.close()
+
+
+def _program(place: Path, text: str) -> Path:
+    program = place / "bwrap"
+    program.write_text(text)
+    program.chmod(0o755)
+    return program
