@@ -11,7 +11,6 @@ import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel
@@ -37,9 +36,9 @@ class MemoryRecord:
         self.facts.setdefault((fact.place.key(), fact.kind), fact)
 
     @property
-    def spent(self) -> Decimal:
-        """US dollars, as far as prices are known."""
-        return sum((Decimal(charge.cost_usd or 0) for charge in self.charges.values()), Decimal(0))
+    def tokens(self) -> int:
+        """What all model calls used."""
+        return sum(each.input_tokens + each.output_tokens for each in self.charges.values())
 
 
 class MemoryJournal:
@@ -76,16 +75,16 @@ class MemoryEvents:
 
 
 class MemoryBudget:
-    """Budget over a record; `limit_usd` None is no limit."""
+    """Budget over a record, in tokens; `most` None is no limit."""
 
-    def __init__(self, record: MemoryRecord, limit_usd: Decimal | None = None) -> None:
+    def __init__(self, record: MemoryRecord, most: int | None = None) -> None:
         self._record = record
-        self._limit = limit_usd
+        self._most = most
 
     async def check(self) -> None:
         """See `agents.ports.Budget`."""
-        if self._limit is not None and self._record.spent >= self._limit:
-            raise BudgetExhausted(f"{self._record.spent} of {self._limit} USD are spent")
+        if self._most is not None and self._record.tokens >= self._most:
+            raise BudgetExhausted(f"{self._record.tokens} of {self._most} tokens are spent")
 
 
 @dataclass(slots=True)

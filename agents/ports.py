@@ -8,11 +8,11 @@ outcome back after a crash, so that nothing is paid or run twice and no event is
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agents.turn import Turn
 from sandbox.protocol import Limits, Sandbox
 
 
@@ -180,7 +180,7 @@ class Ports:
     models: Models
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turn: Turn = field(default_factory=Turn)
     """Held by the tool call at work: tools touch the workspace one at a time."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,10 @@ from agents.memory import (
 from agents.models import ModelOptions, ModelPool
 from agents.outcome import Outcome, outcome
 from agents.ports import Bounds, Ports
+from agents.turn import Turn
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 
-Turn = dict[str, Any]
+Written = dict[str, Any]
 
 
 def call(name: str, **args: Any) -> dict[str, Any]:
@@ -35,21 +38,21 @@ def call(name: str, **args: Any) -> dict[str, Any]:
     return {"name": name, "args": args}
 
 
-def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Turn:
+def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Written:
     """A recorded turn whose question contains `expect`; `reply` is texts and tool calls."""
     said = {
         "content": " ".join(part for part in reply if isinstance(part, str)),
         "tool_calls": [part for part in reply if not isinstance(part, str)],
         "usage": {"input_tokens": 100, "output_tokens": 10},
     }
-    written: Turn = {"role": role, "expect": expect, "match": "contains", "reply": said}
+    written: Written = {"role": role, "expect": expect, "match": "contains", "reply": said}
     return written if after is None else {**written, "after": after}
 
 
 PLAN = turn("planner", "The task:", call("Plan", steps=["Write it.", "Run it.", "Mend it."]))
 
 
-def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Turn:
+def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Written:
     """A recorded judgement of the evidence that contains `expect`."""
     return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, run=run))
 
@@ -89,6 +92,12 @@ class PlannedSandbox:
         """Nothing is held."""
 
 
+@cache
+def _graph() -> Graph:
+    """One for all tests, as a worker has one for all jobs."""
+    return build(InMemorySaver())
+
+
 @dataclass
 class Journey:
     """One job through one graph, by as many attempts as a test makes."""
@@ -96,13 +105,13 @@ class Journey:
     graph: Graph
     record: MemoryRecord
     ports: Ports
-    thread: str = "job"
+    thread: str
 
     @classmethod
     def plan(
         cls,
         folder: Path,
-        turns: Sequence[Turn],
+        turns: Sequence[Written],
         sandbox: Sandbox,
         files: Mapping[str, bytes] | None = None,
         bounds: Bounds | None = None,
@@ -121,18 +130,21 @@ class Journey:
             models=PooledModels(ModelPool(ModelOptions(recordings=folder)), "recording:side"),
             bounds=bounds or Bounds(),
         )
-        return cls(build(InMemorySaver()), record, ports)
+        return cls(_graph(), record, ports, thread=secrets.token_hex(8))
 
     @property
     def config(self) -> dict[str, Any]:
         return {"configurable": {"thread_id": self.thread}}
+
+    def with_ports(self, **others: Any) -> Ports:
+        return replace(self.ports, **others)
 
     async def begin(self, job: JobInput) -> dict[str, Any]:
         return await self._on(initial_state(job))
 
     async def go_on(self) -> dict[str, Any]:
         """As the next worker would: a workspace as the record has it, the same journal."""
-        self.ports = replace(self.ports, workspace=MemoryWorkspace(self.record))
+        self.ports = self.with_ports(workspace=MemoryWorkspace(self.record), turn=Turn())
         return await self._on(None)
 
     async def decide(self, action: str, **more: Any) -> dict[str, Any]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+import pytest
 from graph_house import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
+from agents.errors import BudgetExhausted, Stopped
 from agents.job import JobInput
+from agents.memory import MemoryBudget, MemoryCancel
+from agents.nodes.planner import DEFAULT_PLAN
+from agents.ports import Bounds, Earlier
+from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
 TASK = "Add two numbers."
+PNG = b"\x89PNG a picture"
 
 
-async def test_a_job_that_works_at_once(tmp_path: Path) -> None:
+async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
     turns = [
         PLAN,
         turn("executor", TASK, call("python", code="print(1 + 1)")),
@@ -22,9 +31,313 @@ async def test_a_job_that_works_at_once(tmp_path: Path) -> None:
     await journey.begin(JobInput(TASK))
     ended = await journey.outcome()
     assert (ended.approved, ended.approved_by, ended.answer) == (True, "critic", "It prints 2.")
+    assert ended.summary == "It prints 2. Approved by the critic."
     assert journey.kinds() == [
         "model_called", "planned", "model_called", "run_finished", "model_called", "answered",
         "model_called", "critiqued", "summarized",
     ]  # fmt: skip
     run = only(journey.told("run_finished"))
-    assert (run["id"], run["number"], run["revision"], run["succeeded"]) == ("r1", 1, 1, True)
+    assert (run["id"], run["number"], run["revision"], run["by"]) == ("r1", 1, 1, "executor")
+    assert run["stdout"] == {"text": "2\n", "dropped_bytes": 0, "digest": None}
+    # A type that LangGraph's serialiser does not know would have been warned of.
+    assert not caplog.records
+
+
+async def test_every_model_call_is_charged_and_told_once(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("write_file", path="a.py", content="x = 1")),
+        turn("executor", "wrote a.py (5 bytes)", "Written.", after=1),
+        verdict("(revision 1)", "revise", "Run it."),
+        turn("executor", "Run it.", "I will not.", after=2),
+        verdict("(revision 2)", "revise", "Run it."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    await journey.begin(JobInput(TASK, max_revisions=2))
+    told = journey.told("model_called")
+    assert [each["role"] for each in told] == [
+        "planner", "executor", "executor", "critic", "executor", "critic",
+    ]  # fmt: skip
+    assert [each["call"] for each in told] == list(journey.record.charges)
+    assert {each["cost_usd"] for each in told} == {"0"}
+    assert {(each["input_tokens"], each["output_tokens"]) for each in told} == {(100, 10)}
+
+
+async def test_a_bug_is_found_by_a_run_and_mended(tmp_path: Path) -> None:
+    failed = printed(error="ZeroDivisionError: division by zero\n", code=1)
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="1 / 0")),
+        turn("executor", "exit code 1\n\nstderr:\nZeroDivisionError", call("python", code="1 / 1")),
+        turn("executor", "exit code 0\n\nno output", "Mended."),
+        verdict("=== r2", "approve", run="r2"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))
+    await journey.begin(JobInput(TASK))
+    assert [run["succeeded"] for run in journey.told("run_finished")] == [False, True]
+    assert only(journey.told("critiqued"))["run"] == "r2"
+    assert (await journey.outcome()).approved
+
+
+async def test_an_approval_without_a_successful_run_is_sent_back(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, "It works, trust me."),
+        verdict("(revision 1)", "approve", "Fine."),
+        turn("executor", "nothing has been run yet", call("python", code="ok")),
+        turn("executor", "exit code 0", "Now it was run."),
+        verdict("(revision 2)", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed("yes")}))
+    await journey.begin(JobInput(TASK))
+    first, second = journey.told("critiqued")
+    assert (first["verdict"], first["overruled"]) == ("revise", "nothing has been run yet")
+    assert (second["verdict"], second["run"], second["overruled"]) == ("approve", "r1", None)
+    assert (await journey.outcome()).answer == "Now it was run."
+
+
+async def test_two_plots_are_both_kept(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", "Plot", call("python", code="one")),
+        turn("executor", "new or changed files: a.png", call("python", code="two")),
+        turn("executor", "new or changed files: b.png", "Both are saved."),
+        verdict("Files: a.png, b.png", "approve"),
+    ]
+    sandbox = PlannedSandbox({"one": printed(a__png=PNG), "two": printed(b__png=PNG + b"2")})
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    await journey.begin(JobInput("Plot a and b."))
+    ended = await journey.outcome()
+    assert [artifact["name"] for artifact in ended.artifacts] == ["a.png", "b.png"]
+    assert [artifact["media_type"] for artifact in ended.artifacts] == ["image/png"] * 2
+    assert sandbox.seen == [{}, {"a.png": PNG}]
+    assert ended.summary.startswith("Both are saved. Files: a.png, b.png.")
+
+
+async def test_a_plot_that_was_not_saved_is_sent_back(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", "Plot", call("python", code="one")),
+        turn("executor", "exit code 0", "Shown."),
+        verdict("(revision 1)", "approve", run="r1"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"one": printed("shown")}))
+    await journey.begin(JobInput("Plot a.", max_revisions=1))
+    assert "no image file was saved" in only(journey.told("critiqued"))["overruled"]
+    assert (await journey.outcome()).exhausted
+
+
+async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="good")),
+        turn("executor", "exit code 0", "This ran."),
+        verdict("(revision 1)", "revise", "More."),
+        turn("executor", "More.", call("python", code="bad")),
+        turn("executor", "exit code 1", "This did not."),
+        verdict("(revision 2)", "revise", "Still more."),
+    ]
+    sandbox = PlannedSandbox({"good": printed(), "bad": printed(code=1)})
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    await journey.begin(JobInput(TASK, max_revisions=2))
+    ended = await journey.outcome()
+    assert (ended.approved, ended.approved_by, ended.exhausted) == (False, None, True)
+    assert ended.answer == "This ran."
+    assert "the best result so far" in ended.summary
+
+
+async def test_a_caller_s_own_steps_cost_no_call(tmp_path: Path) -> None:
+    turns = [turn("executor", "1. Mine.", "Done."), verdict("", "revise", "No run.")]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    await journey.begin(JobInput(TASK, steps=("Mine.",), max_revisions=1))
+    planned = only(journey.told("planned"))
+    assert planned == {"steps": ["Mine."], "source": "caller", "note": ""}
+    assert [each["role"] for each in journey.told("model_called")] == ["executor", "critic"]
+
+
+async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
+    turns = [
+        turn("planner", "The task:", "I would rather chat."),
+        turn("planner", "does not call Plan", call("Plan", steps=["Only one."])),
+        turn("executor", DEFAULT_PLAN[0], "Done."),
+        verdict("", "revise", "No run."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    await journey.begin(JobInput(TASK, max_revisions=1))
+    planned = only(journey.told("planned"))
+    assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
+    assert "steps" in planned["note"]
+    assert [each["role"] for each in journey.told("model_called")][:2] == ["planner", "planner"]
+
+
+async def test_a_second_try_at_a_plan_counts(tmp_path: Path) -> None:
+    turns = [
+        turn("planner", "The task:", "Let me think."),
+        turn("planner", "does not call Plan", call("Plan", steps=["A.", "B.", "C."]), after=1),
+        turn("executor", "3. C.", "Done."),
+        verdict("", "revise", "No run."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    await journey.begin(JobInput(TASK, max_revisions=1))
+    assert only(journey.told("planned"))["source"] == "model"
+
+
+async def test_the_rules_decide_where_the_critic_cannot_be_read(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="ok")),
+        turn("executor", "exit code 0", "Done."),
+        turn("critic", "The task:", "Looks good to me!"),
+        turn("critic", "does not call Verdict", "Really good."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed()}))
+    await journey.begin(JobInput(TASK))
+    critique = only(journey.told("critiqued"))
+    assert (critique["verdict"], critique["run"]) == ("approve", "r1")
+    assert "could not be read" in critique["overruled"]
+
+
+async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
+    turns = [
+        turn(
+            "planner",
+            "oldest first:\n\n- They asked: First.\n  Outcome: A file.\n- They asked: B.",
+            call("Plan", steps=["A.", "B.", "C."]),
+        ),
+        turn(
+            "executor", "Files in the working directory: a.py", call("read_file", path="/work/a.py")
+        ),
+        turn("executor", "x = 1", "It is one."),
+        verdict("Files: a.py", "revise", "No run."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), files={"a.py": b"x = 1"})
+    earlier = tuple(Earlier(task, "A file.") for task in ("Forgotten.", "First.", "B.", "C."))
+    await journey.begin(JobInput(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
+    assert only(journey.told("tool_used"))["ok"]
+    assert (await journey.outcome()).answer == "It is one."
+
+
+async def test_faults_of_the_model_are_answered_to_the_model(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn(
+            "executor",
+            TASK,
+            call("read_file", path="../etc/passwd"),
+            call("write_file", path="a", content="1"),
+            call("write_file", path="a/b", content="2"),
+            call("python", program="x"),
+            call("python", code="ok"),
+        ),
+        turn("executor", "exit code 0", "Done."),
+        verdict("=== r1", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed()}))
+    await journey.begin(JobInput(TASK))
+    used = journey.told("tool_used")
+    assert [(each["tool"], each["path"], each["ok"]) for each in used] == [
+        ("read_file", "../etc/passwd", False),
+        ("write_file", "a", True),
+        ("write_file", "a/b", False),
+        ("python", None, False),
+    ]
+    assert "no '..'" in used[0]["note"]
+    assert "a file and a directory at once" in used[2]["note"]
+    assert "code" in used[3]["note"]
+    assert only(journey.told("run_finished"))["number"] == 1
+
+
+async def test_several_runs_of_one_turn_are_made_in_order(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, *(call("python", code=f"run {n}") for n in (1, 2, 3))),
+        turn("executor", "exit code 0", "Done."),
+        verdict("=== r3", "approve"),
+    ]
+    answers = {f"run {n}": printed(**{f"f{n}": b"x"}) for n in (1, 2, 3)}
+    sandbox = PlannedSandbox(answers)
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    await journey.begin(JobInput(TASK))
+    assert sandbox.ran == ["run 1", "run 2", "run 3"]
+    assert [sorted(seen) for seen in sandbox.seen] == [[], ["f1"], ["f1", "f2"]]
+    assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3]
+
+
+async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", "", call("python", code="ok")),
+        verdict("(revision 1)", "approve"),
+    ]
+    sandbox = PlannedSandbox({"ok": printed("same")})
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(steps=3))
+    await journey.begin(JobInput(TASK))
+    assert len(sandbox.ran) == 3
+    assert [each["role"] for each in journey.told("model_called")].count("executor") == 3
+    assert "bound of 3 model calls" in (await journey.outcome()).answer
+
+
+async def test_long_texts_go_by_digest(tmp_path: Path) -> None:
+    long = "\n".join(f"line {n}" for n in range(2_000))
+    result = RunResult(End.EXITED, 0, None, Stream(long, 77), Stream(), 0.01)
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="ok")),
+        turn("executor", "characters left out", "Done."),
+        verdict("=== r1", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
+    await journey.begin(JobInput(TASK))
+    stdout = only(journey.told("run_finished"))["stdout"]
+    assert len(stdout["text"]) < 4_200
+    assert stdout["dropped_bytes"] == 77
+    assert journey.record.blobs[stdout["digest"]] == long.encode()
+
+
+@pytest.mark.parametrize("end", [End.TIMEOUT, End.CPU, End.MEMORY, End.DISK])
+async def test_a_limit_is_told_in_words_and_is_no_success(tmp_path: Path, end: End) -> None:
+    result = RunResult(end, None, None, Stream(), Stream(), 15.0)
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="ok")),
+        turn("executor", "stopped: ", "Too big."),
+        verdict("r1, revision 1: stopped: ", "approve", run="r1"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
+    await journey.begin(JobInput(TASK, max_revisions=1))
+    assert only(journey.told("critiqued"))["overruled"] == "no run has succeeded"
+
+
+async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="ok")),
+        turn("executor", "exit code 0", "Done."),
+        verdict("=== r1", "approve"),
+    ]
+    answers: dict[str, RunResult | Exception] = {"ok": SandboxUnavailable("no room")}
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox(answers))
+    with pytest.raises(SandboxUnavailable, match="no room"):
+        await journey.begin(JobInput(TASK))
+    assert journey.told("run_finished", "tool_used", "critiqued") == []
+    answers["ok"] = printed()
+    await journey.go_on()
+    assert (await journey.outcome()).approved
+    assert only(journey.told("critiqued"))["revision"] == 1
+
+
+async def test_a_stopped_job_starts_no_new_call(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, [PLAN], PlannedSandbox({}))
+    assert isinstance(journey.ports.cancel, MemoryCancel)
+    journey.ports.cancel.cancelled = True
+    with pytest.raises(Stopped):
+        await journey.begin(JobInput(TASK))
+    assert journey.told("model_called") == []
+
+
+async def test_a_spent_budget_starts_no_new_call(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, [PLAN], PlannedSandbox({}))
+    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=50))
+    with pytest.raises(BudgetExhausted):
+        await journey.begin(JobInput(TASK))
+    assert len(journey.told("model_called")) == 1

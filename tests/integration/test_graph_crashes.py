@@ -1,0 +1,112 @@
+"""Crashes of the graph: a finished call is never made again, and nothing is said twice."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from graph_house import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
+
+from agents.job import JobInput
+from agents.memory import MemoryJournal, MemoryRecord
+from agents.ports import Finished
+
+TASK = "Add two numbers."
+TURNS = [
+    PLAN,
+    turn("executor", TASK, call("python", code="one"), call("python", code="two")),
+    turn("executor", "exit code 0", call("write_file", path="b.py", content="b"), after=1),
+    turn("executor", "wrote b.py", "First.", after=2),
+    verdict("(revision 1)", "revise", "Again."),
+    turn("executor", "Again.", call("python", code="three")),
+    turn("executor", "exit code 0", "Second.", after=4),
+    verdict("(revision 2)", "approve", run="r3"),
+]
+RUNS = ["one", "two", "three"]
+ANSWERS = {code: printed(f"{code}\n", **{code: code.encode()}) for code in RUNS}
+CALLS = 12
+"""8 of models and 4 of tools."""
+
+
+class Crash(BaseException):
+    """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
+
+
+@dataclass
+class CrashingJournal(MemoryJournal):
+    """Crashes at the record number `at`, before or after it is made; 0 is never."""
+
+    on: MemoryRecord
+    at: int
+    before: bool
+    keys: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.on)
+
+    async def record(self, key: str, finished: Finished) -> None:
+        self.keys.append(key)
+        crashes = len(self.keys) == self.at
+        if crashes and self.before:
+            raise Crash
+        await super().record(key, finished)
+        if crashes:
+            raise Crash
+
+
+async def journey_with_a_crash(
+    folder: Path, at: int, *, before: bool
+) -> tuple[Journey, CrashingJournal, PlannedSandbox]:
+    sandbox = PlannedSandbox(ANSWERS)
+    journey = Journey.plan(folder, TURNS, sandbox)
+    journal = CrashingJournal(journey.record, at, before)
+    journey.ports = journey.with_ports(journal=journal)
+    if at:
+        with pytest.raises(Crash):
+            await journey.begin(JobInput(TASK))
+        await journey.go_on()
+    else:
+        await journey.begin(JobInput(TASK))
+    return journey, journal, sandbox
+
+
+@pytest.fixture(scope="module")
+def smooth(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """The same job without a crash."""
+    journey, journal, _ = asyncio.run(
+        journey_with_a_crash(tmp_path_factory.mktemp("smooth"), 0, before=True)
+    )
+    assert len(journal.keys) == CALLS
+    return journey
+
+
+@pytest.mark.parametrize("at", range(1, CALLS + 1))
+async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth: Journey) -> None:
+    journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=False)
+    assert len(set(journal.keys)) == len(journal.keys) == CALLS
+    assert sandbox.ran == RUNS
+    assert len(journey.record.charges) == 8
+    assert journey.kinds() == smooth.kinds()
+    assert await journey.outcome() == await smooth.outcome()
+
+
+@pytest.mark.parametrize("at", range(1, CALLS + 1))
+async def test_only_the_call_in_flight_is_made_again(
+    tmp_path: Path, at: int, smooth: Journey
+) -> None:
+    journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=True)
+    assert len(journal.keys) == CALLS + 1
+    assert journal.keys[at - 1] in journal.keys[at:]
+    assert sandbox.ran in (RUNS, *([*RUNS[: n + 1], *RUNS[n:]] for n in range(3)))
+    assert journey.kinds() == smooth.kinds()
+    assert await journey.outcome() == await smooth.outcome()
+
+
+async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
+    # The crash falls between two runs that one turn of the model asked for.
+    journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
+    assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3]
+    assert sandbox.seen[1] == {"one": b"one"}
+    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "b.py": b"b"}

@@ -1,0 +1,135 @@
+"""Pauses of the graph, and what a person can make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from graph_house import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
+from pydantic import ValidationError
+
+from agents.job import JobInput
+
+TASK = "Add two numbers."
+JOB = JobInput(TASK, review=True)
+FIRST = [
+    PLAN,
+    turn("executor", TASK, call("python", code="one")),
+    turn("executor", "exit code 0", "First.", after=1),
+]
+AGAIN = [
+    turn("executor", "Use three.", call("python", code="two")),
+    turn("executor", "exit code 0", "Second.", after=3),
+]
+ANSWERS = {"one": printed("1\n", a__txt=b"1"), "two": printed("2\n"), "mine": printed("3\n")}
+
+
+def paused(tmp_path: Path, *turns: object) -> tuple[Journey, PlannedSandbox]:
+    sandbox = PlannedSandbox(ANSWERS)
+    return Journey.plan(tmp_path, [*FIRST, *turns], sandbox), sandbox  # type: ignore[list-item]
+
+
+async def test_a_pause_shows_what_a_person_needs(tmp_path: Path) -> None:
+    journey, _ = paused(tmp_path)
+    state = await journey.begin(JOB)
+    shown = only(state["__interrupt__"]).value
+    assert shown["plan"] == ["Write it.", "Run it.", "Mend it."]
+    assert (shown["answer"], shown["code"], shown["revision"]) == ("First.", "one", 1)
+    assert only(shown["runs"])["stdout"]["text"] == "1\n"
+    assert only(shown["artifacts"])["name"] == "a.txt"
+    assert (shown["critiques"], shown["decisions"]) == ([], [])
+    assert journey.told("critiqued") == []
+
+
+async def test_a_redelivered_job_stays_paused(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path)
+    first = await journey.begin(JOB)
+    again = await journey.go_on()
+    assert only(again["__interrupt__"]).id == only(first["__interrupt__"]).id
+    assert sandbox.ran == ["one"]
+
+
+async def test_an_approval_ends_the_job_without_the_critic(tmp_path: Path) -> None:
+    journey, _ = paused(tmp_path)
+    await journey.begin(JOB)
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override, ended.answer) == ("Ada", False, "First.")
+    assert ended.summary == "First. Files: a.txt. Approved by Ada."
+
+
+async def test_an_approval_of_what_never_ran_is_an_override(tmp_path: Path) -> None:
+    turns = [PLAN, turn("executor", TASK, "I promise.")]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    await journey.begin(JOB)
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved, ended.approved_by, ended.override) == (True, "Ada", True)
+
+
+async def test_feedback_makes_another_pass_and_another_pause(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path, *AGAIN)
+    first = await journey.begin(JOB)
+    second = await journey.decide("revise", feedback="Use three.")
+    shown = only(second["__interrupt__"]).value
+    assert (shown["answer"], shown["code"], shown["revision"]) == ("Second.", "two", 2)
+    assert only(shown["decisions"])["feedback"] == "Use three."
+    assert [run["id"] for run in shown["runs"]] == ["r1", "r2"]
+    assert only(second["__interrupt__"]).id != only(first["__interrupt__"]).id
+    assert sandbox.ran == ["one", "two"]
+
+
+async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path)
+    await journey.begin(JOB)
+    calls = len(journey.told("model_called"))
+    state = await journey.decide("edit", code="mine")
+    shown = only(state["__interrupt__"]).value
+    assert (shown["code"], shown["revision"]) == ("mine", 1)
+    assert [(run["id"], run["by"]) for run in shown["runs"]] == [("r1", "executor"), ("r2", "Ada")]
+    assert len(journey.told("model_called")) == calls
+    assert sandbox.seen[-1] == {"a.txt": b"1"}
+
+
+async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
+    heard = (
+        "Ada has run this code of their own:\n\n```python\nmine\n```\n\nIt ended so: exit code 0"
+    )
+    journey, _ = paused(tmp_path, turn("executor", heard, "I see."))
+    await journey.begin(JOB)
+    await journey.decide("edit", code="mine")
+    state = await journey.decide("revise", feedback="Like mine.")
+    assert only(state["__interrupt__"]).value["answer"] == "I see."
+
+
+async def test_delegation_lets_the_critic_decide_this_time(tmp_path: Path) -> None:
+    sent_back = verdict("(revision 1)", "revise", "Use three.")
+    journey, _ = paused(tmp_path, sent_back, *AGAIN, verdict("(revision 2)", "approve"))
+    await journey.begin(JOB)
+    state = await journey.decide("delegate")
+    shown = only(state["__interrupt__"]).value
+    assert only(shown["critiques"])["feedback"] == "Use three."
+    await journey.decide("delegate")
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_stale_decision_changes_nothing(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path, *AGAIN)
+    first = await journey.begin(JOB)
+    stale = only(first["__interrupt__"]).id
+    await journey.decide("revise", feedback="Use three.")
+    before = (await journey.graph.aget_state(journey.config)).values
+    await journey.resume(stale, action="approve", by="Ada")
+    after = await journey.graph.aget_state(journey.config)
+    assert after.values == before
+    assert after.next == ("review",)
+    assert sandbox.ran == ["one", "two"]
+
+
+async def test_a_decision_that_is_none_leaves_the_job_paused(tmp_path: Path) -> None:
+    journey, _ = paused(tmp_path)
+    await journey.begin(JOB)
+    with pytest.raises(ValidationError):
+        await journey.decide("applaud")
+    await journey.decide("approve")
+    assert (await journey.outcome()).approved
