@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes a base image on this machine, for an engine that can pull none: Debian with Python,
+# bubblewrap and a Redis server, from Debian's own packages (about 90 s, 250 MB).
+#
+#     deploy/base-image.sh [NAME]         NAME is fettle-base by default
+#
+# FETTLE_DEBIAN_SUITE (bookworm) and FETTLE_DEBIAN_MIRROR choose what it is made from.
+set -euo pipefail
+here=$(dirname "$0")
+name=${1:-fettle-base}
+suite=${FETTLE_DEBIAN_SUITE:-bookworm}
+packages=python3,python3-venv,bubblewrap,redis-server,ca-certificates
+
+"$here/packages.sh" mmdebstrap
+
+# What apt needs here to reach its mirror is needed there too.
+options=()
+proxy=$(apt-config dump --format '%v' Acquire::http::Proxy)
+[ -n "$proxy" ] && options+=(--aptopt="Acquire::http::Proxy \"$proxy\"")
+
+# shellcheck disable=SC2016  # the hook's own $1: the new root
+mmdebstrap --quiet --variant=minbase --include="$packages" "${options[@]}" \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/log/*.log' \
+    "$suite" - ${FETTLE_DEBIAN_MIRROR:+"$FETTLE_DEBIAN_MIRROR"} |
+    docker import --message "Debian $suite with $packages" - "$name" >/dev/null
+echo "made $name: $(docker image inspect --format '{{.Size}}' "$name" | numfmt --to=si)B"

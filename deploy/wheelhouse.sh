@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Fills ./wheelhouse with every wheel that the images are built from, by their hashes. Then
+# `docker build` needs no package index: for machines that reach none, and for who wants to see
+# what goes in. Run it with a Python of the same version and processor as the base image's.
+#
+#     PYTHON=python3.11 deploy/wheelhouse.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$python" -m venv "$scratch/venv"
+deploy/build-lock.sh >"$scratch/build.lock"
+
+rm -rf wheelhouse
+mkdir wheelhouse
+echo '*' >wheelhouse/.gitignore
+for lock in requirements/base.lock requirements/sandbox.lock "$scratch/build.lock"; do
+    "$scratch/venv/bin/python" -m pip wheel --quiet --quiet --disable-pip-version-check \
+        --require-hashes --no-deps --wheel-dir wheelhouse --requirement "$lock"
+done
+echo "wheelhouse: $(find wheelhouse -name '*.whl' | wc -l) wheels, $(du -sh wheelhouse | cut -f1)"
