@@ -46,14 +46,17 @@ def binaries() -> dict[str, Path]:
 
 @contextmanager
 def start(
-    binary: Path | str, directory: Path, *extra_args: str, tcp: bool = False
+    binary: Path | str, directory: Path, *extra_args: str, tcp: bool = False, port: int = 0
 ) -> Iterator[RedisServer]:
-    """Run a server on the data in `directory` until the block ends. Again on it: a restart."""
+    """Run a server on the data in `directory` until the block ends. Again on it: a restart.
+
+    `tcp` takes a free port of loopback, `port` that one, else it listens on a unix socket.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     # A socket's path has 107 characters at most, which pytest's folders may exceed.
     with tempfile.TemporaryDirectory(prefix="fettle-") as folder:
-        if tcp:
-            port = _free_port()
+        if tcp or port:
+            port = port or _free_port()
             place = ["--port", str(port), "--bind", "127.0.0.1"]
             url = f"redis://127.0.0.1:{port}/0"
         else:

@@ -1,1 +1,12 @@
-"""worker"""
+"""Celery workers: one Attempt at a job is claim, drive the graph, pause or finish.
+
+__main__     a worker process: Celery's solo pool in the main thread takes hints ...
+engine       ... and an event loop in a thread of its own works on the jobs
+attempts     the jobs this process holds: slots, stop, drain
+attempt      one try at one job
+ledger       everything an attempt puts on record, in order and fenced by its epoch
+leases       one thread renews every lease of the process and announces the worker
+sweeper      due jobs without a hint, leases that ran out
+checkpoints  LangGraph's saver on plain Redis
+ports/       what `agents.ports` asks for, over `jobs`
+"""

@@ -1,0 +1,153 @@
+"""A whole house for tests: a real Redis, real worker processes, recordings written by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis_servers
+import yaml
+
+from jobs.blobs import DirectoryBlobs
+from jobs.hints import Hints
+from jobs.lifecycle import Refusal
+from jobs.operations import Operations, Submitted
+from jobs.record import JobRecord, Status
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TENANT = "default"
+
+
+@dataclass
+class House:
+    """Redis with two databases, a data directory, recordings, and the workers a test starts."""
+
+    folder: Path
+    redis_folder: Path
+    server: redis_servers.RedisServer
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def redis_url(self) -> str:
+        return self.server.url
+
+    @property
+    def broker_url(self) -> str:
+        return self.server.url.removesuffix("/0") + "/1"
+
+    @property
+    def blobs(self) -> DirectoryBlobs:
+        return DirectoryBlobs(self.folder / "data" / "blobs")
+
+    def record(self, name: str, turns: Iterable[Any]) -> str:
+        """Write a recording; returns the model's name."""
+        path = self.folder / "recordings" / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        written = {"about": "written by a test; no provider was called", "turns": list(turns)}
+        path.write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True))
+        return f"recording:{name}"
+
+    def worker(self, **settings: str) -> subprocess.Popen[bytes]:
+        """Start a worker process; lease, heartbeat and sweep are short."""
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "FETTLE_REDIS_URL": self.redis_url,
+            "FETTLE_BROKER_URL": self.broker_url,
+            "FETTLE_DATA_DIR": str(self.folder / "data"),
+            "FETTLE_RECORDINGS_DIR": str(self.folder / "recordings"),
+            "FETTLE_LEASE_SECONDS": "2",
+            "FETTLE_HEARTBEAT_SECONDS": "0.5",
+            "FETTLE_SWEEP_SECONDS": "0.5",
+            "FETTLE_DRAIN_SECONDS": "5",
+            **self.env,
+            **{f"FETTLE_{name.upper()}": value for name, value in settings.items()},
+        }
+        log = (self.folder / f"worker-{len(self.workers)}.log").open("wb")
+        argv = [sys.executable, "-m", "worker"]
+        process = subprocess.Popen(argv, env=env, cwd=REPOSITORY, stdout=log, stderr=log)
+        self.workers.append(process)
+        return process
+
+    def stop_workers(self, signum: int = signal.SIGTERM, seconds: float = 15) -> list[int]:
+        """Send every worker a signal and wait for its end; returns the exit codes."""
+        for process in self.workers:
+            if process.poll() is None:
+                process.send_signal(signum)
+        codes = [process.wait(seconds) for process in self.workers]
+        self.workers.clear()
+        return codes
+
+    def logs(self) -> str:
+        """What the workers said, for a failing test."""
+        return "\n".join(
+            path.read_text(errors="replace") for path in sorted(self.folder.glob("worker-*.log"))
+        )
+
+    @contextlib.asynccontextmanager
+    async def operations(self) -> AsyncIterator[Operations]:
+        """Operations as the API has them: a store, and hints that are really sent."""
+        hints = Hints(self.broker_url)
+        store = RedisStore(connect(self.redis_url))
+        try:
+            yield Operations(store, hints.send)
+        finally:
+            await store.close()
+            hints.close()
+
+    async def submit(self, operations: Operations, spec: JobSpec) -> str:
+        """Submit a job; returns its id."""
+        submitted = await operations.submit(TENANT, spec, by="test")
+        assert isinstance(submitted, Submitted), submitted
+        return submitted.record.id
+
+    async def until(
+        self, operations: Operations, job_id: str, *statuses: Status, seconds: float = 30
+    ) -> JobRecord:
+        """Wait until the job is in one of the statuses (final ones, unless named)."""
+        wanted = statuses or tuple(status for status in Status if status.final)
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    loaded = await operations.store.load(job_id)
+                    assert loaded is not None
+                    if loaded.record.status in wanted:
+                        return loaded.record
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(
+                f"job {job_id} is {loaded.record.status}, not {wanted}:\n{self.logs()}"
+            ) from None
+
+
+def ok(changed: JobRecord | Refusal) -> JobRecord:
+    """The record; a refusal fails the test."""
+    assert isinstance(changed, JobRecord), changed
+    return changed
+
+
+@contextlib.contextmanager
+def a_house(folder: Path, **env: str) -> Iterator[House]:
+    """A house on a Redis of its own; ends every process that it started."""
+    binary = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+    redis_folder = folder / "redis"
+    with redis_servers.start(binary, redis_folder, tcp=True) as server:
+        house = House(folder, redis_folder, server, env=dict(env))
+        try:
+            yield house
+        finally:
+            for process in house.workers:
+                process.kill()
+                process.wait()

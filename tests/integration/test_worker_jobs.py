@@ -1,0 +1,345 @@
+"""Jobs through real worker processes: Redis, Celery, graph, sandbox; the model is played."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis_servers
+from house import TENANT, House, a_house, ok
+from recorded import answers, approves, calls, one_run, plans, runs, turn
+
+from jobs import manifest
+from jobs.operations import Operations
+from jobs.record import Reason, Status
+from jobs.review import Action, Decision
+from jobs.spec import JobSpec, OnExhausted, Priority
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+async def kinds(operations: Operations, job_id: str) -> list[str]:
+    return [event.kind for event in await operations.store.events(job_id)]
+
+
+async def test_a_job_goes_through_the_whole_house(house: House) -> None:
+    code = "open('out.txt', 'w').write('42')\nprint('forty-two')"
+    model = house.record("simple", one_run("print 42", code, seen="forty-two", answer="It is 42."))
+    house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="print 42", model=model))
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.result is not None
+        assert job.result.answer == "It is 42."
+        assert job.result.approved_by == "critic"
+        assert [artifact["name"] for artifact in job.result.artifacts] == ["out.txt"]
+        files = await manifest.load(house.blobs, job.workspace)
+        assert await house.blobs.get(files.files["out.txt"].digest) == b"42"
+        assert await kinds(operations, job_id) == [
+            "submitted",
+            "started",
+            "model_called",
+            "planned",
+            "model_called",
+            "run_finished",
+            "model_called",
+            "answered",
+            "model_called",
+            "critiqued",
+            "summarized",
+            "succeeded",
+        ]
+        charges = await operations.store.charges(job_id)
+        assert sorted(charge.role for charge in charges) == [
+            "critic",
+            "executor",
+            "executor",
+            "planner",
+        ]
+    assert house.stop_workers() == [0]
+
+
+async def test_a_review_outlives_every_process_and_another_worker_goes_on(house: House) -> None:
+    model = house.record("reviewed", one_run("ask me", "print('seen')", seen="seen"))
+    house.worker()
+    async with house.operations() as operations:
+        spec = JobSpec(task="ask me", model=model, review=True)
+        job_id = await house.submit(operations, spec)
+        paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert paused.review is not None
+        assert paused.lease is None
+        assert paused.review.payload["answer"] == "done"
+    house.stop_workers(signal.SIGKILL)
+    house.server.kill()
+    with redis_servers.start(house.server.binary, house.redis_folder, tcp=True) as server:
+        house.server = server
+        house.worker()
+        async with house.operations() as operations:
+            decision = Decision(paused.review.id, Action.APPROVE, "ann")
+            ok(await operations.decide(job_id, decision))
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED
+            assert job.result is not None
+            assert job.result.approved_by == "ann"
+            assert job.attempts == 2
+            said = await kinds(operations, job_id)
+            assert said.count("run_finished") == 1
+            assert "critiqued" not in said
+        house.stop_workers()
+
+
+async def test_a_person_sends_work_back_and_edits_it(house: House) -> None:
+    turns = [
+        plans("a greeting"),
+        runs("a greeting", "print('helo')", 0),
+        answers("helo", "Says helo.", 1),
+        runs("spell it right", "print('hello')", 2),
+        answers("hello", "Says hello.", 3),
+    ]
+    model = house.record("sent-back", turns)
+    house.worker()
+    async with house.operations() as operations:
+        spec = JobSpec(task="a greeting", model=model, review=True)
+        job_id = await house.submit(operations, spec)
+        first = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert first.review is not None
+        revise = Decision(first.review.id, Action.REVISE, "ann", feedback="spell it right")
+        ok(await operations.decide(job_id, revise))
+        second = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert second.review is not None
+        assert second.review.id != first.review.id
+        assert second.review.payload["code"] == "print('hello')"
+        edit = Decision(second.review.id, Action.EDIT, "ann", code="print('hello, world')")
+        ok(await operations.decide(job_id, edit))
+        third = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert third.review is not None
+        latest = third.review.payload["runs"][-1]
+        assert latest["by"] == "ann"
+        assert latest["stdout"]["text"] == "hello, world\n"
+        ok(await operations.decide(job_id, Decision(third.review.id, Action.APPROVE, "bob")))
+        job = await house.until(operations, job_id)
+        assert job.result is not None
+        assert job.result.approved_by == "bob"
+
+
+async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house: House) -> None:
+    turns = [
+        plans("count"),
+        runs("count", "open('n', 'w').write('1'); print('first run')", 0),
+        runs("first run", "import time; time.sleep(3); print(open('n').read(), 'second run')", 1),
+        answers("second run", "counted", 2),
+        approves("r2"),
+    ]
+    model = house.record("killed", turns)
+    first = house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="count", model=model))
+        async with asyncio.timeout(20):
+            while "run_finished" not in await kinds(operations, job_id):
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        first.kill()
+        first.wait()
+        house.worker()
+        killed = time.monotonic()
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert time.monotonic() - killed < 2 + 0.5 + 12  # lease, sweep; a start and a run of 3 s
+        said = await kinds(operations, job_id)
+        assert said.count("run_finished") == 2
+        assert said.count("model_called") == 5
+        assert said.count("lease_lost") == 1
+        assert job.attempts == 2
+        assert len(await operations.store.charges(job_id)) == 5
+
+
+async def test_a_stopping_worker_hands_its_job_on(house: House) -> None:
+    turns = [
+        plans("slow"),
+        runs("slow", "import time; time.sleep(2); print('one')", 0),
+        runs("one", "print('two')", 1),
+        answers("two", "slowly done", 2),
+        approves("r2"),
+    ]
+    model = house.record("drained", turns)
+    house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="slow", model=model))
+        await house.until(operations, job_id, Status.RUNNING)
+        async with asyncio.timeout(10):
+            while "model_called" not in await kinds(operations, job_id):
+                await asyncio.sleep(0.02)
+        assert house.stop_workers() == [0]
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        assert loaded.record.status is Status.QUEUED, house.logs()
+        assert loaded.record.crashes == 0
+        house.worker()
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED
+        said = await kinds(operations, job_id)
+        assert said.count("given_back") == 1
+        assert said.count("run_finished") == 2
+
+
+async def test_cancel_kills_the_run_and_is_final(house: House) -> None:
+    model = house.record("long", one_run("wait", "import time; time.sleep(14)"))
+    house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="wait", model=model))
+        async with asyncio.timeout(20):
+            while (await kinds(operations, job_id)).count("model_called") < 2:
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.3)
+        asked = time.monotonic()
+        ok(await operations.cancel(job_id, "ann"))
+        async with asyncio.timeout(2):
+            while "attempt stopped" not in house.logs():
+                await asyncio.sleep(0.05)
+        assert time.monotonic() - asked < 2
+        await asyncio.sleep(0.5)
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        assert loaded.record.status is Status.CANCELLED
+        assert "run_finished" not in await kinds(operations, job_id)
+    assert house.stop_workers() == [0]
+
+
+async def test_priority_orders_claims(house: House) -> None:
+    model = house.record("ordered", one_run("in order", "print('seen')", seen="seen"))
+    async with house.operations() as operations:
+        ids = {}
+        for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
+            spec = JobSpec(task="in order", model=model, priority=priority)
+            ids[priority] = await house.submit(operations, spec)
+        await asyncio.sleep(0.5)
+        house.worker(concurrency="1")
+        claimed = {
+            priority: (await house.until(operations, job_id)).started_at
+            for priority, job_id in ids.items()
+        }
+        order = sorted(claimed, key=lambda priority: claimed[priority] or 0)
+        assert order == [Priority.HIGH, Priority.NORMAL, Priority.LOW]
+
+
+async def test_a_conversation_runs_in_order_and_hands_its_files_on(house: House) -> None:
+    first_asked, second_asked = "The task:\n\nfirst part", "The task:\n\nsecond part"
+    turns = [
+        *one_run(first_asked, "open('notes.txt', 'w').write('one')", seen="notes.txt"),
+        plans(second_asked),
+        runs(second_asked, "print('found', open('notes.txt').read())", 0),
+        answers("found one", "read them", 1),
+    ]
+    model = house.record("conversation", turns)
+    house.worker()
+    async with house.operations() as operations:
+        spec = JobSpec(task="first part", model=model, review=True, conversation_id="talk")
+        first = await house.submit(operations, spec)
+        paused = await house.until(operations, first, Status.AWAITING_REVIEW)
+        later = JobSpec(task="second part", model=model, conversation_id="talk")
+        second = await house.submit(operations, later)
+        await asyncio.sleep(1)
+        waiting = await operations.store.load(second)
+        assert waiting is not None
+        assert waiting.record.status is Status.QUEUED
+        assert paused.review is not None
+        ok(await operations.decide(first, Decision(paused.review.id, Action.APPROVE, "ann")))
+        job = await house.until(operations, second)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        turns_told = await operations.store.conversation(TENANT, "talk", 3)
+        assert [told.task for told in turns_told] == ["second part", "first part"]
+        assert "notes.txt" in (await manifest.load(house.blobs, job.workspace)).files
+
+
+async def test_running_time_is_bounded_and_the_best_result_is_kept(house: House) -> None:
+    turns = [
+        plans("too long"),
+        runs("too long", "print('a beginning')", 0),
+        answers("a beginning", "half an answer", 1),
+        turn("critic", "", calls("Verdict", verdict="revise", feedback="go on", run="r1")),
+        runs("go on", "import time; time.sleep(10)", 2),
+    ]
+    model = house.record("overdue", turns)
+    house.worker()
+    async with house.operations() as operations:
+        spec = JobSpec(task="too long", model=model, timeout_seconds=3)
+        job = await house.until(operations, await house.submit(operations, spec))
+        assert job.status is Status.FAILED
+        assert job.reason is Reason.DEADLINE
+        assert job.result is not None
+        assert job.result.answer == "half an answer"
+
+
+async def test_exhausted_revisions_end_as_the_spec_says(house: House) -> None:
+    turns = [
+        plans("never good"),
+        runs("never good", "print('meagre')", 0),
+        answers("meagre", "this is all", 1),
+        turn("critic", "", calls("Verdict", verdict="revise", feedback="more", run="r1")),
+    ]
+    model = house.record("exhausted", turns)
+    house.worker()
+    async with house.operations() as operations:
+        for wanted, status in (
+            (OnExhausted.ACCEPT, Status.SUCCEEDED),
+            (OnExhausted.FAIL, Status.FAILED),
+        ):
+            spec = JobSpec(task="never good", model=model, max_revisions=1, on_exhausted=wanted)
+            job = await house.until(operations, await house.submit(operations, spec))
+            assert job.status is status
+            assert job.result is not None
+            assert job.result.answer == "this is all"
+            assert job.result.approved_by is None
+        assert job.reason is Reason.UNAPPROVED
+
+
+async def test_what_a_recording_does_not_know_fails_loudly(house: House) -> None:
+    model = house.record("departed", [plans("known")])
+    house.worker()
+    async with house.operations() as operations:
+        job = await house.until(
+            operations, await house.submit(operations, JobSpec(task="known", model=model))
+        )
+        assert job.status is Status.FAILED
+        assert job.reason is Reason.MODEL_UNAVAILABLE
+        assert "executor" in job.detail
+
+
+async def test_logs_are_one_object_a_line_with_the_job(house: House) -> None:
+    model = house.record("logged", one_run("log", "print('x')"))
+    house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="log", model=model))
+        await house.until(operations, job_id)
+    house.stop_workers()
+    lines = [json.loads(line) for line in house.logs().splitlines()]
+    told = [line for line in lines if line.get("job_id") == job_id]
+    assert [line["event"] for line in told] == ["attempt started", "attempt ended"]
+    assert all(line["attempt"] == 1 for line in told)
+
+
+async def test_a_worker_survives_a_restart_of_redis(house: House) -> None:
+    model = house.record("again", one_run("again", "print('x')"))
+    worker = house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="again", model=model))
+        await house.until(operations, job_id)
+    port = int(house.server.url.rsplit(":", 1)[1].split("/")[0])
+    house.server.kill()
+    await asyncio.sleep(1)
+    with redis_servers.start(house.server.binary, house.redis_folder, port=port):
+        async with house.operations() as operations:
+            job_id = await house.submit(operations, JobSpec(task="again", model=model))
+            job = await house.until(operations, job_id, seconds=40)
+            assert job.status is Status.SUCCEEDED
+    assert worker.poll() is None

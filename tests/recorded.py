@@ -1,0 +1,50 @@
+"""The model's side of jobs, as tests write it down. Turns match by a part of the last message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Turn = dict[str, Any]
+
+
+def turn(role: str, expect: str, reply: Mapping[str, Any], after: int | None = None) -> Turn:
+    """A turn for a request whose last message contains `expect`."""
+    written = {"role": role, "expect": expect, "match": "contains", "reply": dict(reply)}
+    return written if after is None else {**written, "after": after}
+
+
+def calls(name: str, **args: Any) -> dict[str, Any]:
+    """A reply that calls one tool."""
+    return {"tool_calls": [{"name": name, "args": args}]}
+
+
+def says(text: str) -> dict[str, Any]:
+    """A reply in words: the executor's answer."""
+    return {"content": text}
+
+
+def plans(task: str, *steps: str) -> Turn:
+    """The planner's turn for a task."""
+    planned = list(steps) or ["Write the code.", "Run it.", "Check what comes out."]
+    return turn("planner", task, calls("Plan", steps=planned), after=0)
+
+
+def runs(expect: str, code: str, after: int) -> Turn:
+    """The executor runs code."""
+    return turn("executor", expect, calls("python", code=code), after)
+
+
+def answers(expect: str, text: str, after: int) -> Turn:
+    """The executor ends its pass."""
+    return turn("executor", expect, says(text), after)
+
+
+def approves(run: str | None = "r1") -> Turn:
+    """The critic approves, whatever it sees."""
+    return turn("critic", "", calls("Verdict", verdict="approve", feedback="", run=run))
+
+
+def one_run(task: str, code: str, *, seen: str = "exit code 0", answer: str = "done") -> list[Turn]:
+    """A whole job: plan, one run whose result contains `seen`, an answer, an approval."""
+    return [plans(task), runs(task, code, 0), answers(seen, answer, 1), approves()]

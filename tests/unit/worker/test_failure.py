@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+from langgraph.errors import GraphDrained
+
+from agents.errors import BudgetExhausted, Stopped
+from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
+from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.record import Reason
+from sandbox.protocol import SandboxUnavailable
+from worker.failure import Drop, Fail, GiveBack, Retry, fate
+
+
+@pytest.mark.parametrize(
+    ("error", "meant"),
+    [
+        (GraphDrained("shutdown"), GiveBack()),
+        (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
+        (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
+        (StoreUnavailable("away"), Drop("away")),
+        (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
+        (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
+        (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
+        (ModelNotConfigured("no key"), Fail(Reason.MODEL_UNAVAILABLE, "no key")),
+        (SandboxUnavailable("no bwrap"), Retry(Reason.SANDBOX_UNAVAILABLE, "no bwrap")),
+        (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
+    ],
+)
+def test_an_exception_decides_what_becomes_of_the_job(error: Exception, meant: object) -> None:
+    assert fate(error) == meant

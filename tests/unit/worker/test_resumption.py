@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from jobs import lifecycle
+from jobs.record import JobRecord
+from jobs.review import Action, Decision
+from jobs.spec import JobSpec
+from worker.resumption import Asked, Begin, Ended, GoOn, resumption
+
+
+def a_record(decision: Decision | None = None) -> JobRecord:
+    spec = JobSpec(task="t")
+    record = lifecycle.submit("j", "default", spec, 1, by="x", request_id="").after
+    return replace(record, decision=decision)
+
+
+def a_snapshot(
+    values: dict[str, Any] | None = None,
+    following: tuple[str, ...] = (),
+    interrupts: tuple[Interrupt, ...] = (),
+) -> StateSnapshot:
+    return StateSnapshot(values or {}, following, {}, None, None, None, (), interrupts)
+
+
+PAUSE = Interrupt(value={"plan": []}, id="pause-2")
+
+
+def test_without_a_checkpoint_it_begins() -> None:
+    assert resumption(a_record(), a_snapshot()) == Begin()
+
+
+def test_between_two_steps_it_goes_on() -> None:
+    assert resumption(a_record(), a_snapshot({"plan": []}, ("executor",))) == GoOn(None)
+
+
+def test_a_decision_answers_the_pause_that_it_names() -> None:
+    decision = Decision("pause-2", Action.REVISE, "ann", feedback="more tests")
+    resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
+    answer = {
+        "action": "revise",
+        "feedback": "more tests",
+        "code": "",
+        "by": "ann",
+        "override": False,
+    }
+    assert resumed == GoOn(Command(resume={"pause-2": answer}))
+
+
+def test_a_decision_for_an_earlier_pause_does_not_answer_a_later_one() -> None:
+    decision = Decision("pause-1", Action.APPROVE, "ann")
+    resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
+    assert resumed == Asked(PAUSE)
+
+
+def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
+    assert resumption(a_record(), a_snapshot({"summary": "s"})) == Ended({"summary": "s"})

@@ -1,0 +1,186 @@
+"""Attempt: one worker's leased try at a job. Drive the graph, then pause, finish or let go.
+
+This is one of the two outer walls of the house: whatever goes wrong inside becomes a change of the
+record here, or is left to the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import RunControl
+from langgraph.types import Command, Interrupt
+
+from agents.job import JobInput, initial_state
+from agents.outcome import Outcome, outcome
+from agents.ports import Earlier, Ports
+from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.lifecycle import Refusal
+from jobs.operations import Operations
+from jobs.record import JobRecord, Reason, Result
+from jobs.review import Review, ReviewKind
+from jobs.spec import JobSpec, OnExhausted
+from jobs.store import Held, Turn
+from worker.equipment import Equipment
+from worker.failure import Drop, Fail, GiveBack, Retry, fate
+from worker.ledger import Ledger
+from worker.resumption import Asked, Begin, Ended, GoOn, resumption
+
+TURNS_SEEN = 3
+RECURSION_LIMIT = 10_000
+"""Supersteps are bounded by revisions and steps, which end a job with what it has, not by this."""
+
+log = structlog.get_logger("worker.attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try. `record` is the job as it was claimed."""
+
+    record: JobRecord
+    operations: Operations
+    equipment: Equipment
+    control: RunControl
+
+    @property
+    def held(self) -> Held:
+        """The lease this attempt believes to hold."""
+        return Held(self.record.id, self.record.epoch)
+
+    async def run(self) -> None:
+        """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation."""
+        logger = log.bind(
+            job_id=self.record.id, attempt=self.record.attempts, request_id=self.record.request_id
+        )
+        logger.info("attempt started")
+        try:
+            ended = await self._guarded()
+        except (StaleEpoch, StoreUnavailable) as error:
+            # nothing can be said to Redis now: the lease runs out and another worker goes on
+            ended = Refusal("left", str(error))
+        if isinstance(ended, Refusal):
+            logger.warning("attempt dropped", why=ended.detail)
+        else:
+            logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
+
+    async def _guarded(self) -> JobRecord | Refusal:
+        """The drive, with every failure turned into a change of the record."""
+        spec = self.record.spec
+        left = max(spec.timeout_seconds - self.record.ran_ms / 1000, 0.0)
+        try:
+            async with asyncio.timeout(left) as deadline:
+                return await self._drive()
+        except Exception as error:  # noqa: BLE001 - the outer wall of an attempt
+            if deadline.expired():
+                said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
+                return await self._fail(Reason.DEADLINE, said)
+            return await self._fate(error)
+
+    async def _fate(self, error: Exception) -> JobRecord | Refusal:
+        match fate(error):
+            case GiveBack():
+                return await self.operations.give_back(self.held, "the worker is stopping")
+            case Drop(why):
+                return Refusal("dropped", why)
+            case Retry(reason, detail):
+                return await self.operations.retry(self.held, reason, detail)
+            case Fail(reason, detail, unforeseen):
+                if unforeseen:
+                    log.error("attempt failed", job_id=self.record.id, exc_info=error)
+                return await self._fail(reason, detail)
+
+    async def _drive(self) -> JobRecord | Refusal:
+        ledger = await self.equipment.ledger(self.record)
+        match await self._where():
+            case Begin():
+                return await self._begin(ledger)
+            case GoOn(feed):
+                return await self._through(ledger, feed)
+            case Asked(interrupt):
+                return await self._pause(ledger, interrupt)
+            case Ended(state):
+                return await self._finish(ledger, outcome(state))
+
+    async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
+        """From the start: the conversation's last workspace with this job's files laid over it."""
+        record = self.record
+        turns = await self.operations.store.conversation(
+            record.tenant, record.conversation_id, TURNS_SEEN
+        )
+        base = turns[0].workspace if turns else None
+        ports = await self.equipment.ports(record, ledger, base)
+        feed = initial_state(_input(record.spec, turns, ports))
+        return await self._through(ledger, feed, ports)
+
+    async def _through(
+        self,
+        ledger: Ledger,
+        feed: Command[Any] | Mapping[str, Any] | None,
+        ports: Ports | None = None,
+    ) -> JobRecord | Refusal:
+        """Run the graph to its next pause or its end."""
+        ports = ports or await self.equipment.ports(self.record, ledger)
+        state = await self.equipment.graph.ainvoke(
+            feed, self._config(), context=ports, durability="sync", control=self.control
+        )
+        if interrupts := state.get("__interrupt__"):
+            return await self._pause(ledger, interrupts[0])
+        return await self._finish(ledger, outcome(state))
+
+    async def _where(self) -> Begin | GoOn | Asked | Ended:
+        if self.record.attempts == 1:
+            return Begin()
+        return resumption(self.record, await self.equipment.graph.aget_state(self._config()))
+
+    async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
+        await ledger.flush()
+        now = await self.operations.store.now()
+        review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value, now)
+        return await self.operations.pause(self.held, review)
+
+    async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
+        await ledger.flush()
+        result = _result(ended)
+        spec = self.record.spec
+        if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
+            said = f"not approved within {spec.max_revisions} revisions"
+            return await self.operations.fail(self.held, Reason.UNAPPROVED, said, result)
+        return await self.operations.succeed(self.held, result, ended.summary)
+
+    async def _fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
+        """Fail with the best result that the checkpoints hold."""
+        snapshot = await self.equipment.graph.aget_state(self._config())
+        best = _result(outcome(snapshot.values)) if snapshot.values else None
+        return await self.operations.fail(self.held, reason, detail, best)
+
+    def _config(self) -> RunnableConfig:
+        return {
+            "configurable": {"thread_id": self.record.id},
+            "recursion_limit": RECURSION_LIMIT,
+        }
+
+
+def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
+    return JobInput(
+        task=spec.task,
+        steps=spec.steps,
+        review=spec.review,
+        max_revisions=spec.max_revisions,
+        on_exhausted=spec.on_exhausted.value,
+        earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
+        files=tuple(ports.workspace.list()),
+    )
+
+
+def _result(ended: Outcome) -> Result:
+    return Result(
+        answer=ended.answer,
+        approved_by=ended.approved_by,
+        artifacts=tuple(ended.artifacts),
+        override=ended.override,
+    )

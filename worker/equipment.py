@@ -1,0 +1,87 @@
+"""Equipment: what a worker process has once, and what it gives each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.graph import build
+from agents.models import ModelPool
+from agents.ports import Bounds, Ports
+from jobs.blobs import Blobs
+from jobs.record import JobRecord
+from jobs.redis_store import RedisStore
+from jobs.store import Held
+from sandbox.protocol import Limits, Sandbox
+from worker.checkpoints import RedisSaver
+from worker.ledger import Ledger
+from worker.ports.budget import TokenBudget
+from worker.ports.cancel import StoreCancel
+from worker.ports.models import ModelChoice, RoleModels
+from worker.ports.workspace import ManifestWorkspace
+
+
+@dataclass(slots=True)
+class Equipment:
+    """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
+
+    `ledgers` holds the ledger of each job that is being worked on: a checkpoint is written through
+    it, so that it bears the attempt's epoch.
+    """
+
+    store: RedisStore
+    blobs: Blobs
+    sandbox: Sandbox
+    models: ModelPool
+    choice: ModelChoice
+    limits: Limits
+    bounds: Bounds
+    max_job_tokens: int
+    ledgers: dict[str, Ledger] = field(default_factory=dict)
+    graph: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compile the graph over checkpoints that are written through the ledgers."""
+        self.graph = build(RedisSaver(self.store.redis, self._checkpoint))
+
+    async def ledger(self, record: JobRecord) -> Ledger:
+        """The ledger of one attempt, with what earlier attempts left on record."""
+        first = record.attempts == 1
+        journal = {} if first else await self.store.journal(record.id)
+        charges = [] if first else await self.store.charges(record.id)
+        tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
+        ledger = Ledger(self.store, Held(record.id, record.epoch), journal, tokens)
+        self.ledgers[record.id] = ledger
+        return ledger
+
+    async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
+        """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
+        workspace = await ManifestWorkspace.open(self.blobs, record.workspace, base)
+        if base is not None:
+            ledger.start_from(workspace.digest)
+        return Ports(
+            journal=ledger,
+            events=ledger,
+            budget=TokenBudget(ledger, self.max_job_tokens),
+            cancel=StoreCancel(self.store, ledger.held),
+            workspace=workspace,
+            sandbox=self.sandbox,
+            models=RoleModels(self.models, self.choice, record.spec.model),
+            limits=self.limits,
+            bounds=self.bounds,
+        )
+
+    def release(self, job_id: str) -> None:
+        """Forget what an attempt used."""
+        self.ledgers.pop(job_id, None)
+
+    async def close(self) -> None:
+        """Destroy rooms, give back connections to providers."""
+        await self.sandbox.close()
+        await self.models.aclose()
+
+    async def _checkpoint(
+        self, thread_id: str, commands: Sequence[tuple[str | bytes | int | float, ...]]
+    ) -> None:
+        await self.ledgers[thread_id].checkpoint(commands)

@@ -1,0 +1,64 @@
+"""What becomes of a job whose attempt raised: a pure decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from langgraph.errors import GraphDrained
+
+from agents.errors import BudgetExhausted, Stopped
+from agents.models.errors import ModelError, ModelUnavailable
+from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.record import Reason
+from sandbox.protocol import SandboxUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """The worker stops in good order: another goes on from the checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Nothing can or may be said any more: the job is another's, or its lease will tell."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Infrastructure trouble: later again, a bounded number of times."""
+
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The job ends."""
+
+    reason: Reason
+    detail: str
+    unforeseen: bool = False
+
+
+def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
+    """What an exception out of the graph means. Trouble of ours is never the code's failure."""
+    match error:
+        case GraphDrained():
+            return GiveBack()
+        case StaleEpoch() | Stopped():
+            return Drop("the job is no longer this attempt's")
+        case StoreUnavailable():
+            return Drop(str(error))
+        case BudgetExhausted():
+            return Fail(Reason.BUDGET_EXHAUSTED, str(error))
+        case ModelUnavailable():
+            return Retry(Reason.MODEL_UNAVAILABLE, str(error))
+        case ModelError():
+            return Fail(Reason.MODEL_UNAVAILABLE, str(error))
+        case SandboxUnavailable():
+            return Retry(Reason.SANDBOX_UNAVAILABLE, str(error))
+        case _:
+            said = f"{type(error).__name__}: {error}"
+            return Fail(Reason.INTERNAL, said, unforeseen=True)

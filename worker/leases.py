@@ -1,0 +1,83 @@
+"""Leases: one thread renews every lease of the process, and announces the worker.
+
+It has a connection and a loop of its own, so that a busy event loop does not lose leases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from jobs.errors import StoreUnavailable
+from jobs.redis_store import RedisStore, connect
+from jobs.store import Held
+
+log = structlog.get_logger("worker.leases")
+
+MISSED_ANNOUNCEMENTS = 3
+"""A worker is forgotten after this many heartbeats without a word."""
+
+
+class Leases:
+    """The heartbeat of a process. `facts()` is what it announces of itself."""
+
+    def __init__(
+        self,
+        worker_id: str,
+        redis_url: str,
+        *,
+        lease_seconds: float,
+        heartbeat_seconds: float,
+        held: Callable[[], Sequence[Held]],
+        lost: Callable[[str], None],
+        facts: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._worker_id = worker_id
+        self._redis_url = redis_url
+        self._lease_ms = int(lease_seconds * 1000)
+        self._every = heartbeat_seconds
+        self._held = held
+        self._lost = lost
+        self._facts = facts
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more, and say goodbye."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        asyncio.run(self._beat())
+
+    async def _beat(self) -> None:
+        store = RedisStore(connect(self._redis_url))
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._beat_once(store)
+                except StoreUnavailable as error:
+                    log.warning("heartbeat missed", error=str(error))
+                await asyncio.to_thread(self._stopping.wait, self._every)
+            await store.withdraw(self._worker_id)
+        except StoreUnavailable as error:
+            log.warning("no goodbye", error=str(error))
+        finally:
+            await store.close()
+
+    async def _beat_once(self, store: RedisStore) -> None:
+        if held := self._held():
+            for lease in await store.renew(held, self._lease_ms):
+                log.warning("lease lost", job_id=lease.job_id, epoch=lease.epoch)
+                self._lost(lease.job_id)
+        facts = {**self._facts(), "busy": len(held)}
+        forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
+        await store.announce(self._worker_id, facts, forget)

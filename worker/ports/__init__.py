@@ -1,0 +1,1 @@
+"""The ports of `agents.ports`, implemented over `jobs`."""

@@ -1,0 +1,95 @@
+"""ManifestWorkspace: the job's files as a manifest over the blob store."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Mapping, Sequence
+
+from agents.errors import PathOutside
+from agents.ports import Artifact
+from jobs.blobs import Blobs
+from jobs.blobs import digest_of as _digest
+from jobs.errors import PathRefused
+from jobs.manifest import FileEntry, Manifest, checked_path, load
+
+
+class ManifestWorkspace:
+    """Implements the port Workspace. A path is a name in a manifest, never a path of this host."""
+
+    def __init__(self, blobs: Blobs, manifest: Manifest, digest: str | None) -> None:
+        self._blobs = blobs
+        self._manifest = manifest
+        self._digest = digest
+        self._kept: dict[str, bytes] = {}
+
+    @classmethod
+    async def open(
+        cls, blobs: Blobs, digest: str | None, base: str | None = None
+    ) -> ManifestWorkspace:
+        """The workspace of manifest `digest`, laid over that of `base`; None is an empty one."""
+        manifest = await load(blobs, digest)
+        if base is None:
+            return cls(blobs, manifest, digest)
+        merged = (await load(blobs, base)).with_files(manifest.files, frozenset())
+        return cls(blobs, merged, await blobs.put(merged.dump()))
+
+    @property
+    def digest(self) -> str | None:
+        """See agents.ports.Workspace."""
+        return self._digest
+
+    def list(self) -> Mapping[str, int]:
+        """See agents.ports.Workspace."""
+        return {path: entry.size for path, entry in sorted(self._manifest.files.items())}
+
+    async def read(self, path: str) -> bytes | None:
+        """See agents.ports.Workspace."""
+        entry = self._manifest.files.get(_inside(path))
+        return await self._bytes(entry) if entry else None
+
+    async def files(self) -> Mapping[str, bytes]:
+        """See agents.ports.Workspace."""
+        return {path: await self._bytes(entry) for path, entry in self._manifest.files.items()}
+
+    async def apply(
+        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+    ) -> Sequence[Artifact]:
+        """See agents.ports.Workspace."""
+        named = {_inside(path): content for path, content in changed.items()}
+        # The blobs and the manifest that names them are written side by side: a digest is known
+        # before its bytes are stored, and nobody reads the manifest before this returns.
+        manifest = self._manifest.with_files(
+            {path: FileEntry(_digest(content), len(content)) for path, content in named.items()},
+            deleted,
+        )
+        writes = [self._blobs.put(content) for content in named.values()]
+        digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
+        self._manifest, self._digest = manifest, digest
+        self._kept.update((_digest(content), content) for content in named.values())
+        return [_artifact(path, content) for path, content in named.items()]
+
+    async def keep(self, content: bytes) -> str:
+        """See agents.ports.Workspace."""
+        return await self._blobs.put(content)
+
+    async def _bytes(self, entry: FileEntry) -> bytes:
+        if entry.digest not in self._kept:
+            self._kept[entry.digest] = await self._blobs.get(entry.digest)
+        return self._kept[entry.digest]
+
+
+def _inside(path: str) -> str:
+    try:
+        return checked_path(path)
+    except PathRefused as refused:
+        raise PathOutside(str(refused)) from None
+
+
+def _artifact(path: str, content: bytes) -> Artifact:
+    return Artifact(path, _digest(content), len(content), media_type(path))
+
+
+def media_type(path: str) -> str:
+    """What a file is, by its name; bytes of no known kind are `application/octet-stream`."""
+    return mimetypes.guess_type(path)[0] or "application/octet-stream"
