@@ -23,7 +23,10 @@ UNDERSTOOD = {
 
 
 def flags(project: str, service: dict[str, Any]) -> Iterator[str]:
-    """Flags, then the image; of several networks the first by name. Raises ValueError for a setting that would be left out silently."""
+    """Flags, then the image; of several networks the first by name.
+
+    Raises ValueError for a setting that would be left out silently.
+    """
     unknown = service.keys() - UNDERSTOOD
     if unknown:
         raise ValueError(f"not known here: {', '.join(sorted(unknown))}")
