@@ -6,8 +6,6 @@ The room's side, and the format, are in `sandbox/room/wire.py`.
 from __future__ import annotations
 
 import asyncio
-import json
-import struct
 from collections.abc import Sequence
 
 from sandbox.order import Order
@@ -16,8 +14,8 @@ from sandbox.outcome import HEADER_BYTES, Forged
 
 async def send(writer: asyncio.StreamWriter, order: Order) -> None:
     """Send an order. Raises OSError where the room is gone."""
-    text = json.dumps(order.header).encode()
-    writer.write(struct.pack(">I", len(text)) + text)
+    text = order.header.encode()
+    writer.write(len(text).to_bytes(4, "big") + text)
     for blob in order.blobs:
         writer.write(blob)
         await writer.drain()
@@ -26,7 +24,7 @@ async def send(writer: asyncio.StreamWriter, order: Order) -> None:
 
 async def receive_header(reader: asyncio.StreamReader) -> bytes:
     """The text of one header. Raises Forged where it is too large, IncompleteReadError at EOF."""
-    (size,) = struct.unpack(">I", await reader.readexactly(4))
+    size = int.from_bytes(await reader.readexactly(4), "big")
     if size > HEADER_BYTES:
         raise Forged(f"a header of {size} bytes")
     return await reader.readexactly(size)

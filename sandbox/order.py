@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from sandbox import paths, policy
 from sandbox.protocol import Command, Limits
@@ -14,9 +13,9 @@ PYTHON = "python"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A frame for the agent: `header` goes as JSON, then `blobs`, whose sizes it tells."""
+    """A frame for the agent: the header's text, then the blobs whose sizes it tells."""
 
-    header: Mapping[str, Any]
+    header: str
     blobs: tuple[bytes, ...]
 
 
@@ -27,29 +26,35 @@ def order(command: Command, limits: Limits, python: str) -> Order:
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
     module path, and `__file__` is `/run/main.py`.
 
+    The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; and with a blob each,
+    `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's, or else `code SIZE`.
+
     Raises ValueError for a path that may not be, for files beyond the limits, and for limits that
     are not positive.
     """
     _require_limits(limits)
     _require_files(command.files, limits)
-    argv, code = _program(command, python)
-    header = {
-        "argv": argv,
-        "code": None if code is None else len(code),
-        "files": [[path, len(data)] for path, data in command.files.items()],
-        "stdin": len(command.stdin),
-        "rlimits": policy.rlimits(limits),
+    words, code = _program(command, python)
+    numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
         "inodes": policy.INODES,
         "sample_seconds": policy.SAMPLE_SECONDS,
         **asdict(limits),
     }
-    blobs = (*command.files.values(), command.stdin, *(() if code is None else (code,)))
-    return Order(header, blobs)
+    blobs = [(f"file {len(data)} {path}", data) for path, data in command.files.items()]
+    blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
+    blobs += [(f"word {len(word)}", word) for word in words]
+    blobs += [] if code is None else [(f"code {len(code)}", code)]
+    header = (
+        *(f"{name} {value}" for name, value in numbers.items()),
+        *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
+        *(line for line, _ in blobs),
+    )
+    return Order("\n".join(header), tuple(data for _, data in blobs))
 
 
-def _program(command: Command, python: str) -> tuple[list[str], bytes | None]:
-    """The program's words, and the code that it is given as a script."""
+def _program(command: Command, python: str) -> tuple[list[bytes], bytes | None]:
+    """The program's words; or none, and the code that the interpreter is given as a script."""
     if not command.argv:
         raise ValueError("a command needs at least one word")
     first, *rest = command.argv
@@ -57,7 +62,8 @@ def _program(command: Command, python: str) -> tuple[list[str], bytes | None]:
         return [], rest[1].encode(errors="replace")
     if any("\0" in word for word in command.argv):
         raise ValueError("a command's words cannot contain a null character")
-    return [python if first == PYTHON else first, *rest], None
+    words = [python if first == PYTHON else first, *rest]
+    return [word.encode(errors="replace") for word in words], None
 
 
 def _require_limits(limits: Limits) -> None:

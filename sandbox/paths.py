@@ -6,7 +6,9 @@ within the kernel's lengths. The same rule holds for what a caller lays in and f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False  # as in `room/`, where this is read too: no slow imports
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PART_BYTES = 255
 PATH_BYTES = 1024

@@ -39,7 +39,7 @@ MAIN = "/run/main.py"
 """Where `Command.python`'s code lies: tracebacks show its lines, and `/work` stays the caller's."""
 
 ROOM_SOURCE = "/room"
-ROOM_GIVEN = "/room/given.json"
+ROOM_GIVEN = "/room/given"
 """What the agent is told when its room is made: interpreter, environment, where the code lies."""
 
 TMP_BYTES = 64 * MIB

@@ -48,11 +48,12 @@ def plan(ground: Ground) -> Plan:
         program = seccomp.program(platform.machine())
     except ValueError as error:
         raise SandboxUnavailable(str(error)) from error
-    given = {"python": ground.python, "main": policy.MAIN, "env": policy.environment(ground)}
+    env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
+    given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
     top = Path(__file__).resolve().parent.parent
     texts = {path: text.encode() for path, text in policy.ETC.items()}
     texts |= {f"{policy.ROOM_SOURCE}/{path}": (top / path).read_bytes() for path in _SOURCES}
-    texts[policy.ROOM_GIVEN] = json.dumps(given).encode()
+    texts[policy.ROOM_GIVEN] = given.encode()
     return Plan(ground, program, texts)
 
 

@@ -4,44 +4,80 @@ It is a child of bubblewrap's init, so the code is never pid 1; and it is the pa
 so exit codes and signals are what the kernel says.
 """
 
+# ruff: noqa: PTH123
+
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import socket
-from pathlib import Path
-from typing import Any
 
 from sandbox.room import program, wire
 from sandbox.room.collect import collect, lay
-from sandbox.room.watch import Watched, watch
+from sandbox.room.watch import Watch, Watched
 
-WORK = Path("/work")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORK = "/work"
 READY = b"R"
 _PR_SET_DUMPABLE = 4
 
 
-def main(descriptor: int, given_path: str) -> None:
-    """Serve one order over the socket `descriptor`."""
-    control = socket.socket(fileno=descriptor)
-    control.set_inheritable(False)
+class Given:
+    """What the agent is told when its room is made (`rooms.plan` writes it)."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, encoding="utf-8") as file:
+            told = wire.lines(file.read())
+        self.python = next(value for key, value in told if key == "python")
+        self.main = next(value for key, value in told if key == "main")
+        pairs = (value.partition("=") for key, value in told if key == "env")
+        self.env = {name: value for name, _, value in pairs}
+
+
+class Order:
+    """What is to be run, read from the control socket; `sandbox/order.py` writes it."""
+
+    def __init__(self, control: int) -> None:
+        self.words: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self.stdin = b""
+        self.code: bytes | None = None
+        self.limits: dict[str, float] = {}
+        self.rlimits: dict[str, tuple[int, int]] = {}
+        for key, value in wire.receive_lines(control):
+            first, _, rest = value.partition(" ")
+            if key == "word":
+                self.words.append(wire.receive(control, int(first)).decode(errors="replace"))
+            elif key == "file":
+                self.files[rest] = wire.receive(control, int(first))
+            elif key == "stdin":
+                self.stdin = wire.receive(control, int(first))
+            elif key == "code":
+                self.code = wire.receive(control, int(first))
+            elif key == "rlimit":
+                name, soft, hard = value.split()
+                self.rlimits[name] = int(soft), int(hard)
+            else:
+                self.limits[key] = float(value)
+
+
+def main(control: int, given_path: str) -> None:
+    """Serve one order over the socket `control`."""
+    os.set_inheritable(control, False)
     _harden()
-    given = json.loads(Path(given_path).read_text())
-    main_path = Path(given["main"])
-    waiting = program.wait_for_code(given["python"], main_path, given["env"])
-    control.sendall(READY)
+    given = Given(given_path)
+    waiting = program.Waiting(given.python, given.main, given.env)
+    wire.write_all(control, READY)
     try:
-        order = wire.receive_header(control)
-        files = {path: wire.receive(control, size) for path, size in order["files"]}
-        stdin = wire.receive(control, order["stdin"])
-        code = None if order["code"] is None else wire.receive(control, order["code"])
+        order = Order(control)
     except EOFError:
         return
-    lay(WORK, files)
-    running = _start(waiting, order, code, given)
-    seen = watch(running, order, stdin, control)
-    _answer(control, seen, files, order)
+    lay(WORK, order.files)
+    running = _start(waiting, order, given)
+    seen = Watch(running, order.limits, order.stdin, control).follow()
+    _answer(control, seen, order)
 
 
 def _harden() -> None:
@@ -49,40 +85,39 @@ def _harden() -> None:
 
     Not dumpable: the code, of the same uid, cannot trace it nor open its memory or descriptors.
     """
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 
-def _start(
-    waiting: program.Waiting, order: dict[str, Any], code: bytes | None, given: dict[str, Any]
-) -> program.Program:
+def _start(waiting: program.Waiting, order: Order, given: Given) -> program.Program:
     """The interpreter that waits already, where it can take the code; else a new process."""
-    if code is not None and program.plain_utf8(code):
-        return waiting.feed(code, order["rlimits"])
-    waiting.program.discard()
-    os.close(waiting.script)
-    argv = order["argv"]
-    if code is not None:
-        program.write_main(waiting.main, code)
-        argv = program.python_command(given["python"], waiting.main)
-    return program.start(argv, given["env"], order["rlimits"])
+    if order.code is not None and program.plain_utf8(order.code):
+        return waiting.feed(order.code, order.rlimits)
+    waiting.discard()
+    words = order.words
+    if order.code is not None:
+        program.write_main(given.main, order.code)
+        words = program.python_command(given.python, given.main)
+    return program.start(words, given.env, order.rlimits)
 
 
-def _answer(
-    control: socket.socket, seen: Watched, files: dict[str, bytes], order: dict[str, Any]
-) -> None:
-    left = collect(WORK, files, order)
+def _answer(control: int, seen: Watched, order: Order) -> None:
+    left = collect(WORK, order.files, order.limits)
     kept = (seen.stdout, seen.stderr)
-    header = {
-        "end": seen.end,
-        "status": seen.status,
-        "seconds": seen.seconds,
-        "cpu_seconds": seen.cpu_seconds,
-        "streams": [[len(each.head), len(each.tail), each.dropped] for each in kept],
-        "changed": [[path, len(data)] for path, data in left.changed.items()],
-        "deleted": left.deleted,
-        "refused": left.refused,
-    }
-    outputs = [part for each in kept for part in (bytes(each.head), each.tail)]
-    wire.send(control, header, [*outputs, *left.changed.values()])
+
+    def header() -> Iterator[str]:
+        yield f"end {seen.end or '-'}"
+        yield f"status {seen.status}"
+        yield f"seconds {seen.seconds:.6f}"
+        yield f"cpu_seconds {seen.cpu_seconds:.6f}"
+        for name, stream in zip(("stdout", "stderr"), kept, strict=True):
+            yield f"{name} {len(stream.head)} {len(stream.tail)} {stream.dropped}"
+        for path, data in left.changed.items():
+            yield f"changed {len(data)} {path}"
+        yield from (f"deleted {path}" for path in left.deleted)
+        yield from (f"refused {words}" for words in left.refused)
+
+    outputs = [part for stream in kept for part in (bytes(stream.head), stream.tail)]
+    wire.send(control, header(), [*outputs, *left.changed.values()])

@@ -4,16 +4,18 @@ Collecting happens when every other process of the room is dead, so nothing move
 it opens each name below its directory's descriptor and never follows a link all the same.
 """
 
+# ruff: noqa: PTH103, PTH120, PTH123
+
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from sandbox.paths import REFUSALS, fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -24,22 +26,23 @@ _KINDS = {
 }
 
 
-def lay(work: Path, files: dict[str, bytes]) -> None:
+def lay(work: str, files: Mapping[str, bytes]) -> None:
     """Write `files` below `work`, which is empty."""
     for path, data in files.items():
-        place = work / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
+        place = f"{work}/{path}"
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as file:
+            file.write(data)
 
 
-@dataclass
 class Collected:
     """What a run did to its workspace."""
 
-    changed: dict[str, bytes] = field(default_factory=dict)
-    deleted: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    more_refused: int = 0
+    def __init__(self) -> None:
+        self.changed: dict[str, bytes] = {}
+        self.deleted: list[str] = []
+        self.refused: list[str] = []
+        self.more_refused = 0
 
     def refuse(self, path: str, why: str) -> None:
         """Remember in words that `path` is left behind."""
@@ -49,16 +52,15 @@ class Collected:
             self.more_refused += 1
 
 
-@dataclass(frozen=True)
 class _Found:
-    path: str
-    directory: int
-    name: str
-    mode: int
-    size: int
+    """A name below the workspace that is no directory, beside its directory's descriptor."""
+
+    def __init__(self, path: str, directory: int, status: os.stat_result) -> None:
+        self.path, self.directory = path, directory
+        self.mode, self.size = status.st_mode, status.st_size
 
 
-def collect(work: Path, before: dict[str, bytes], order: dict[str, Any]) -> Collected:
+def collect(work: str, before: Mapping[str, bytes], limits: Mapping[str, float]) -> Collected:
     """Compare `work` with what was laid there: new and changed regular files, within limits."""
     result = Collected()
     present = {found.path for found in _walk(work) if stat.S_ISREG(found.mode)}
@@ -67,12 +69,12 @@ def collect(work: Path, before: dict[str, bytes], order: dict[str, Any]) -> Coll
     total = sum(kept.values())
     for found in _walk(work):
         grown = total - kept.get(found.path, 0) + found.size
-        why = _refusal(found, order["file_bytes"])
+        why = _refusal(found, limits["file_bytes"])
         # Asked before it is read: a thousand sparse files are nothing to make and much to read.
-        if why is None and grown > order["workspace_bytes"]:
-            why = f"the workspace would be larger than {order['workspace_bytes']} bytes"
-        elif why is None and found.path not in kept and len(kept) >= order["workspace_files"]:
-            why = f"the workspace would have more than {order['workspace_files']} files"
+        if why is None and grown > limits["workspace_bytes"]:
+            why = f"the workspace would be larger than {limits['workspace_bytes']:.0f} bytes"
+        elif why is None and found.path not in kept and len(kept) >= limits["workspace_files"]:
+            why = f"the workspace would have more than {limits['workspace_files']:.0f} files"
         if why is not None:
             result.refuse(found.path, why)
             continue
@@ -85,18 +87,18 @@ def collect(work: Path, before: dict[str, bytes], order: dict[str, Any]) -> Coll
     return result
 
 
-def _refusal(found: _Found, file_bytes: int) -> str | None:
+def _refusal(found: _Found, file_bytes: float) -> str | None:
     why = fault(found.path)
     if why is not None:
         return why
     if not stat.S_ISREG(found.mode):
         return _KINDS.get(stat.S_IFMT(found.mode), "not a regular file")
     if found.size > file_bytes:
-        return f"{found.size} bytes, more than {file_bytes}"
+        return f"{found.size} bytes, more than {file_bytes:.0f}"
     return None
 
 
-def _walk(work: Path) -> Iterator[_Found]:
+def _walk(work: str) -> Iterator[_Found]:
     """Every name below `work` that is no directory, in order, depth first."""
     yield from _walk_below(os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), "")
 
@@ -109,7 +111,7 @@ def _walk_below(directory: int, prefix: str) -> Iterator[_Found]:
             if stat.S_ISDIR(status.st_mode) and fault(path) is None:
                 yield from _walk_below(_open(name, directory, os.O_DIRECTORY, 0o700), path + "/")
             else:
-                yield _Found(path, directory, name, status.st_mode, status.st_size)
+                yield _Found(path, directory, status)
     finally:
         os.close(directory)
 
@@ -125,5 +127,6 @@ def _open(name: str, directory: int, flags: int, mode: int) -> int:
 
 
 def _read(found: _Found) -> bytes:
-    with os.fdopen(_open(found.name, found.directory, 0, 0o600), "rb") as file:
+    name = found.path.rpartition("/")[2]
+    with os.fdopen(_open(name, found.directory, 0, 0o600), "rb") as file:
         return file.read(found.size)

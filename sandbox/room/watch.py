@@ -4,18 +4,20 @@ Memory and CPU time are totals of the tree, sampled from `/proc`: rlimits count 
 each, and eight processes hold eight times as much.
 """
 
+# ruff: noqa: PTH123, PTH208
+
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
+import select
 import signal
-import socket
 import time
-from dataclasses import dataclass, field
-from typing import Any
 
 from sandbox.room.program import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CHUNK = 1 << 16
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -54,108 +56,110 @@ class Kept:
         return self.total - len(self.head) - len(self.tail)
 
 
-@dataclass
 class Watched:
     """What was seen of a run. `end` is the limit that was hit first, if one was."""
 
-    stdout: Kept
-    stderr: Kept
-    end: str | None = None
-    status: int = 0
-    """As `waitpid` gives it."""
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    _open: set[int] = field(default_factory=set)
+    def __init__(self, output_bytes: int) -> None:
+        self.stdout, self.stderr = Kept(output_bytes), Kept(output_bytes)
+        self.end: str | None = None
+        self.status = 0  # as waitpid gives it
+        self.seconds = self.cpu_seconds = 0.0
 
 
-def watch(program: Program, order: dict[str, Any], stdin: bytes, control: socket.socket) -> Watched:
-    """Follow the program to its end or to a limit, then kill whatever is left in the room."""
-    seen = Watched(Kept(order["output_bytes"]), Kept(order["output_bytes"]))
-    started = time.monotonic()
-    pidfd = os.pidfd_open(program.pid)
-    with selectors.DefaultSelector() as selector:
-        selector.register(pidfd, selectors.EVENT_READ)
-        selector.register(control, selectors.EVENT_READ)
-        selector.register(program.stdout, selectors.EVENT_READ, seen.stdout)
-        selector.register(program.stderr, selectors.EVENT_READ, seen.stderr)
-        pending = memoryview(stdin)
-        selector.register(program.stdin, selectors.EVENT_WRITE)
-        next_sample = started + order["sample_seconds"]
+class Watch:
+    """Follows one program to its end or to a limit, then kills whatever is left in the room."""
+
+    def __init__(
+        self, program: Program, limits: Mapping[str, float], stdin: bytes, control: int
+    ) -> None:
+        self._limits, self._control = limits, control
+        self._pid, self._stdin, self._pending = program.pid, program.stdin, memoryview(stdin)
+        self._pidfd = os.pidfd_open(program.pid)
+        self.seen = Watched(int(limits["output_bytes"]))
+        self._outputs = {program.stdout: self.seen.stdout, program.stderr: self.seen.stderr}
+        self._poll = select.poll()
+        for fd in (self._pidfd, control, *self._outputs):
+            self._poll.register(fd, select.POLLIN)
+        self._poll.register(self._stdin, select.POLLOUT)
+
+    def follow(self) -> Watched:
+        """Returns when no process of the run is left, with all that it wrote."""
+        started = time.monotonic()
+        deadline = started + self._limits["wall_seconds"]
+        next_sample = started + self._limits["sample_seconds"]
         running = True
-        while running and seen.end is None:
+        while running and self.seen.end is None:
             now = time.monotonic()
-            if now >= started + order["wall_seconds"]:
-                seen.end = "timeout"
+            if now >= deadline:
+                self.seen.end = "timeout"
             elif now >= next_sample:
-                seen.end = exceeded(order, seen)
-                next_sample = time.monotonic() + order["sample_seconds"]
-            due = min(next_sample, started + order["wall_seconds"]) - time.monotonic()
-            for key, _ in selector.select(max(0.0, due)):
-                if key.fileobj is control:
-                    os._exit(0)  # the host has gone, or speaks out of turn: the room ends
-                elif key.fd == pidfd:
-                    running = False
-                elif key.fd == program.stdin:
-                    pending = _feed(selector, program.stdin, pending)
-                else:
-                    _take(selector, key)
-            if seen.stdout.total + seen.stderr.total > order["flood_bytes"]:
-                seen.end = seen.end or "output"
-        seen.seconds = time.monotonic() - started
+                self.seen.end = exceeded(self._limits, self.seen)
+                next_sample = time.monotonic() + self._limits["sample_seconds"]
+            running = self._turn(min(next_sample, deadline) - time.monotonic())
+        self.seen.seconds = time.monotonic() - started
         kill_all()
-        _, seen.status, usage = os.wait4(program.pid, 0)
-        seen.cpu_seconds = max(seen.cpu_seconds, usage.ru_utime + usage.ru_stime)
-        _drain(selector, order["flood_bytes"])
-    return seen
+        _, self.seen.status, used = os.wait4(self._pid, 0)
+        self.seen.cpu_seconds = max(self.seen.cpu_seconds, used.ru_utime + used.ru_stime)
+        self._drain()
+        return self.seen
+
+    def _turn(self, seconds: float) -> bool:
+        """Move what can be moved, for `seconds` at most; False when the program has ended."""
+        running = True
+        for fd, _ in self._poll.poll(max(0.0, seconds * 1000)):
+            if fd == self._control:
+                os._exit(0)  # the host has gone, or speaks out of turn: the room ends
+            elif fd == self._pidfd:
+                running = False
+            elif fd == self._stdin:
+                self._feed()
+            else:
+                self._take(fd)
+        if self.seen.stdout.total + self.seen.stderr.total > self._limits["flood_bytes"]:
+            self.seen.end = self.seen.end or "output"
+        return running
+
+    def _feed(self) -> None:
+        """Write what the pipe takes; close it at the end, or when nobody reads."""
+        try:
+            if self._pending:
+                self._pending = self._pending[os.write(self._stdin, self._pending[:CHUNK]) :]
+        except BrokenPipeError:
+            self._pending = self._pending[:0]
+        if not self._pending:
+            self._poll.unregister(self._stdin)
+            os.close(self._stdin)
+
+    def _take(self, fd: int) -> None:
+        """Read once from an output; its end closes it."""
+        data = os.read(fd, CHUNK)
+        self._outputs[fd].add(data)
+        if not data:
+            self._poll.unregister(fd)
+            os.close(fd)
+            del self._outputs[fd]
+
+    def _drain(self) -> None:
+        """What the dead have left in the pipes, which is no more than pipes hold."""
+        until = time.monotonic() + 1.0
+        while self._outputs and time.monotonic() < until:
+            for fd, _ in self._poll.poll(50):
+                if fd in self._outputs:
+                    self._take(fd)
 
 
-def _feed(selector: selectors.BaseSelector, fd: int, pending: memoryview) -> memoryview:
-    """Write what the pipe takes; close it at the end, or when nobody reads."""
-    try:
-        pending = pending[os.write(fd, pending[:CHUNK]) :] if pending else pending
-    except BrokenPipeError:
-        pending = pending[:0]
-    if not pending:
-        selector.unregister(fd)
-        os.close(fd)
-    return pending
-
-
-def _take(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> int:
-    """Read once from an output; its end closes it."""
-    try:
-        data = os.read(key.fd, CHUNK)
-    except BlockingIOError:
-        return 0
-    if not data:
-        selector.unregister(key.fd)
-        os.close(key.fd)
-    key.data.add(data)
-    return len(data)
-
-
-def _drain(selector: selectors.BaseSelector, limit: int) -> None:
-    """What the dead have left in the pipes: no more than a pipe holds, a second at most."""
-    left, until = limit, time.monotonic() + 1.0
-    outputs = [key for key in selector.get_map().values() if isinstance(key.data, Kept)]
-    while outputs and left > 0 and time.monotonic() < until:
-        ready = [key for key, _ in selector.select(0.05) if isinstance(key.data, Kept)]
-        left -= sum(_take(selector, key) for key in ready)
-        outputs = [key for key in selector.get_map().values() if isinstance(key.data, Kept)]
-
-
-def exceeded(order: dict[str, Any], seen: Watched) -> str | None:
+def exceeded(limits: Mapping[str, float], seen: Watched) -> str | None:
     """The limit of the whole tree that is passed at this moment, if one is."""
     memory, seen.cpu_seconds = usage(exact=False)
-    if memory > order["memory_bytes"]:
+    if memory > limits["memory_bytes"]:
         # Resident pages that are shared are counted for each process: look closer before killing.
         memory, _ = usage(exact=True)
-    if memory > order["memory_bytes"]:
+    if memory > limits["memory_bytes"]:
         return "memory"
-    if seen.cpu_seconds > order["cpu_seconds"]:
+    if seen.cpu_seconds > limits["cpu_seconds"]:
         return "cpu"
     inodes = sum(stat.f_files - stat.f_ffree for stat in map(os.statvfs, TMPFS))
-    return "disk" if inodes > order["inodes"] else None
+    return "disk" if inodes > limits["inodes"] else None
 
 
 def usage(*, exact: bool) -> tuple[int, float]:
@@ -163,7 +167,7 @@ def usage(*, exact: bool) -> tuple[int, float]:
     memory, ticks = 0, 0
     for pid in processes():
         try:
-            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  (20 times a second)
+            with open(f"/proc/{pid}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -176,17 +180,18 @@ def usage(*, exact: bool) -> tuple[int, float]:
 
 def _share(pid: int) -> int | None:
     """A process's proportional set size in bytes; None where it hides it."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
-    return None
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            shares = [line.split()[1] for line in file if line.startswith(b"Pss:")]
+    except OSError:
+        return None
+    return int(shares[0]) * 1024 if shares else None
 
 
 def processes() -> list[int]:
     """Every process of the room but the agent."""
     own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]  # noqa: PTH208
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
 
 
 def kill_all() -> None:
@@ -208,7 +213,7 @@ def kill_all() -> None:
 
 def _alive(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
     except (FileNotFoundError, ProcessLookupError):
         return False

@@ -1,38 +1,51 @@
-"""Frames on the control socket: a header's length (4 bytes, big-endian), the header as JSON, and
-the blobs whose sizes the header tells. Blocking; the host's side is `sandbox/frames.py`.
+"""Frames on the control socket: a header's length (4 bytes, big-endian), the header, the blobs.
+
+A header is UTF-8 text, one `key value` a line; a line that announces a blob begins its value with
+the blob's size, and blobs follow in that order. Nothing that a line holds contains a newline. The
+host's side is `sandbox/frames.py`; `sandbox/order.py` and `sandbox/outcome.py` tell the lines.
 """
 
 from __future__ import annotations
 
-import json
-import socket
-import struct
-from collections.abc import Iterable
-from typing import Any
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
-def receive_header(control: socket.socket) -> dict[str, Any]:
-    """The next header. Raises EOFError where the host has gone."""
-    (size,) = struct.unpack(">I", receive(control, 4))
-    header: dict[str, Any] = json.loads(receive(control, size))
-    return header
+def receive_lines(control: int) -> list[tuple[str, str]]:
+    """The next header, as keys and values. Raises EOFError where the host has gone."""
+    return lines(receive(control, int.from_bytes(receive(control, 4), "big")).decode())
 
 
-def receive(control: socket.socket, size: int) -> bytes:
+def lines(text: str) -> list[tuple[str, str]]:
+    """A header's lines, as keys and values."""
+    pairs = (line.partition(" ") for line in text.split("\n"))
+    return [(key, value) for key, _, value in pairs]
+
+
+def receive(control: int, size: int) -> bytes:
     """Exactly `size` bytes. Raises EOFError where the host has gone."""
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = control.recv_into(view)
-        if not count:
+    data = bytearray()
+    while len(data) < size:
+        part = os.read(control, min(size - len(data), 1 << 20))
+        if not part:
             raise EOFError
-        view = view[count:]
+        data += part
     return bytes(data)
 
 
-def send(control: socket.socket, header: dict[str, Any], blobs: Iterable[bytes]) -> None:
-    """One frame."""
-    text = json.dumps(header).encode()
-    control.sendall(struct.pack(">I", len(text)) + text)
+def send(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> None:
+    """One frame, of the header's lines and the blobs they announce."""
+    text = "\n".join(header).encode()
+    write_all(control, len(text).to_bytes(4, "big") + text)
     for blob in blobs:
-        control.sendall(blob)
+        write_all(control, blob)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything to a descriptor that blocks."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
