@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cli.downloads import write
+from cli.downloads import save
 from cli.errors import Refused
 from cli.render.picture import picture
 from cli.render.review import review_parts
@@ -49,18 +49,15 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
             return
 
 
-def show(service: Service, job: Job, screen: Screen, folder: Path) -> list[Path]:
+def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     """Show what is asked; its files are saved to `folder`, and pictures drawn."""
     payload = job["review"]["payload"]
     screen.title("review: it is your decision")
     screen.parts(review_parts(payload))
-    saved = []
-    for artifact in payload["artifacts"]:
-        data = service.artifact(job["id"], artifact["name"])
-        saved.append(write(folder, artifact["name"], data))
-        draw(screen, data)
-        screen.line("file", f"{printable(artifact['name'])}, saved as {saved[-1]}")
-    return saved
+    names = {artifact["name"] for artifact in payload["artifacts"]}
+    for path in save(service, job["id"], folder, names):
+        draw(screen, path.read_bytes())
+        screen.line("saved", printable(str(path)))
 
 
 def draw(screen: Screen, data: bytes) -> None:

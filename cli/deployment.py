@@ -38,7 +38,7 @@ class Deployment:
             "FLOWER_ADDRESS": "127.0.0.1",
             "FLOWER_PORT": str(port),
             "FLOWER_BASIC_AUTH": f"fettle:{password}",
-            "FLOWER_LOGGING": "warning",
+            "FLOWER_LOGGING": "error",
         }
         return Program("flower", _python("celery", "--quiet", "flower"), env)
 

@@ -1,22 +1,23 @@
-"""Saving a job's artifacts to a folder of this machine."""
+"""Saving a job's files to a folder of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from cli.errors import CliError
 from cli.service import Service
 
 
 def save(
-    service: Service, job_id: str, artifacts: Iterable[Mapping[str, Any]], folder: Path
+    service: Service, job_id: str, folder: Path, names: Collection[str] | None = None
 ) -> list[Path]:
-    """Write each artifact below `folder`; returns where they lie."""
+    """Write the workspace's files (those with `names`) below `folder`; returns where they lie."""
+    found = [file["path"] for file in service.files(job_id)]
     return [
-        write(folder, artifact["name"], service.artifact(job_id, artifact["name"]))
-        for artifact in artifacts
+        write(folder, path, service.file(job_id, path))
+        for path in found
+        if names is None or path in names
     ]
 
 
@@ -26,8 +27,8 @@ def write(folder: Path, name: str, data: bytes) -> Path:
     if path.is_absolute() or ".." in path.parts or "\0" in name or not path.name:
         raise CliError("a file was not saved", f"its name {name!r} leads out of {folder}")
     target = folder.joinpath(*path.parts)
-    if not target.parent.resolve().is_relative_to(folder.resolve()):  # by a link in between
-        raise CliError("a file was not saved", f"{target.parent} leads out of {folder}")
+    if not target.resolve().is_relative_to(folder.resolve()):  # by a link that was there before
+        raise CliError("a file was not saved", f"{target} leads out of {folder}")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
     return target

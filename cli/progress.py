@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.events import Event
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
-from cli.render.words import clip, duration, first_line, money, printable, size
+from cli.render.words import clip, duration, first_line, money, plural, printable, size
 
 Data = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The steps, and whose they are."""
     whose = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
-    yield Line("plan", f"{len(data['steps'])} steps{whose.get(data['source'], '')}")
+    yield Line("plan", f"{plural(len(data['steps']), 'step')}{whose.get(data['source'], '')}")
     yield Steps(tuple(printable(step) for step in data["steps"]))
     if data["note"]:
         yield Line("note", printable(data["note"]), Tone.WARN)
@@ -84,8 +84,10 @@ def _started(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
-    tokens = f"{data['input_tokens']:,} + {data['output_tokens']:,} tokens"
-    spent = f"{tokens}, {money(data['cost_usd'])}, {duration(data['seconds'])}"
+    spent = duration(data["seconds"])
+    if data["input_tokens"] + data["output_tokens"]:  # a recording may have none
+        tokens = f"{data['input_tokens']:,} + {data['output_tokens']:,} tokens"
+        spent = f"{tokens}, {money(data['cost_usd'])}, {spent}"
     yield Line(data["role"], f"asked {data['model']}: {spent}", Tone.QUIET)
 
 

@@ -60,20 +60,24 @@ class Service:
 
     def job(self, job_id: str) -> Job:
         """GET /jobs/{id}."""
-        return self._json("GET", f"/jobs/{quote(job_id, safe='')}")
+        return self._json("GET", _path(job_id))
 
     def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/review."""
-        return self._json("POST", f"/jobs/{quote(job_id, safe='')}/review", json=decision)
+        return self._json("POST", f"{_path(job_id)}/review", json=decision)
 
     def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel."""
-        return self._json("POST", f"/jobs/{quote(job_id, safe='')}/cancel")
+        return self._json("POST", f"{_path(job_id)}/cancel")
 
-    def artifact(self, job_id: str, name: str) -> bytes:
-        """GET /jobs/{id}/artifacts/{name}: its bytes."""
-        path = f"/jobs/{quote(job_id, safe='')}/artifacts/{quote(name)}"
-        return self._send("GET", path).content
+    def files(self, job_id: str) -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", f"{_path(job_id)}/files")["files"]
+        return listed
+
+    def file(self, job_id: str, path: str) -> bytes:
+        """GET /jobs/{id}/files/{path}: its bytes."""
+        return self._send("GET", f"{_path(job_id)}/files/{quote(path)}").content
 
     def text(self, href: str) -> str:
         """A text that an answer links to."""
@@ -81,7 +85,7 @@ class Service:
 
     def events(self, job_id: str, after: int = 0) -> Iterator[Event]:
         """GET /jobs/{id}/events: each event once, to the final one, over broken connections."""
-        path = f"/jobs/{quote(job_id, safe='')}/events"
+        path = f"{_path(job_id)}/events"
         return follow(self._http, path, after, self._sleep, self._trouble)
 
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -150,6 +154,10 @@ class Service:
             f"HTTP {answer.status_code} with {answer.headers.get('content-type', 'no type')}",
             START_IT,
         )
+
+
+def _path(job_id: str) -> str:
+    return f"/jobs/{quote(job_id, safe='')}"
 
 
 def _problem(answer: httpx.Response) -> Problem | None:

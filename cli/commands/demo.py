@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from cli.demo.jobs import JOBS
-from cli.demo.playing import play
+from cli.demo.playing import Play, files_folder
 from cli.demo.throwaway import throwaway
 from cli.errors import FAILED
 from cli.render.parts import Tone
@@ -37,25 +37,24 @@ def command() -> int:
     screen.line("models", f"{keys[0]} is set: that provider is asked" if keys else RECORDED)
     jobs: list[Job] = []
     with throwaway(screen) as service:
+        play = Play(service, screen, files_folder(), recorded=not keys)
         for number, job in enumerate(JOBS, 1):
             screen.title(f"{number} of {len(JOBS)}: {job.title}")
             conversation = jobs[-1]["conversation_id"] if jobs else None
-            jobs.append(play(service, screen, job, conversation, recorded=not keys))
-        screen.title("in fine fettle")
+            jobs.append(play.job(job, conversation))
+        screen.title("in fine fettle" if all(map(_well, jobs)) else "not every job did well")
         _sum_up(screen, jobs)
-    good = all(job["status"] == "succeeded" or job["reason"] == "rejected" for job in jobs)
     took = duration(time.monotonic() - begun)
-    screen.line(
-        "done" if good else "not done",
-        f"{took}; Redis, API and worker have ended"
-        + ("" if good else ", and not every job did well"),
-        Tone.GOOD if good else Tone.BAD,
-    )
-    if good:
-        screen.line(
-            "next", "`make up` runs it all for daily use; `fettle --help` lists the commands"
-        )
-    return 0 if good else FAILED
+    screen.line("stopped", f"Redis, API and worker have ended, after {took}", Tone.GOOD)
+    if not all(map(_well, jobs)):
+        return FAILED
+    screen.line("next", "`make up` runs it all for daily use")
+    return 0
+
+
+def _well(job: Job) -> bool:
+    """Whether the job did what it should; that a person said no is the person's affair."""
+    return bool(job["status"] == "succeeded" or job["reason"] == "rejected")
 
 
 def _sum_up(screen: Screen, jobs: Sequence[Job]) -> None:

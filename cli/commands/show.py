@@ -22,7 +22,7 @@ from cli.screen import Screen, print_json
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Save the files that its runs produced.",
+    help="Save the files of its workspace.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
 @click.pass_obj
@@ -36,5 +36,5 @@ def command(flags: Mapping[str, Any], job_id: str, *, folder: Path | None, as_js
         else:
             screen.parts(job_parts(job, Detail(None, None)))
         if folder is not None:
-            for path in save(service, job_id, job["artifacts"], folder):
+            for path in save(service, job_id, folder):
                 screen.line("saved", str(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +18,10 @@ from cli.deployment import Deployment, environment
 from cli.errors import CliError
 from cli.logs import Logs
 from cli.processes import Processes, running
+from cli.render.parts import Tone
 from cli.screen import Screen
 from cli.service import Service
-from cli.signals import Signals
+from cli.signals import Signals, Stopped
 from cli.supervisor import Supervisor
 from cli.up_banner import Addresses, banner
 from settings.api import ApiSettings
@@ -27,7 +29,8 @@ from settings.base import DEVELOPMENT_KEY
 from settings.children import inherited, model_keys
 from settings.up import UpSettings
 
-TICK_SECONDS = 0.2
+TICK_SECONDS = 0.1
+LOOK_SECONDS = 0.5
 
 
 @click.command()
@@ -48,8 +51,11 @@ def command(**flags: int | None) -> None:
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
         _free(ports.LOOPBACK, up.flower_port, "--flower-port")
-        with running(signals, logs.pump) as processes:
-            _run(processes, logs, screen, api, up)
+        try:
+            with running(signals, logs.pump) as processes:
+                _run(processes, logs, screen, api, up)
+        except Stopped:  # which is how this command is meant to end
+            screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 
 
 def _run(
@@ -81,12 +87,19 @@ def _run(
         models=model_keys(),
     )
     with Service(where.url, key) as service:
-        while service.ready() is None:
-            supervisor.tick(TICK_SECONDS)
+        _until_ready(service, supervisor)
     supervisor.all_well()
     banner(screen, where)
     while True:
         supervisor.tick(TICK_SECONDS)
+
+
+def _until_ready(service: Service, supervisor: Supervisor) -> None:
+    """Ask at a steady pace: the service logs every question, and each line wakes the supervisor."""
+    while service.ready() is None:
+        next_look = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < next_look:
+            supervisor.tick(TICK_SECONDS)
 
 
 def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:

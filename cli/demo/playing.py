@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -11,8 +10,9 @@ from cli.demo.jobs import DemoJob
 from cli.downloads import save
 from cli.live import LiveView
 from cli.progress import Detail
-from cli.render.job import answer_parts, outcome_parts
-from cli.render.parts import Part, Prose, Tone
+from cli.render.job import answer_parts, cost_line, status_line
+from cli.render.parts import Code, Prose, Tone
+from cli.render.words import clip, printable
 from cli.screen import Screen
 from cli.service import Job, Service
 
@@ -20,44 +20,63 @@ DETAIL = Detail(code_lines=60, output_lines=24)
 FOLDER = Path(".fettle") / "demo"
 
 
-def play(
-    service: Service, screen: Screen, job: DemoJob, conversation: str | None, *, recorded: bool
-) -> Job:
-    """Play a job to its end; returns it as it then is."""
-    screen.part(Prose(job.task))
-    submitted = service.submit(job.spec(conversation, recorded=recorded))
-    with LiveView(screen, DETAIL) as view:
-        for event in service.events(submitted["id"]):
-            view.show(event)
-            if event.kind == "review_opened":
-                view.pause()
-                _review(service, screen, submitted["id"])
-                view.resume()
-    done = service.job(submitted["id"])
-    screen.parts(outcome_parts(done))
-    return done
+class Play:
+    """Plays jobs on a screen; their files stay in `folder`."""
+
+    def __init__(self, service: Service, screen: Screen, folder: Path, *, recorded: bool) -> None:
+        self._service = service
+        self._screen = screen
+        self._folder = folder
+        self._recorded = recorded
+
+    def job(self, job: DemoJob, conversation: str | None) -> Job:
+        """Play a job to its end; returns it as it then is."""
+        self._screen.part(Prose(job.task))
+        spec = job.spec(conversation, recorded=self._recorded)
+        job_id = self._service.submit(spec)["id"]
+        with LiveView(self._screen, DETAIL) as view:
+            for event in self._service.events(job_id):
+                view.show(event)
+                if event.kind == "review_opened":
+                    view.pause()
+                    self._review(job_id)
+                    view.resume()
+        done = self._service.job(job_id)
+        if not job.review and done["result"]:  # at a review the answer has been shown
+            self._screen.parts(answer_parts(done["result"]["answer"]))
+        self._files(job, job_id)
+        self._screen.part(status_line(done))
+        self._screen.part(cost_line(done))
+        return done
+
+    def _review(self, job_id: str) -> None:
+        """Show what is asked beyond what has scrolled by, and approve it if nobody objects."""
+        payload = self._service.job(job_id)["review"]["payload"]
+        self._screen.parts(answer_parts(payload["answer"]))
+        for path in self._saved(job_id):
+            draw(self._screen, path.read_bytes())
+        if not self._screen.asking:
+            why = "no terminal to ask at: the demo approves by itself"
+            self._screen.line("review", why, Tone.ASK)
+        elif not confirmed("  Approve this?"):
+            no = {"action": "reject", "feedback": "the person at the demo said no"}
+            self._service.decide(job_id, no)
+            return
+        self._service.decide(job_id, {"action": "approve"})
+
+    def _files(self, job: DemoJob, job_id: str) -> None:
+        for path in self._saved(job_id):
+            label = "plot" if path.suffix == ".png" else "file"
+            self._screen.line(label, printable(str(path)))
+            if path.suffix == ".py" and not job.review:
+                code = path.read_text(encoding="utf-8", errors="replace")
+                self._screen.part(Code(clip(printable(code), DETAIL.code_lines)))
+
+    def _saved(self, job_id: str) -> list[Path]:
+        return save(self._service, job_id, self._folder / job_id[:8])
 
 
-def _review(service: Service, screen: Screen, job_id: str) -> None:
-    """Show what is asked beyond what has scrolled by, and approve it if nobody objects."""
-    job = service.job(job_id)
-    screen.parts(_answer(job))
-    for path in save(service, job_id, job["review"]["payload"]["artifacts"], folder()):
-        draw(screen, path.read_bytes())
-        screen.line("saved", str(path))
-    if not screen.asking:
-        screen.line("review", "no terminal to ask at: the demo approves by itself", Tone.ASK)
-    elif not confirmed("Approve this?"):
-        service.decide(job_id, {"action": "reject", "feedback": "the person at the demo said no"})
-        return
-    service.decide(job_id, {"action": "approve"})
-
-
-def _answer(job: Job) -> Iterator[Part]:
-    yield from answer_parts({"result": {"answer": job["review"]["payload"]["answer"]}})
-
-
-def folder() -> Path:
+def files_folder() -> Path:
     """Where the demo's files stay: below the working directory, or where that is read-only a
     temporary one."""
     try:

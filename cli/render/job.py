@@ -41,25 +41,35 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
 
 def outcome_parts(job: Job) -> Iterator[Part]:
     """How the job stands: status, answer, files, what it cost."""
-    yield Line(
-        job["status"].replace("_", " "), status_text(job), _TONES.get(job["status"], Tone.PLAIN)
-    )
+    yield status_line(job)
     if job["result"]:
-        yield from answer_parts(job)
+        yield from answer_parts(job["result"]["answer"])
         for artifact in job["result"]["artifacts"]:
             yield Line("file", artifact_text(artifact))
-    yield Line("cost", cost_text(job), Tone.QUIET)
+    yield cost_line(job)
 
 
-def answer_parts(job: Job) -> Iterator[Part]:
+def status_line(job: Job) -> Line:
+    """The status, and what it means."""
+    tone = _TONES.get(job["status"], Tone.PLAIN)
+    return Line(job["status"].replace("_", " "), _status_text(job), tone)
+
+
+def cost_line(job: Job) -> Line:
+    """Calls, tokens, money and time."""
+    spent = f"{spend(job['cost']['total'])}, {duration(job['ran_seconds'])} of work"
+    whole = _seconds(job["created_at"], job["finished_at"])
+    return Line("cost", f"{spent}, {duration(whole)} in all" if whole is not None else spent)
+
+
+def answer_parts(text: str) -> Iterator[Part]:
     """What the job says."""
-    answer = printable(job["result"]["answer"]).strip()
-    if answer:
+    if answer := printable(text).strip():
         yield Line("answer", "")
         yield Prose(answer)
 
 
-def status_text(job: Job) -> str:
+def _status_text(job: Job) -> str:
     """The status in words."""
     match job["status"]:
         case "succeeded" if job["result"] and job["result"]["approved_by"]:
@@ -73,13 +83,6 @@ def status_text(job: Job) -> str:
             return f"decide with `fettle review {job['id']} approve|revise|edit|reject|delegate`"
         case _:
             return ""
-
-
-def cost_text(job: Job) -> str:
-    """Calls, tokens, money and time."""
-    spent = f"{spend(job['cost']['total'])}, {duration(job['ran_seconds'])} of work"
-    whole = _seconds(job["created_at"], job["finished_at"])
-    return f"{spent}, {duration(whole)} in all" if whole is not None else spent
 
 
 def _history(job: Job, detail: Detail) -> Iterator[Part]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cli.progress import Detail, critique_parts, decision_parts, run_parts
-from cli.render.parts import Code, Line, Part, Prose, Steps
+from cli.render.job import answer_parts
+from cli.render.parts import Code, Line, Part, Steps
 from cli.render.words import plural, printable
 
 FULL = Detail(code_lines=None, output_lines=60)
@@ -25,9 +26,7 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     elif payload["code"]:
         yield Line("code", "it has not run")
         yield Code(printable(payload["code"]))
-    if answer := printable(payload["answer"]).strip():
-        yield Line("answer", "")
-        yield Prose(answer)
+    yield from answer_parts(payload["answer"])
 
 
 def how_to_decide(job_id: str) -> str:

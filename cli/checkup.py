@@ -1,0 +1,110 @@
+"""What `GET /system` means for jobs: findings, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from cli.render.words import plural
+
+SET_A_KEY = "set GROQ_API_KEY or GOOGLE_API_KEY where the workers run"
+STALE_SECONDS = 20.0
+
+
+class Health(StrEnum):
+    """`bad`: no job could run. `note`: a fact without judgement."""
+
+    GOOD = "good"
+    NOTE = "note"
+    WARN = "warn"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `advice` says what to do."""
+
+    name: str
+    health: Health
+    text: str
+    advice: str = ""
+
+    def plain(self) -> dict[str, str]:
+        """For JSON."""
+        return {name: str(value) for name, value in asdict(self).items()}
+
+
+def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
+    """All that a running service tells."""
+    counts = ", ".join(f"{count} {status}" for status, count in system["jobs"].items() if count)
+    yield Finding("service", Health.GOOD, f"Fettle {system['version']}, {system['environment']}")
+    yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
+    yield from _redis(system["redis"])
+    workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= STALE_SECONDS]
+    if not workers:
+        advice = "start one: python -m worker"
+        yield Finding("workers", Health.BAD, "none was seen lately", advice)
+        return
+    yield Finding("workers", Health.GOOD, _named(workers))
+    yield from _sandboxes([worker["sandbox"] for worker in workers])
+    yield from models(
+        keys={key for worker in workers for key in worker["models"]["keys"]},
+        default=next((w["models"]["default"] for w in workers if w["models"]["default"]), None),
+        recordings={name for worker in workers for name in worker["models"]["recordings"]},
+    )
+    yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
+
+
+def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterator[Finding]:
+    """Which models could answer."""
+    if keys or default:
+        text = f"keys for {', '.join(sorted(keys)) or 'none'}; default {default or 'none'}"
+        yield Finding("models", Health.GOOD, text)
+    elif recordings:
+        text = f"no key: only recordings can be played ({', '.join(sorted(recordings))})"
+        yield Finding("models", Health.WARN, text, SET_A_KEY)
+    else:
+        yield Finding("models", Health.BAD, "no key, and no recordings", SET_A_KEY)
+
+
+def sandbox(found: Mapping[str, Any]) -> Iterator[Finding]:
+    """A backend ({backend, works, why, layers}), and its layers."""
+    if not found["works"]:
+        yield Finding("sandbox", Health.BAD, f"{found['backend']} cannot work: {found['why']}")
+        return
+    yield Finding("sandbox", Health.GOOD, f"{found['backend']} works")
+    for layer in found["layers"]:
+        state = "on" if layer["active"] else "off"
+        health = Health.NOTE if layer["active"] else Health.WARN
+        yield Finding(f"  {layer['name']}", health, f"{state}: {layer['detail']}")
+
+
+def redis(server: str, version: str, found: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """A server, and what its settings mean: {name, value, verdict, advice}."""
+    yield Finding("redis", Health.GOOD, f"{server} {version}")
+    judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD}
+    for one in found:
+        if one["name"] != "version" or one["verdict"] != "ok":
+            health = judged[str(one["verdict"])]
+            yield Finding(f"  {one['name']}", health, one["value"], one["advice"])
+
+
+def _redis(state: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from redis(state["server"], state["version"], state["findings"])
+
+
+def _named(workers: list[Mapping[str, Any]]) -> str:
+    ids = ", ".join(worker["id"] for worker in workers)
+    slots = sum(worker["slots"] for worker in workers)
+    return f"{ids}: {plural(slots, 'slot')}"
+
+
+def _sandboxes(found: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """One of each kind: workers of one deployment mostly say the same."""
+    told: list[Mapping[str, Any]] = []
+    for one in found:
+        if one not in told:
+            told.append(one)
+            yield from sandbox(one)

@@ -1,0 +1,131 @@
+"""A small real HTTP server that says what a test tells it to, in the shapes of the API."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class Answer:
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class TinyService:
+    """Answers by path from lists: the last answer of a list is repeated."""
+
+    url: str
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+
+    def on(self, call: str, *answers: Answer) -> None:
+        self.answers[call] = list(answers)
+
+    def answer(self, asked: Asked) -> Answer:
+        self.asked.append(asked)
+        scripted = self.answers.get(f"{asked.method} {asked.path.partition('?')[0]}")
+        if not scripted:
+            return problem(404, "There is no such thing")
+        return scripted.pop(0) if len(scripted) > 1 else scripted[0]
+
+
+def problem(status: int, title: str, detail: str = "", **more: Any) -> Answer:
+    body = {"type": "/problems/x", "title": title, "status": status, "detail": detail, **more}
+    headers = {"Content-Type": "application/problem+json", "Retry-After": "1"}
+    return Answer(status, {"retryable": False, **body}, headers)
+
+
+def event(seq: int, kind: str, /, **data: Any) -> str:
+    told = {"seq": seq, "at": "2026-11-21T12:00:00.000Z", "kind": kind, "data": data}
+    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(told)}\n\n"
+
+
+def stream(*events: str) -> Answer:
+    return Answer(200, "".join(events), {"Content-Type": "text/event-stream"})
+
+
+@contextmanager
+def serving() -> Iterator[TinyService]:
+    """The server, for the length of a block."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    service = TinyService(f"http://127.0.0.1:{server.server_port}")
+    server.RequestHandlerClass = _handler(service.answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield service
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def _serve(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            text = self.rfile.read(length)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            body = json.loads(text) if text else None
+            said = answer(Asked(self.command, self.path, headers, body))
+            raw = said.body if isinstance(said.body, bytes) else _text(said.body).encode()
+            self.send_response(said.status)
+            for name, value in {"Content-Type": "application/json", **said.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        do_GET = do_POST = do_DELETE = _serve  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _text(body: Any) -> str:
+    return body if isinstance(body, str) else json.dumps(body)
+
+
+JOB = {
+    "id": "j1",
+    "status": "succeeded",
+    "spec": {"task": "Sort a list"},
+    "conversation_id": "j1",
+    "plan": {"steps": ["Write it", "Test it"], "source": "model", "note": None},
+    "runs": [],
+    "critique": None,
+    "critiques": [],
+    "decisions": [],
+    "review": None,
+    "result": {"answer": "It is sorted.", "approved_by": "critic", "override": False,
+               "artifacts": []},
+    "artifacts": [],
+    "reason": None,
+    "detail": "",
+    "cost": {"roles": {}, "total": {"calls": 3, "input_tokens": 1000, "output_tokens": 234,
+                                    "cost_usd": "0.00123", "known_usd": "0.00123"}},
+    "created_at": "2026-11-21T12:00:00.000Z",
+    "finished_at": "2026-11-21T12:00:05.000Z",
+    "ran_seconds": 4.5,
+}  # fmt: skip
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    """A job as `GET /jobs/{id}` tells it, with changes."""
+    return {**json.loads(json.dumps(JOB)), **changes}

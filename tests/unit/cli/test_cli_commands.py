@@ -1,0 +1,225 @@
+"""Commands against a small service: what they send, what they print, how they exit."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from tiny_service import Answer, event, job, problem, stream
+
+from cli.main import run
+
+SUBMITTED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
+SUCCEEDED = event(2, "succeeded", approved_by="critic")
+
+
+@pytest.fixture
+def fettle(tiny, capsys):
+    def call(*args: str) -> tuple[int, str, str]:
+        code = run(["--url", tiny.url, *args])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def finished(tiny):
+    tiny.on("POST /jobs", Answer(202, job(status="queued")))
+    tiny.on("GET /jobs/j1/events", stream(SUBMITTED, SUCCEEDED))
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+
+
+def test_run_prints_the_answer_and_exits_0(fettle, finished):
+    code, out, _ = fettle("run", "Sort a list")
+    assert code == 0
+    assert "job: j1\n" in out
+    assert "succeeded: approved by critic\n" in out
+    assert "    It is sorted.\n" in out
+    assert "cost: 3 model calls, 1,234 tokens, $0.0012, 4.50 s of work, 5.00 s in all\n" in out
+
+
+def test_run_sends_what_was_asked(fettle, finished, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("A = 1\n")
+    fettle(
+        "run", "Sort", "--review", "--model", "groq:x", "--file", "src/a.py",
+        "--file", str(tmp_path / "src" / "a.py"), "--conversation", "c1", "--label", "l",
+    )  # fmt: skip
+    assert tiny.asked[0].body == {
+        "task": "Sort",
+        "review": True,
+        "model": "groq:x",
+        "files": {"src/a.py": "A = 1\n", "a.py": "A = 1\n"},
+        "conversation_id": "c1",
+        "labels": ["l"],
+    }
+
+
+def test_run_reads_a_task_from_stdin(fettle, finished, tiny, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("A long task\n"))
+    fettle("run", "-")
+    assert tiny.asked[0].body == {"task": "A long task\n"}
+
+
+def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
+    code, out, err = fettle("run", "Sort", "--json")
+    assert code == 0
+    assert json.loads(out) == job()
+    assert out.count("\n") == 1
+    assert "job: j1" in err
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_run_exits_1_when_the_job_did_not_succeed(fettle, finished, tiny, status):
+    tiny.on("GET /jobs/j1", Answer(200, job(status=status, result=None, reason="deadline")))
+    assert fettle("run", "Sort")[0] == 1
+
+
+def test_run_without_a_terminal_says_how_to_decide_and_goes_on_waiting(fettle, finished, tiny):
+    opened = event(2, "review_opened", review_id="v1", kind="review")
+    end = event(3, "succeeded", approved_by="ann")
+    tiny.on("GET /jobs/j1/events", stream(SUBMITTED, opened, end))
+    review = {"id": "v1", "kind": "review", "opened_at": "", "payload": {}}
+    waiting = job(status="awaiting_review", review=review)
+    tiny.on("GET /jobs/j1", Answer(200, waiting), Answer(200, job()))
+
+    code, out, _ = fettle("run", "Sort", "--review")
+
+    assert code == 0
+    assert "decide: fettle review j1 approve|revise|edit|reject|delegate [-m TEXT]\n" in out
+
+
+def test_a_file_that_is_no_text_is_bad_usage(fettle, tiny, tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"\xff\xfe\x00")
+    code, _, err = fettle("run", "Sort", "--file", str(tmp_path / "a.bin"))
+    assert (code, tiny.asked) == (2, [])
+    assert "not a UTF-8 text" in err
+
+
+def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
+    errors = [{"field": "model", "message": "not on the allow-list"}]
+    tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
+    code, _, err = fettle("run", "Sort", "--model", "evil:x")
+    assert code == 2
+    assert "model: not on the allow-list" in err
+
+
+@pytest.mark.parametrize(
+    "args", [[], ["frobnicate"], ["run"], ["review", "j1", "applaud"], ["review", "j1", "revise"],
+             ["review", "j1", "approve", "--code", __file__], ["list", "--limit", "0"]],
+)  # fmt: skip
+def test_bad_usage_exits_2(fettle, args):
+    assert fettle(*args)[0] == 2
+
+
+def test_no_service_exits_3_with_the_command_that_starts_it(capsys):
+    assert run(["--url", "http://127.0.0.1:1", "list"]) == 3
+    assert "fettle up" in capsys.readouterr().err
+
+
+def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys):
+    monkeypatch.setenv("FETTLE_PORT", "a lot")
+    assert run(["config"]) == 2
+    assert "port" in capsys.readouterr().err
+
+
+def test_list_prints_rows_for_a_pipe(fettle, tiny):
+    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort\nit"}
+    tiny.on("GET /jobs", Answer(200, {"jobs": [one], "total": 1, "limit": 5, "offset": 0}))
+    code, out, _ = fettle("list", "--limit", "5", "--status", "queued")
+    identity, status, _age, task = out.rstrip("\n").split("\t")
+    assert (code, identity, status, task) == (0, "j1", "queued", "Sort")
+    query = tiny.asked[0].path.partition("?")[2].split("&")
+    assert sorted(query) == ["limit=5", "offset=0", "status=queued"]
+
+
+def test_show_tells_the_job_and_saves_its_files(fettle, tiny, tmp_path):
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    files = [{"path": "out/plot.png", "digest": "d", "size": 3, "href": "-"}]
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": files, "digest": "d"}))
+    tiny.on("GET /jobs/j1/files/out/plot.png", Answer(200, b"PNG"))
+    code, out, _ = fettle("show", "j1", "--save", str(tmp_path / "files"))
+    assert code == 0
+    assert "plan: 2 steps\n    1. Write it\n    2. Test it\n" in out
+    assert (tmp_path / "files" / "out" / "plot.png").read_bytes() == b"PNG"
+
+
+@pytest.mark.parametrize("path", ["../evil.py", "/etc/evil", "link/evil.py"])
+def test_no_file_is_saved_outside_the_folder(fettle, tiny, tmp_path, path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "link").symlink_to(tmp_path)
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": path}], "digest": "d"}))
+    tiny.on(f"GET /jobs/j1/files/{path}", Answer(200, b"x"))
+    assert fettle("show", "j1", "--save", str(tmp_path / "files"))[0] == 1
+    assert not list(tmp_path.rglob("evil*"))
+
+
+def test_show_of_an_unknown_job_says_what_to_do(fettle):
+    code, _, err = fettle("show", "nope")
+    assert code == 1
+    assert "There is no such thing" in err
+    assert "fettle list" in err
+
+
+def test_review_sends_the_decision(fettle, tiny, tmp_path):
+    tiny.on("POST /jobs/j1/review", Answer(200, job(status="queued")))
+    (tmp_path / "mine.py").write_text("print(1)\n")
+    assert fettle("review", "j1", "approve")[1] == "decided: approve; the job is queued\n"
+    fettle("review", "j1", "revise", "-m", "smaller", "--review-id", "v1")
+    fettle("review", "j1", "edit", "--code", str(tmp_path / "mine.py"))
+    assert [asked.body for asked in tiny.asked] == [
+        {"action": "approve"},
+        {"action": "revise", "feedback": "smaller", "review_id": "v1"},
+        {"action": "edit", "code": "print(1)\n"},
+    ]
+
+
+def test_edit_opens_the_editor_on_the_whole_code(fettle, tiny, tmp_path, monkeypatch):
+    code = {"text": "head ... tail", "dropped_bytes": 0, "digest": "d", "href": "/runs/1/code"}
+    tiny.on("GET /jobs/j1", Answer(200, job(runs=[{"code": code}])))
+    tiny.on("GET /runs/1/code", Answer(200, "x = 1\n", {"Content-Type": "text/plain"}))
+    tiny.on("POST /jobs/j1/review", Answer(200, job()))
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsleep 0.01; sed -i s/1/2/ "$1"; touch -d tomorrow "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert fettle("review", "j1", "edit")[0] == 0
+    assert tiny.asked[-1].body == {"action": "edit", "code": "x = 2\n"}
+
+
+def test_cancel(fettle, tiny):
+    tiny.on("POST /jobs/j1/cancel", Answer(202, job(status="cancelled")))
+    assert fettle("cancel", "j1")[:2] == (0, "cancelled: j1\n")
+
+
+def test_keys(fettle, tiny):
+    key = {"id": "k1", "name": "ada", "tenant": "default", "scopes": ["read"],
+           "created_at": "2026-11-21T12:00:00Z", "revoked_at": None}  # fmt: skip
+    tiny.on("POST /keys", Answer(201, {**key, "secret": "fettle_s"}))
+    tiny.on("GET /keys", Answer(200, {"keys": [key]}))
+    tiny.on("DELETE /keys/k1", Answer(204, ""))
+    assert "secret: fettle_s\n" in fettle("keys", "create", "ada", "--scope", "read")[1]
+    assert tiny.asked[-1].body == {"name": "ada", "scopes": ["read"]}
+    assert fettle("keys", "list")[1] == "k1\tada\tdefault\tread\t2026-11-21\t-\n"
+    assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
+
+
+def test_config_tells_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
+    (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
+    monkeypatch.setenv("FETTLE_LEASE_SECONDS", "30")
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_secret")
+    monkeypatch.setenv("FETTLE_REDIS_URL", "redis://me:hush@db:6379/0")
+    code, out, _ = fettle("config", "--json")
+    told = {row["name"]: (row["value"], row["from"]) for row in json.loads(out)["settings"]}
+    assert code == 0
+    assert told["FETTLE_CONCURRENCY"] == ("7", "fettle.toml")
+    assert told["FETTLE_LEASE_SECONDS"] == ("30.0", "environment")
+    assert told["FETTLE_PORT"] == ("8000", "default")
+    assert told["FETTLE_URL"][1] == "flag"
+    assert told["GROQ_API_KEY"] == ("********", "environment")
+    assert told["FETTLE_REDIS_URL"] == ("redis://me:********@db:6379/0", "environment")
+    assert "gsk_secret" not in out

@@ -1,0 +1,127 @@
+"""Events become parts, and parts plain lines."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cli.events import Event, read_event
+from cli.progress import Detail, parts
+from cli.render.parts import Code, Line, Output, Steps, Tone
+from cli.render.plain import lines
+
+RUN = {
+    "id": "r1",
+    "number": 1,
+    "revision": 1,
+    "by": "executor",
+    "code": {"text": "print(6 * 7)\n", "dropped_bytes": 0, "digest": None},
+    "end": "exited",
+    "exit_code": 0,
+    "signal": None,
+    "stdout": {"text": "42\n", "dropped_bytes": 0, "digest": None},
+    "stderr": {"text": "", "dropped_bytes": 0, "digest": None},
+    "seconds": 0.314,
+    "succeeded": True,
+    "artifacts": [{"name": "plot.png", "digest": "d", "size": 34_900, "media_type": "image/png"}],
+    "refused": [],
+}
+
+
+def event(kind: str, **data) -> Event:
+    return Event(1, datetime(2026, 11, 21, tzinfo=UTC), kind, data)
+
+
+def shown(kind: str, detail: Detail | None = None, **data) -> list[str]:
+    drawn = parts(event(kind, **data), detail or Detail())
+    return [line for part in drawn for line in lines(part)]
+
+
+def test_a_run_shows_its_end_its_code_its_output_and_its_files():
+    assert shown("run_finished", **RUN) == [
+        "run 1: exit 0 in 0.31 s",
+        "    print(6 * 7)",
+        "    > 42",
+        "file: plot.png (image/png, 34.1 KiB)",
+    ]
+
+
+def test_a_run_that_failed_is_bad_and_shows_its_stderr_as_an_error():
+    stderr = {"text": "ZeroDivisionError", "dropped_bytes": 0, "digest": None}
+    failed = {**RUN, "exit_code": 1, "succeeded": False, "stderr": stderr}
+
+    drawn = parts(event("run_finished", **failed), Detail())
+
+    assert Line("run 1", "exit 1 in 0.31 s", Tone.BAD) in drawn
+    assert Output("ZeroDivisionError", error=True) in drawn
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [("timeout", "stopped at the timeout limit"), ("memory", "stopped at the memory limit"),
+     ("killed", "killed"), ("signaled", "killed by signal 11")],
+)  # fmt: skip
+def test_a_limit_that_was_hit_is_named(end, text):
+    run = {**RUN, "end": end, "exit_code": None, "signal": 11, "succeeded": False}
+    assert shown("run_finished", **run)[0] == f"run 1: {text} in 0.31 s"
+
+
+def test_long_code_is_clipped_in_its_middle_and_says_how_much():
+    code = {"text": "\n".join(f"line {n}" for n in range(100)), "dropped_bytes": 0, "digest": "d"}
+    drawn = parts(event("run_finished", **{**RUN, "code": code}), Detail(code_lines=4))
+    assert Code("line 0\nline 1\n... 96 more lines ...\nline 98\nline 99") in drawn
+
+
+def test_what_was_not_kept_is_said():
+    stdout = {"text": "head", "dropped_bytes": 2048, "digest": None}
+    assert "    > ... 2.0 KiB not kept" in shown("run_finished", **{**RUN, "stdout": stdout})
+
+
+def test_a_plan_of_the_default_says_so_and_why():
+    drawn = parts(
+        event("planned", steps=["Do it"], source="default", note="the reply could not be read"),
+        Detail(),
+    )
+    assert drawn == (
+        Line("plan", "1 step (the default plan)"),
+        Steps(("Do it",)),
+        Line("note", "the reply could not be read", Tone.WARN),
+    )
+
+
+def test_a_verdict_names_the_run_it_rests_on_and_why_it_was_overruled():
+    told = shown(
+        "critiqued", revision=1, verdict="revise", feedback="Test the empty list", run="r2",
+        overruled="no run had succeeded",
+    )  # fmt: skip
+    assert told == [
+        "verdict: revise, resting on run r2",
+        "overruled: no run had succeeded",
+        "    Test the empty list",
+    ]
+
+
+def test_a_model_call_shows_tokens_money_and_time():
+    told = shown(
+        "model_called", call="c", role="planner", model="groq:x", input_tokens=1200,
+        output_tokens=34, cost_usd=None, seconds=1.234,
+    )  # fmt: skip
+    assert told == ["planner: asked groq:x: 1,200 + 34 tokens, price unknown, 1.23 s"]
+
+
+def test_control_characters_of_a_program_never_reach_the_terminal():
+    stdout = {"text": "\x1b[2Jgone\x07 \u202eedoc", "dropped_bytes": 0, "digest": None}
+    told = shown("run_finished", **{**RUN, "stdout": stdout})
+    assert "    > \\x1b[2Jgone\\x07 \\u202eedoc" in told
+
+
+def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():
+    assert shown("levitated", height=3) == []
+
+
+def test_an_event_is_read_from_its_json():
+    text = '{"seq": 3, "at": "2026-11-21T12:00:00.500Z", "kind": "failed", "data": {"a": 1}}'
+    read = read_event(text)
+    assert (read.seq, read.kind, read.data, read.final) == (3, "failed", {"a": 1}, True)
+    assert read.at == datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)

@@ -1,0 +1,102 @@
+"""The HTTP client against a real server that misbehaves on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_service import Answer, event, job, problem, stream
+
+from cli.errors import Refused, Unreachable
+from cli.service import Service
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def service(tiny, slept):
+    with Service(tiny.url, "secret", sleep=slept.append) as service:
+        yield service
+
+
+def test_the_key_goes_with_every_call(tiny, service):
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    assert service.job("j1")["id"] == "j1"
+    assert tiny.asked[0].headers["x-api-key"] == "secret"
+
+
+def test_a_submission_is_repeated_with_the_same_idempotency_key(tiny, service, slept):
+    busy = problem(503, "Redis cannot be reached", retryable=True)
+    tiny.on("POST /jobs", busy, problem(429, "Too many requests"), Answer(202, job()))
+
+    assert service.submit({"task": "x"})["id"] == "j1"
+
+    assert len({asked.headers["idempotency-key"] for asked in tiny.asked}) == 1
+    assert slept == [1.0, 1.0]  # as Retry-After says
+
+
+def test_a_decision_is_not_repeated(tiny, service):
+    tiny.on("POST /jobs/j1/review", problem(503, "Redis cannot be reached"))
+    with pytest.raises(Unreachable):
+        service.decide("j1", {"action": "approve"})
+    assert len(tiny.asked) == 1
+
+
+def test_a_problem_is_told_with_its_fields(tiny, service):
+    errors = [{"field": "task", "message": "too long", "limit": 20_000}]
+    tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
+    with pytest.raises(Refused, match=r"The request is not valid: 1 error; task: too long") as said:
+        service.submit({"task": ""})
+    assert said.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (409, 1), (413, 2), (500, 1)])
+def test_exit_codes_of_refusals(tiny, service, status, code):
+    tiny.on("GET /jobs/j1", problem(status, "No"))
+    with pytest.raises(Refused) as said:
+        service.job("j1")
+    assert said.value.exit_code == code
+
+
+def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
+    tiny.on("GET /jobs/j1", Answer(200, "<html>hello</html>", {"Content-Type": "text/html"}))
+    with pytest.raises(Unreachable, match="is not Fettle"):
+        service.job("j1")
+
+
+def test_silence_is_unreachable_and_names_the_next_step():
+    with Service("http://127.0.0.1:1", "k") as service, pytest.raises(Unreachable) as said:
+        service.job("j1")
+    assert "fettle up" in said.value.next_step
+
+
+def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
+    with pytest.raises(Refused):
+        service.job("../keys")
+    assert tiny.asked[0].path == "/jobs/..%2Fkeys"
+
+
+def test_a_broken_stream_is_resumed_and_no_event_is_told_twice(tiny, service):
+    first = stream(event(1, "submitted"), event(2, "started"))
+    second = stream(event(2, "started"), event(3, "planned"))
+    third = stream(": heartbeat\n\n", event(4, "succeeded"))
+    tiny.on("GET /jobs/j1/events", first, problem(503, "away"), second, third)
+
+    assert [told.seq for told in service.events("j1")] == [1, 2, 3, 4]
+
+    resumed = [asked.headers["last-event-id"] for asked in tiny.asked]
+    assert resumed == ["0", "2", "2", "3"]
+
+
+def test_a_stream_that_is_refused_says_why(tiny, service):
+    tiny.on("GET /jobs/j1/events", problem(404, "There is no such thing"))
+    with pytest.raises(Refused, match="no such thing"):
+        list(service.events("j1"))
+
+
+def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
+    tiny.on("GET /jobs/j1/events", problem(503, "Redis cannot be reached"))
+    with pytest.raises(Unreachable):
+        list(service.events("j1"))
+    assert 30 < sum(slept) < 120
