@@ -119,6 +119,17 @@ class Journey:
         folder.mkdir(exist_ok=True)
         written = {"about": "Written by a test; no provider was called.", "turns": list(turns)}
         (folder / "side.yaml").write_text(yaml.safe_dump(written, sort_keys=False))
+        return cls.play(folder, "side", sandbox, files, bounds)
+
+    @classmethod
+    def play(
+        cls,
+        folder: Path,
+        name: str,
+        sandbox: Sandbox,
+        files: Mapping[str, bytes] | None = None,
+        bounds: Bounds | None = None,
+    ) -> Journey:
         record = MemoryRecord()
         ports = Ports(
             journal=MemoryJournal(record),
@@ -127,7 +138,7 @@ class Journey:
             cancel=MemoryCancel(),
             workspace=MemoryWorkspace(record, files),
             sandbox=sandbox,
-            models=PooledModels(ModelPool(ModelOptions(recordings=folder)), "recording:side"),
+            models=PooledModels(ModelPool(ModelOptions(recordings=folder)), f"recording:{name}"),
             bounds=bounds or Bounds(),
         )
         return cls(_graph(), record, ports, thread=secrets.token_hex(8))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -11,7 +13,7 @@ from pydantic import BaseModel, Field
 from agents.asking import ask_for
 from agents.evidence import Said, judged
 from agents.place import place
-from agents.ports import Fact, Ports
+from agents.ports import Fact, Ports, Workspace
 from agents.prompting import render
 from agents.state import Run, State
 from agents.telling import ending
@@ -20,9 +22,10 @@ from sandbox.protocol import Limits
 
 CRITIC: Final = "critic"
 RUNS_SHOWN = 5
+FILES_SHOWN = 8
 CODE_SHOWN = 3_000
 OUTPUT_SHOWN = 2_000
-"""Characters of a run's code and of each of its outputs that the critic sees."""
+"""Characters of a program or a file, and of each output of a run, that the critic sees."""
 
 
 class Verdict(BaseModel):
@@ -35,11 +38,13 @@ class Verdict(BaseModel):
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One judgement; the last that `max_revisions` allows ends the job either way."""
-    request = render("critic_evidence", **evidence(state, runtime.context.limits))
+    ports = runtime.context
+    contents = await _contents(ports.workspace, list(state["artifacts"]))
+    request = render("critic_evidence", **evidence(state, contents, ports.limits))
     messages = [SystemMessage(render("critic_system")), HumanMessage(request)]
     answer = await ask_for(runtime, CRITIC, messages, Verdict)
     critique = judged(state, _said(answer.value))
-    await runtime.context.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
+    await ports.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
     change: dict[str, Any] = {"critiques": [critique]}
     if critique["verdict"] == "approve":
         return {**change, "approved_by": CRITIC}
@@ -57,7 +62,19 @@ def _said(verdict: Verdict | None) -> Said | None:
     return Said(verdict=verdict.verdict, feedback=verdict.feedback, run=verdict.run)
 
 
-def evidence(state: State, limits: Limits) -> dict[str, Any]:
+async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:
+    """The texts that the job has made, cut to size: runs often only import them."""
+    contents: dict[str, str] = {}
+    for name in names:
+        if len(contents) == FILES_SHOWN:
+            break
+        content = await workspace.read(name) or b""
+        with contextlib.suppress(UnicodeDecodeError):
+            contents[name] = head_and_tail(content.decode(), CODE_SHOWN)
+    return contents
+
+
+def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[str, Any]:
     """What the critic's prompt is filled with; pure. The latest runs, each cut to size."""
     runs, answers = state.get("runs", []), state.get("answers", [])
     return {
@@ -66,6 +83,7 @@ def evidence(state: State, limits: Limits) -> dict[str, Any]:
         "revision": state["revision"],
         "answer": answers[-1]["text"] if answers else "",
         "files": sorted({*state["job"]["files"], *state["artifacts"]}),
+        "contents": contents,
         "left_out": max(0, len(runs) - RUNS_SHOWN),
         "runs": [_shown(run, limits) for run in runs[-RUNS_SHOWN:]],
         "critiques": state.get("critiques", []),
