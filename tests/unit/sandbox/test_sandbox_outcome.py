@@ -1,0 +1,154 @@
+"""What comes out of a room is believed only as far as it adds up."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sandbox.outcome import Answer, Forged, died, finish, read_header, stream
+from sandbox.paths import fault
+from sandbox.protocol import Command, End, Limits
+
+LIMITS = Limits(output_bytes=10, file_bytes=100, workspace_bytes=150, workspace_files=3)
+COMMAND = Command(("x",), {"in": b"1", "d/in": b"2"})
+GOOD = {
+    "end": "-", "status": "0", "seconds": "0.250000", "cpu_seconds": "0.010000",
+    "stdout": "2 0 0", "stderr": "0 0 0",
+}  # fmt: skip
+
+
+def header(*extra: str, **changes: str) -> bytes:
+    return "\n".join([*(f"{k} {v}" for k, v in {**GOOD, **changes}.items()), *extra]).encode()
+
+
+def read(text: bytes, limits: Limits = LIMITS) -> Answer:
+    return read_header(text, COMMAND, limits, elapsed=1.0)
+
+
+def test_a_good_answer_is_read() -> None:
+    text = header("changed 3 in", "changed 0 new/é", "deleted d/in", "refused l: a link",
+                  status=str(3 << 8), stdout="6 4 90")  # fmt: skip
+    answer = read(text)
+    assert answer.sizes == (6, 4, 0, 0, 3, 0)
+    result = finish(answer, [b"abcdef", b"wxyz", b"", b"", b"new", b""])
+    assert (result.end, result.exit_code, result.signal) == (End.EXITED, 3, None)
+    assert result.stdout.text == "abcdef\n[... 90 bytes left out ...]\nwxyz"
+    assert result.stdout.dropped_bytes == 90
+    assert result.changed == {"in": b"new", "new/é": b""}
+    assert (result.deleted, result.refused) == ({"d/in"}, ("l: a link",))
+    assert result.seconds == 0.25
+
+
+@pytest.mark.parametrize(
+    ("status", "cpu", "expected"),
+    [
+        (0, "0.0", (End.EXITED, 0, None)),
+        (255 << 8, "0.0", (End.EXITED, 255, None)),
+        (signal.SIGTERM, "0.0", (End.SIGNALED, None, signal.SIGTERM)),
+        (signal.SIGKILL, "19.9", (End.SIGNALED, None, signal.SIGKILL)),
+        (signal.SIGKILL, "20.0", (End.CPU, None, None)),
+        (signal.SIGXCPU, "0.0", (End.CPU, None, None)),
+        (signal.SIGXFSZ, "0.0", (End.DISK, None, None)),
+        (signal.SIGSEGV | 0x80, "0.0", (End.SIGNALED, None, signal.SIGSEGV)),
+    ],
+)
+def test_the_end_follows_the_status(
+    status: int, cpu: str, expected: tuple[End, int | None, int | None]
+) -> None:
+    answer = read(header(status=str(int(status)), cpu_seconds=cpu))
+    assert (answer.end, answer.exit_code, answer.signal) == expected
+
+
+@pytest.mark.parametrize("end", ["timeout", "cpu", "memory", "output", "disk"])
+def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
+    answer = read(header(end=end, status="9"))
+    assert (answer.end, answer.exit_code, answer.signal) == (End(end), None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff",
+        b"end -",
+        header("status 0"),
+        header("surprise 1"),
+        header("changed 1"),
+        header("changed 1 ../x"),
+        header("changed 1 /x"),
+        header("changed 1 a\x00b"),
+        header("changed -1 x"),
+        header("changed 101 x"),
+        header("changed 100 x", "changed 51 y"),
+        header("changed 1 x", "changed 1 x"),
+        header(*(f"changed 0 f{n}" for n in range(4))),
+        header("changed 1 in/x"),
+        header("changed 1 d"),
+        header("deleted other"),
+        header("refused \x1b[2J"),
+        header("refused " + "x" * 2000),
+        header(*("refused x" for _ in range(22))),
+        header(end="exited"),
+        header(end="killed"),
+        header(end="succeeded"),
+        header(status="70000"),
+        header(status="1e1"),
+        header(status="\u0663"),
+        header(seconds="1.1"),
+        header(seconds="-1.0"),
+        header(seconds="nan"),
+        header(seconds="9" * 30),
+        header(stdout="11 0 0"),
+        header(stdout="6 5 0"),
+        header(stdout="1 1"),
+        header(stdout="1 1 99999999999999"),
+    ],
+)
+def test_what_does_not_add_up_is_forged(text: bytes) -> None:
+    with pytest.raises(Forged):
+        read(text)
+
+
+def test_a_file_may_take_the_place_of_a_directory_that_is_gone() -> None:
+    assert read(header("changed 1 d", "deleted d/in")).changed == ("d",)
+    assert read(header("changed 1 in/x", "deleted in")).changed == ("in/x",)
+
+
+LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decode().split("\n"))
+
+
+@given(st.one_of(st.binary(), st.lists(st.one_of(LINES, st.text()), max_size=12)))
+@example(header())
+def test_whatever_comes_it_is_forged_or_within_the_limits(sent: bytes | list[str]) -> None:
+    text = sent if isinstance(sent, bytes) else "\n".join(sent).encode(errors="replace")
+    try:
+        answer = read(text)
+    except Forged:
+        return
+    assert all(fault(path) is None for path in answer.changed)
+    assert sum(answer.sizes) <= 2 * LIMITS.output_bytes + LIMITS.workspace_bytes
+    assert 0 <= answer.seconds <= 1.0
+
+
+@given(st.text(), st.integers(0, 40), st.integers(0, 40))
+def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) -> None:
+    data = text.encode()
+    left, right = data[:head], data[max(head, len(data) - tail) :]
+    dropped = len(data) - len(left) - len(right)
+    shown = stream(left, right, dropped)
+    assert shown.dropped_bytes == dropped
+    if not dropped:
+        assert shown.text == text
+    elif "\ufffd" not in text:
+        assert "\ufffd" not in shown.text
+
+
+def test_a_room_without_an_answer_has_no_output() -> None:
+    result = died(End.KILLED, 1.5)
+    assert (result.end, result.exit_code, result.signal, result.seconds) == (
+        End.KILLED, None, None, 1.5,
+    )  # fmt: skip
+    assert not result.succeeded
