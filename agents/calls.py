@@ -64,19 +64,19 @@ async def model_call(
         started = time.monotonic()
         message = await call()
         seconds = time.monotonic() - started
-        charge = _charge(message, role, name)
+        charge = _charge(message, role, name, at)
         fact = Fact(at, "model_called", _fields(charge, seconds))
         return message, finished(message, facts=(fact,), charge=charge)
 
     return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
 
 
-def _charge(message: AIMessage, role: str, name: str) -> Charge:
+def _charge(message: AIMessage, role: str, name: str, at: Place) -> Charge:
     """`call` names this very call: what two workers both paid is charged twice."""
     usage = Usage.of(message)
     cost = price(ModelName.parse(name), usage)
     return Charge(
-        call=str(message.id),
+        call=message.id or at.key(),
         role=role,
         model=name,
         input_tokens=usage.input_tokens if usage else 0,

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, To
 
 from agents.calls import model_call
 from agents.history import replies
-from agents.models import ReplyMalformed
+from agents.models import ReplyMalformed, malformed
 from agents.place import place
 from agents.ports import Ports
 from agents.prompting import render
@@ -19,39 +19,45 @@ from agents.runs import EXECUTOR
 MALFORMED = "malformed_arguments"
 """The one argument of a call whose arguments were not valid JSON: the text that came instead."""
 
+KEPT_BACK = "MALFORMED_FUNCTION_CALL"
+"""Gemini's word for it; Groq answers with an error instead."""
+
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
 
 class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest[Ports], handler: Ask
-    ) -> ModelResponse[Any] | AIMessage:
-        """One model call; at the bound on steps, a closing word in its place."""
+    async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
+        """One model call; at the bound on steps, a closing word in its place.
+
+        A reply that is a broken call and nothing else is asked for once more.
+        """
         ports = request.runtime.context
         if replies(request.messages) >= ports.bounds.steps:
             return AIMessage(render("executor_bound", steps=ports.bounds.steps))
         ready = request.override(model=ports.models.get(EXECUTOR))
+        reply = await _once(ready, handler, ordinal=0)
+        if malformed(reply) and not reply.invalid_tool_calls:
+            repair = HumanMessage(render("executor_broken_call"))
+            broken = AIMessage(str(reply.text) or "(a broken call)")
+            again = ready.override(messages=[*request.messages, broken, repair])
+            reply = await _once(again, handler, ordinal=1)
+        return _callable(reply)
 
-        async def call() -> AIMessage:
-            return _callable(await _ask(ready, handler))
 
-        at = place(request.runtime.execution_info)
-        return await model_call(ports, EXECUTOR, at, request.messages, call)
+async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
+    async def call() -> AIMessage:
+        try:
+            response = await handler(request)
+        except ReplyMalformed as error:
+            return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
+        reply = response.result[0]
+        assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's word for its type
+        return reply
 
-
-async def _ask(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
-    """The model's reply; a call that its provider kept back as broken is asked for once more."""
-    try:
-        response = await handler(request)
-    except ReplyMalformed as error:
-        broken = AIMessage(error.said or "(nothing)")
-        again = [*request.messages, broken, HumanMessage(render("executor_broken_call"))]
-        response = await handler(request.override(messages=again))
-    message = response.result[0]
-    assert isinstance(message, AIMessage)  # noqa: S101 - the handler's word for its type
-    return message
+    at = place(request.runtime.execution_info, ordinal)
+    return await model_call(request.runtime.context, EXECUTOR, at, request.messages, call)
 
 
 def _callable(message: AIMessage) -> AIMessage:
