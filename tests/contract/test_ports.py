@@ -1,0 +1,172 @@
+"""What every form of the graph's ports must do: the in-memory twins and the worker's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+
+import pytest
+from port_harness import HARNESSES, Harness
+
+from agents.errors import BudgetExhausted, PathOutside, Stopped
+from agents.ports import Charge, Fact, Finished, Place
+
+
+@pytest.fixture(params=sorted(HARNESSES))
+async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
+    async with HARNESSES[request.param]() as made:
+        yield made
+
+
+def at(ordinal: int) -> Place:
+    return Place("executor:1", "task", ordinal)
+
+
+def fact(ordinal: int, kind: str = "tool_used", **data: object) -> Fact:
+    return Fact(at(ordinal), kind, {"n": ordinal, **data})
+
+
+def charge(call: str, tokens: int = 10) -> Charge:
+    return Charge(call, "executor", "groq:small", tokens, 5, "0.001")
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+async def test_what_was_never_recorded_is_not_recalled(harness: Harness) -> None:
+    held = await harness.attempt()
+    assert await held.journal.recall("unknown") is None
+
+
+async def test_what_was_recorded_is_recalled_now_and_after_a_crash(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.journal.record("call", Finished(b"\x00outcome\xff"))
+    assert await held.journal.recall("call") == b"\x00outcome\xff"
+    assert await (await harness.attempt()).journal.recall("call") == b"\x00outcome\xff"
+
+
+async def test_all_that_came_of_a_call_is_on_record_with_it(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.workspace.apply({"a.txt": b"a"})
+    done = Finished(b"1", (fact(1), fact(2, "run_finished")), charge("c1"), held.workspace.digest)
+    await held.journal.record("call", done)
+    assert await harness.facts() == [("tool_used", {"n": 1}), ("run_finished", {"n": 2})]
+    assert await harness.charges() == [charge("c1")]
+    assert await (await harness.attempt()).workspace.read("a.txt") == b"a"
+
+
+async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.workspace.apply({"a.txt": b"a"})
+    await held.journal.record("one", Finished(b"1", workspace=held.workspace.digest))
+    await held.journal.record("two", Finished(b"2"))  # a model call leaves no workspace
+    await held.workspace.apply({"a.txt": b"of a call that never finished"})
+    assert await (await harness.attempt()).workspace.files() == {"a.txt": b"a"}
+
+
+async def test_facts_are_told_in_order_and_once(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.events.emit(fact(1, "planned"))
+    await held.journal.record("call", Finished(b"1", (fact(1),)))
+    await held.events.emit(fact(1, "planned"))
+    await held.events.emit(fact(1, "answered"))
+    await held.journal.record("next", Finished(b"2", (fact(1), fact(2))))
+    kinds = [(kind, data["n"]) for kind, data in await harness.facts()]
+    assert kinds == [("planned", 1), ("tool_used", 1), ("answered", 1), ("tool_used", 2)]
+
+
+async def test_the_next_attempt_does_not_say_it_again(harness: Harness) -> None:
+    first = await harness.attempt()
+    await first.events.emit(fact(1, "planned"))
+    await first.journal.record("call", Finished(b"1"))
+    second = await harness.attempt()
+    await second.events.emit(fact(1, "planned"))
+    await second.journal.record("next", Finished(b"2"))
+    assert await harness.facts() == [("planned", {"n": 1})]
+
+
+async def test_a_call_is_charged_once(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.journal.record("one", Finished(b"1", charge=charge("c1")))
+    await held.journal.record("two", Finished(b"2", charge=charge("c1")))
+    await held.journal.record("three", Finished(b"3", charge=charge("c2")))
+    assert sorted(each.call for each in await harness.charges()) == ["c1", "c2"]
+
+
+async def test_a_budget_is_spent_over_all_attempts(harness: Harness) -> None:
+    held = await harness.attempt(most_tokens=100)
+    await held.budget.check()
+    await held.journal.record("one", Finished(b"1", charge=charge("c1", tokens=95)))
+    with pytest.raises(BudgetExhausted):
+        await held.budget.check()
+    with pytest.raises(BudgetExhausted):
+        await (await harness.attempt(most_tokens=100)).budget.check()
+    await (await harness.attempt(most_tokens=101)).budget.check()
+
+
+async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:
+    held = await harness.attempt()
+    await held.cancel.check()
+    await harness.cancel()
+    with pytest.raises(Stopped):
+        await held.cancel.check()
+
+
+async def test_a_new_workspace_is_empty(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    assert (workspace.digest, dict(workspace.list()), dict(await workspace.files())) == (
+        None,
+        {},
+        {},
+    )
+    assert await workspace.read("a.txt") is None
+
+
+async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    await workspace.apply({"b.txt": b"b", "a.txt": b"a", "gone.txt": b"x"})
+    made = await workspace.apply({"plots/a.png": b"png", "b.txt": b"bb"}, frozenset({"gone.txt"}))
+    described = {each.name: (each.digest, each.size, each.media_type) for each in made}
+    assert described == {
+        "plots/a.png": (digest(b"png"), 3, "image/png"),
+        "b.txt": (digest(b"bb"), 2, "text/plain"),
+    }
+    assert list(workspace.list().items()) == [("a.txt", 1), ("b.txt", 2), ("plots/a.png", 3)]
+    assert await workspace.read("b.txt") == b"bb"
+    assert await workspace.read("gone.txt") is None
+    files = {"a.txt": b"a", "b.txt": b"bb", "plots/a.png": b"png"}
+    assert dict(await workspace.files()) == files
+
+
+async def test_the_same_files_have_the_same_digest(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    await workspace.apply({"a": b"1", "b": b"2"})
+    before = workspace.digest
+    await workspace.apply({"b": b"3"})
+    assert workspace.digest != before
+    await workspace.apply({"b": b"2"})
+    assert workspace.digest == before is not None
+
+
+async def test_a_path_has_one_normal_form(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    (made,) = await workspace.apply({"./out/./a.txt": b"a"})
+    assert made.name == "out/a.txt"
+    assert await workspace.read("out/./a.txt") == b"a"
+
+
+@pytest.mark.parametrize("path", ["", ".", "/etc/passwd", "../a", "a/../../b", "a//b", "a\x00b"])
+async def test_a_path_cannot_leave(harness: Harness, path: str) -> None:
+    workspace = (await harness.attempt()).workspace
+    with pytest.raises(PathOutside):
+        await workspace.read(path)
+    with pytest.raises(PathOutside):
+        await workspace.apply({"fine.txt": b"", path: b""})
+    assert dict(workspace.list()) == {}
+
+
+async def test_bytes_that_are_no_file_are_kept_by_digest(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    assert await workspace.keep(b"a long output") == digest(b"a long output")
+    assert dict(workspace.list()) == {}
