@@ -11,7 +11,7 @@ fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by lab
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys
-fettle:counts               hash    jobs by status
+fettle:counts               hash    jobs by status, and queued ones by priority
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
@@ -88,6 +88,11 @@ def line(tenant: str, conversation_id: str) -> str:
 def turns(tenant: str, conversation_id: str) -> str:
     """List of the conversation's finished jobs, newest first."""
     return f"{PREFIX}turns:{_part(tenant)}:{conversation_id}"
+
+
+def queued(priority: str) -> str:
+    """Field of `counts`: how many jobs of this priority are queued."""
+    return f"queued:{priority}"
 
 
 def once(tenant: str, idempotency_key: str) -> str:

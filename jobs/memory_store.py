@@ -19,6 +19,7 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
+from jobs.spec import Priority
 from jobs.store import (
     ONCE_SECONDS,
     TURNS_KEPT,
@@ -206,6 +207,11 @@ class MemoryStore:
         """See Store."""
         statuses = [record.status for record in self._records.values()]
         return {status: statuses.count(status) for status in Status}
+
+    async def queue_depth(self) -> Mapping[Priority, int]:
+        """See Store."""
+        waiting = [r.spec.priority for r in self._records.values() if r.status is Status.QUEUED]
+        return {priority: waiting.count(priority) for priority in Priority}
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""

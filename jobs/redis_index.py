@@ -31,7 +31,7 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
     yield _save(after)
     yield from _index(after)
     if before.status is not after.status:
-        yield ("HINCRBY", keys.COUNTS, before.status, -1)
+        yield from _count(before, -1)
         yield ("ZREM", keys.listing(after.tenant, status=before.status), after.id)
         yield from _enter(after)
     if turn is not None:
@@ -72,6 +72,12 @@ def _index(record: JobRecord) -> Iterator[Command]:
 
 
 def _enter(record: JobRecord) -> Iterator[Command]:
-    yield ("HINCRBY", keys.COUNTS, record.status, 1)
+    yield from _count(record, 1)
     listing = keys.listing(record.tenant, status=record.status)
     yield ("ZADD", listing, record.created_at, record.id)
+
+
+def _count(record: JobRecord, by: int) -> Iterator[Command]:
+    yield ("HINCRBY", keys.COUNTS, record.status, by)
+    if record.status is Status.QUEUED:
+        yield ("HINCRBY", keys.COUNTS, keys.queued(record.spec.priority), by)

@@ -46,7 +46,8 @@ class Listener:
         channel = await self._join(name, queue)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(channel.confirmed.wait(), CONFIRM_SECONDS)
+                async with asyncio.timeout(CONFIRM_SECONDS):
+                    await channel.confirmed.wait()
             yield queue
         finally:
             channel.queues.discard(queue)

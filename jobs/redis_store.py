@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequenc
 from typing import Any, cast
 
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from jobs import keys, redis_index
 from jobs.codec import dump, read_event, read_record
@@ -20,30 +18,17 @@ from jobs.events import Event
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
+from jobs.redis_connection import connect
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
+from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
+
+__all__ = ["RedisStore", "connect"]
 
 LOOK_SECONDS = 5.0
 """How often a waiting reader looks by himself, should a nudge have been lost."""
-
-
-def connect(url: str, *, seconds: float = 2.0) -> Redis:
-    """A client that gives up after `seconds` instead of hanging.
-
-    It never sends a command twice: a commit whose answer was lost would fail its own guard, and
-    tell a caller that his decision did not apply. A connection that died while it was idle is
-    noticed and replaced before it is used. Answers stay bytes: checkpoints are not text.
-    """
-    return Redis.from_url(
-        url,
-        socket_timeout=seconds,
-        socket_connect_timeout=seconds,
-        retry=Retry(NoBackoff(), 0),
-        health_check_interval=30,
-        max_connections=1_000,
-    )
 
 
 class RedisStore:
@@ -161,7 +146,8 @@ class RedisStore:
                 if left <= 0:
                     break
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(nudges.get(), min(left, LOOK_SECONDS))
+                    async with asyncio.timeout(min(left, LOOK_SECONDS)):
+                        await nudges.get()
         return found
 
     @contextlib.asynccontextmanager
@@ -213,6 +199,11 @@ class RedisStore:
         """See Store."""
         found = await self._all(keys.COUNTS)
         return {status: int(found.get(status, 0)) for status in Status}
+
+    async def queue_depth(self) -> Mapping[Priority, int]:
+        """See Store."""
+        found = await self._all(keys.COUNTS)
+        return {priority: int(found.get(keys.queued(priority), 0)) for priority in Priority}
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
+from jobs.spec import Priority
 
 ONCE_SECONDS = 7 * 24 * 3600
 """How long an idempotency key is remembered."""
@@ -194,6 +195,10 @@ class Store(Protocol):
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status, over all tenants."""
+        ...
+
+    async def queue_depth(self) -> Mapping[Priority, int]:
+        """How many jobs are queued in each priority, over all tenants."""
         ...
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:

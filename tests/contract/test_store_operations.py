@@ -1,0 +1,238 @@
+"""What the house may do to a job, over each form of the Store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import redis_servers
+from job_examples import RESULT, TENANT, House, decision, held, job, review
+
+from jobs.lifecycle import Refusal
+from jobs.memory_store import MemoryStore
+from jobs.operations import UNKNOWN, Submitted
+from jobs.record import Reason, Status
+from jobs.redis_store import RedisStore, connect
+from jobs.review import Action
+from jobs.spec import JobSpec, Priority
+from jobs.store import Held, Idempotency, Writes
+
+
+@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
+async def house(request):
+    if request.param == "memory":
+        kept = MemoryStore()
+    else:
+        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
+    yield House(kept)
+    await kept.close()
+
+
+def code(answer: object) -> str:
+    assert isinstance(answer, Refusal), answer
+    return answer.code
+
+
+async def test_a_job_from_submission_over_a_review_to_its_result(house):
+    record = await house.submit(priority=Priority.HIGH)
+    assert house.hints == [(record.id, Priority.HIGH)]
+    running = await house.claim(record.id)
+    assert (running.epoch, running.lease.worker) == (1, "worker-1")
+    paused = job(await house.operations.pause(held(running), review()))
+    assert (paused.status, paused.lease, paused.review) == (
+        Status.AWAITING_REVIEW,
+        None,
+        review(),
+    )
+    assert len(house.hints) == 1
+    decided = job(await house.operations.decide(record.id, decision()))
+    assert (decided.review, decided.decision) == (None, decision())
+    assert house.hints[1:] == [(record.id, Priority.HIGH)]
+    again = await house.claim(record.id)
+    ended = job(await house.operations.succeed(held(again), RESULT, "did it"))
+    assert (ended.status, ended.result, ended.attempts) == (Status.SUCCEEDED, RESULT, 2)
+    assert await house.record(record.id) == ended
+    assert await house.kinds(record.id) == [
+        "submitted",
+        "started",
+        "review_opened",
+        "decided",
+        "started",
+        "succeeded",
+    ]
+
+
+async def test_the_same_key_and_body_give_the_same_job(house):
+    submit = house.operations.submit
+    key = Idempotency("key", "body")
+    answers = await asyncio.gather(
+        *(submit(TENANT, JobSpec("add"), by="ann", idempotency=key) for _ in range(10))
+    )
+    assert all(isinstance(answer, Submitted) for answer in answers)
+    assert len({answer.record.id for answer in answers}) == 1
+    assert sum(answer.new for answer in answers) == 1
+    assert len(house.hints) == 1
+    assert (await house.store.counts())[Status.QUEUED] == 1
+    other = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
+    assert code(other) == "key_reused"
+
+
+async def test_one_of_many_claims_is_granted(house):
+    record = await house.submit()
+    claims = await asyncio.gather(
+        *(house.operations.claim(record.id, f"worker-{number}") for number in range(20))
+    )
+    [granted] = [claim for claim in claims if not isinstance(claim, Refusal)]
+    assert {code(claim) for claim in claims if claim is not granted} == {"not_queued"}
+    assert await house.record(record.id) == granted
+
+
+async def test_one_of_fifty_decisions_applies(house):
+    running = await house.running()
+    job(await house.operations.pause(held(running), review()))
+    decisions = await asyncio.gather(
+        *(
+            house.operations.decide(running.id, decision(feedback=str(number)))
+            for number in range(50)
+        )
+    )
+    [applied] = [answer for answer in decisions if not isinstance(answer, Refusal)]
+    assert {code(answer) for answer in decisions if answer is not applied} == {"no_open_review"}
+    [said] = [e for e in await house.store.events(running.id) if e.kind == "decided"]
+    assert said.data["feedback"] == applied.decision.feedback
+
+
+async def test_a_decision_applies_to_the_open_review_alone(house):
+    running = await house.running()
+    early = await house.operations.decide(running.id, decision())
+    job(await house.operations.pause(held(running), review("r2")))
+    stale = await house.operations.decide(running.id, decision("r1"))
+    assert (code(early), code(stale)) == ("no_open_review", "stale_review")
+    job(await house.operations.decide(running.id, decision("r2", Action.REJECT)))
+    record = await house.record(running.id)
+    assert (record.status, record.reason) == (Status.FAILED, Reason.REJECTED)
+    assert (await house.kinds(running.id))[-2:] == ["decided", "failed"]
+
+
+async def test_a_review_that_opens_again_under_its_name_is_told_of_again(house):
+    running = await house.running()
+    for feedback in ("one", "two"):
+        job(await house.operations.pause(held(running), review()))
+        job(await house.operations.decide(running.id, decision(feedback=feedback)))
+        running = await house.claim(running.id)
+    events = await house.store.events(running.id)
+    assert [e.data["feedback"] for e in events if e.kind == "decided"] == ["one", "two"]
+    assert [e.kind for e in events].count("review_opened") == 2
+
+
+async def test_nobody_acts_on_a_job_with_an_old_lease(house):
+    running = await house.running()
+    job(await house.operations.give_back(held(running), "drain"))
+    again = await house.claim(running.id)
+    operations = house.operations
+    answers = [
+        await operations.pause(held(running), review()),
+        await operations.succeed(held(running), RESULT, ""),
+        await operations.fail(held(running), Reason.INTERNAL, ""),
+        await operations.retry(held(running), Reason.INTERNAL, ""),
+        await operations.give_back(held(running), ""),
+    ]
+    assert {code(answer) for answer in answers} == {"stale_epoch"}
+    assert await house.record(running.id) == again
+
+
+async def test_what_is_not_there_is_unknown(house):
+    operations = house.operations
+    assert await operations.claim("none", "w") == UNKNOWN
+    assert await operations.decide("none", decision()) == UNKNOWN
+    assert await operations.cancel("none", "ann") == UNKNOWN
+    assert await operations.succeed(Held("none", 1), RESULT, "") == UNKNOWN
+
+
+async def test_cancel_wins_from_every_state_that_is_not_final(house):
+    waiting, running = await house.submit(), await house.running()
+    paused = await house.running()
+    job(await house.operations.pause(held(paused), review()))
+    for record in (waiting, running, paused):
+        ended = job(await house.operations.cancel(record.id, "bob"))
+        assert (ended.status, ended.review, ended.lease) == (Status.CANCELLED, None, None)
+        assert code(await house.operations.cancel(record.id, "bob")) == "final"
+        assert code(await house.operations.claim(record.id, "w")) == "not_queued"
+    assert code(await house.operations.succeed(held(running), RESULT, "")) == "not_running"
+    assert code(await house.operations.decide(paused.id, decision())) == "no_open_review"
+    assert await house.store.due(10) == []
+
+
+async def test_a_conversation_runs_one_job_at_a_time_in_order(house):
+    first = await house.submit(conversation_id="c")
+    second = await house.submit(conversation_id="c", priority=Priority.LOW)
+    third = await house.submit(conversation_id="c", priority=Priority.HIGH)
+    running = await house.claim(first.id)
+    for behind in (second, third):
+        assert code(await house.operations.claim(behind.id, "w")) == "waits_in_line"
+    job(await house.operations.pause(held(running), review()))
+    assert code(await house.operations.claim(second.id, "w")) == "waits_in_line"
+    house.hints.clear()
+    job(await house.operations.cancel(first.id, "ann"))
+    assert house.hints == [(second.id, Priority.LOW)]
+    assert code(await house.operations.claim(third.id, "w")) == "waits_in_line"
+    running = await house.claim(second.id)
+    job(await house.operations.succeed(held(running), RESULT, "done"))
+    assert house.hints[1:] == [(third.id, Priority.HIGH)]
+    await house.claim(third.id)
+
+
+async def test_cancelling_a_job_in_the_middle_of_a_line_closes_the_gap(house):
+    first = await house.running(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    third = await house.submit(conversation_id="c")
+    house.hints.clear()
+    job(await house.operations.cancel(second.id, "ann"))
+    assert house.hints == []
+    job(await house.operations.fail(held(first), Reason.INTERNAL, ""))
+    assert house.hints == [(third.id, Priority.NORMAL)]
+    await house.claim(third.id)
+
+
+async def test_jobs_without_a_conversation_do_not_wait_for_each_other(house):
+    first, second = await house.submit(), await house.submit()
+    await house.claim(second.id)
+    await house.claim(first.id)
+
+
+async def test_infrastructure_trouble_is_tried_again_later_and_not_at_a_stray_hint(house):
+    running = await house.running()
+    house.hints.clear()
+    waiting = job(
+        await house.operations.retry(held(running), Reason.MODEL_UNAVAILABLE, "no answer")
+    )
+    assert (waiting.status, waiting.retries) == (Status.QUEUED, 1)
+    assert waiting.due_at - await house.store.now() > 4_000
+    assert house.hints == []
+    assert code(await house.operations.claim(running.id, "w")) == "not_due"
+    assert await house.store.due(10) == []
+
+
+async def test_an_attempts_turn_names_the_workspace_it_left(house):
+    running = await house.running()
+    await house.store.write(running.id, 1, Writes(workspace="a" * 64))
+    job(await house.operations.succeed(held(running), RESULT, "summary"))
+    [turn] = await house.store.conversation(TENANT, running.id, 3)
+    assert (turn.summary, turn.workspace) == ("summary", "a" * 64)
+
+
+async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(house):
+    running = await house.running()
+
+    async def beat():
+        while True:
+            await house.store.renew([held(running)], 15_000)
+            await house.store.write(running.id, 1, Writes(journal={"a": b""}))
+            await asyncio.sleep(0.01)
+
+    beating = asyncio.create_task(beat())
+    await asyncio.sleep(0.01)
+    ended = await house.operations.succeed(held(running), RESULT, "done")
+    beating.cancel()
+    await asyncio.gather(beating, return_exceptions=True)
+    assert job(ended).status is Status.SUCCEEDED
