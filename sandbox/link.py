@@ -96,9 +96,12 @@ class Link:
         await self._send({"do": "keep", "rooms": rooms, "size": size})
 
     async def close(self) -> None:
-        """End the supervisor and with it every room; returns when it has ended."""
+        """End the supervisor and with it every room; returns when it has ended.
+
+        Whoever waits for a room or its end gets SupervisorLost.
+        """
         self._lose()
-        await asyncio.to_thread(self._process.wait, _EXIT_SECONDS)
+        await asyncio.to_thread(_reap, self._process)
 
     async def _send(self, message: dict[str, Any], *fds: int) -> None:
         data = json.dumps(message).encode()
@@ -179,3 +182,12 @@ def _start(descriptor: int) -> subprocess.Popen[bytes]:
         pass_fds=(descriptor,),
         start_new_session=True,
     )
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a supervisor whose socket is closed; one that hangs is killed."""
+    try:
+        process.wait(_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -50,6 +50,7 @@ class LocalSandbox:
         self._facts: dict[str, Any] = {}
         self._fonts: dict[str, bytes] | None = None
         self._starting = asyncio.Lock()
+        self._closed = False
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose supervisor was lost is
@@ -69,10 +70,10 @@ class LocalSandbox:
         return layers(result.stdout.text, self._facts)
 
     async def close(self) -> None:
-        """See `protocol.Sandbox.close`."""
-        link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+        """See `protocol.Sandbox.close`. Whoever still waits for a run gets SandboxUnavailable."""
+        self._closed = True
+        async with self._starting:
+            await self._unlink()
 
     async def _run(self, command: Command, limits: Limits) -> RunResult:
         link = await self._linked()
@@ -82,11 +83,18 @@ class LocalSandbox:
 
     async def _linked(self) -> Link:
         async with self._starting:
+            if self._closed:
+                raise SandboxUnavailable("this sandbox was closed")
             if self._link is not None and self._link.lost:
-                await self.close()
+                await self._unlink()
             if self._link is None:
                 self._link = await self._start()
             return self._link
+
+    async def _unlink(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
 
     async def _start(self) -> Link:
         link = Link()

@@ -36,13 +36,17 @@ class Limits:
 
     wall_seconds: float = 15.0
     cpu_seconds: int = 20
+    """For all processes of the run together, as is `memory_bytes`."""
     memory_bytes: int = 512 * MIB
     processes: int = 64
+    """At one time, threads included."""
     open_files: int = 256
+    """For each process."""
     file_bytes: int = 32 * MIB
     workspace_bytes: int = 64 * MIB
     workspace_files: int = 1_000
     output_bytes: int = 64 * 1024
+    """Kept of each stream, head and tail together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,10 @@ class Command:
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
-        """`code` as a program of its own: it is handed over as text, never as a file of `/work`."""
+        """`code` as a program of its own: it is handed over as text, never as a file of `/work`.
+
+        Tracebacks name it `/run/main.py` and show its lines; modules in `/work` can be imported.
+        """
         return cls(argv=("python", "-c", code), files=files or {})
 
 

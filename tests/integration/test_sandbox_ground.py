@@ -27,12 +27,15 @@ import os, sys
 if sys.argv[1:] == ["--version"]: sys.exit()
 info = int(sys.argv[sys.argv.index("--info-fd") + 1])
 control = int(sys.argv[-1].split("main(")[1].split(",")[0])
+wait, go = os.pipe()
 child = os.fork()
 if child:
     os.write(info, b'{"child-pid": %d}' % child)
+    os.write(go, b".")  # as bubblewrap does: its init starts when this is written
     os.close(control)
     os.waitpid(child, 0)
 else:
+    os.read(wait, 1)
     os.write(control, b"R")
     os.read(control, 1)
     os.write(control, ANSWER)
@@ -86,6 +89,25 @@ def test_the_doctor_tells_what_works() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("sandbox local: works\n")
     assert "  on   network: interfaces in the room: lo\n" in ran.stdout
+
+
+@pytest.fixture
+def closed_venv(tmp_path: Path) -> Path:
+    """An environment below /tmp, in a directory that only this user reaches."""
+    tmp_path.chmod(0o700)
+    base, venv = VENV_PYTHON.resolve(), tmp_path / "venv"
+    subprocess.run([base, "-I", "-m", "venv", "--without-pip", venv], check=True)
+    (next(venv.glob("lib/*/site-packages")) / "found.py").write_text("")
+    return venv
+
+
+async def test_an_environment_in_a_closed_directory_below_tmp_works(closed_venv: Path) -> None:
+    sandbox = LocalSandbox(closed_venv / "bin" / "python", pool_size=0)
+    code = f"import found, os; print(found.__file__, os.path.exists({str(closed_venv)!r}))"
+    result = await sandbox.run(Command.python(code), Limits())
+    await sandbox.close()
+    assert result.stdout.text.startswith("/opt/venv/lib/")
+    assert result.stdout.text.endswith("/found.py False\n")
 
 
 async def test_without_bubblewrap_it_names_the_package() -> None:

@@ -78,13 +78,25 @@ async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSan
     await asyncio.sleep(0.3)
     family = _family(sandbox._link._process.pid)
     assert len(family) > 5
-    run.cancel()
+    await sandbox.close()
+    await sandbox.close()
     await asyncio.wait([run])
-    await sandbox.close()
-    await sandbox.close()
     await asyncio.to_thread(
         _wait_for, lambda: [pid for pid in family if _alive(pid)], lambda left: not left
     )
+
+
+async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
+    sandbox: LocalSandbox,
+) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    run = asyncio.ensure_future(sandbox.run(Command.python(DEFIANT), Limits()))
+    await asyncio.sleep(0.2)
+    await sandbox.close()
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        await run
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        await sandbox.run(Command.python(""), Limits())
 
 
 async def test_after_a_run_its_room_is_gone(sandbox: LocalSandbox) -> None:
