@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_BULLET = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
+
 SHORTEST_REPEAT = 12
 """Shorter lines (`}`, `---`, a bullet's label) recur in good answers too."""
 
@@ -38,8 +42,8 @@ def trimmed(answer: str, limit: int) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` on one line, within `limit` characters, cut at a word."""
-    flat = " ".join(text.split())
+    """`text` on one line, without marks of lists, within `limit` characters, cut at a word."""
+    flat = " ".join(_BULLET.sub("", text).split())
     if len(flat) <= limit:
         return flat
     return flat[: limit - 4].rsplit(" ", 1)[0] + " ..."

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
 from agents.graph import Graph, build
@@ -150,8 +151,8 @@ class Journey:
     def with_ports(self, **others: Any) -> Ports:
         return replace(self.ports, **others)
 
-    async def begin(self, job: JobInput) -> dict[str, Any]:
-        return await self._on(initial_state(job))
+    async def begin(self, job: JobInput, control: RunControl | None = None) -> dict[str, Any]:
+        return await self._on(initial_state(job), control)
 
     async def go_on(self) -> dict[str, Any]:
         """As the next worker would: a workspace as the record has it, the same journal."""
@@ -166,9 +167,9 @@ class Journey:
     async def resume(self, review: str, **decision: Any) -> dict[str, Any]:
         return await self._on(Resume(resume={review: decision}))
 
-    async def _on(self, feed: Any) -> dict[str, Any]:
+    async def _on(self, feed: Any, control: RunControl | None = None) -> dict[str, Any]:
         got: dict[str, Any] = await self.graph.ainvoke(
-            feed, self.config, context=self.ports, durability="sync"
+            feed, self.config, context=self.ports, durability="sync", control=control
         )
         return got
 

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from graph_house import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
 
 from agents.job import JobInput
 from agents.memory import MemoryJournal, MemoryRecord
 from agents.ports import Finished
+from sandbox.protocol import Command, Limits, RunResult
 
 TASK = "Add two numbers."
 TURNS = [
@@ -100,6 +103,29 @@ async def test_only_the_call_in_flight_is_made_again(
     assert len(journal.keys) == CALLS + 1
     assert journal.keys[at - 1] in journal.keys[at:]
     assert sandbox.ran in (RUNS, *([*RUNS[: n + 1], *RUNS[n:]] for n in range(3)))
+    assert journey.kinds() == smooth.kinds()
+    assert await journey.outcome() == await smooth.outcome()
+
+
+@dataclass
+class DrainingSandbox(PlannedSandbox):
+    """Asks for a drain while a run is at work."""
+
+    control: RunControl = field(default_factory=RunControl)
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        self.control.request_drain()
+        return await super().run(command, limits)
+
+
+async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Journey) -> None:
+    sandbox = DrainingSandbox(ANSWERS)
+    journey = Journey.plan(tmp_path, TURNS, sandbox)
+    with pytest.raises(GraphDrained):
+        await journey.begin(JobInput(TASK), sandbox.control)
+    assert sandbox.ran == RUNS[:2]  # the step that was at work came to its end
+    await journey.go_on()
+    assert sandbox.ran == RUNS
     assert journey.kinds() == smooth.kinds()
     assert await journey.outcome() == await smooth.outcome()
 

@@ -48,6 +48,7 @@ def test_an_answer_is_bounded() -> None:
     ("text", "line"),
     [
         ("a\n  b\n\nc", "a b c"),
+        ("a:\n- b\n* c-d", "a: b c-d"),
         ("one two three", "one two three"),
         ("one two threes", "one two ..."),
     ],
