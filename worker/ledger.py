@@ -7,18 +7,38 @@ deterministic: what a crashed attempt has said already is not said again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agents.ports import Charge, Fact, Finished
 from jobs import store as jobs_store
 from jobs.events import NewEvent
 from jobs.store import Held, Store, Writes
+from worker.checkpoints import Command
+
+
+@dataclass(slots=True)
+class Batch:
+    """Writes that go out together."""
+
+    events: list[NewEvent] = field(default_factory=list)
+    journal: dict[str, bytes] = field(default_factory=dict)
+    charges: list[jobs_store.Charge] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    workspace: str | None = None
+
+    def writes(self) -> Writes:
+        """The batch as the store takes it."""
+        return Writes(self.events, self.journal, self.charges, self.workspace, self.commands)
 
 
 class Ledger:
     """Implements the ports Journal and Events, and writes checkpoints, for one attempt.
 
-    Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
+    Whoever writes waits until it is on disk. What is written while another write is under way goes
+    out together, right behind it: LangGraph saves a step and its results side by side, and both
+    cost one round trip. Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
     """
 
     def __init__(
@@ -31,6 +51,8 @@ class Ledger:
         self._known = dict(journal)
         self._waiting: list[NewEvent] = []
         self._workspace: str | None = None
+        self._open: Batch | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     async def recall(self, key: str) -> bytes | None:
         """See agents.ports.Journal."""
@@ -39,12 +61,15 @@ class Ledger:
     async def record(self, key: str, finished: Finished) -> None:
         """See agents.ports.Journal."""
         self._known[key] = finished.outcome
-        charges = [_charge(finished.charge)] if finished.charge else []
-        self.tokens += sum(charge.input_tokens + charge.output_tokens for charge in charges)
-        self._waiting.extend(_event(fact) for fact in finished.facts)
-        await self._write(
-            journal={key: finished.outcome}, charges=charges, workspace=finished.workspace
-        )
+        batch = self._batch()
+        batch.events.extend(_event(fact) for fact in finished.facts)
+        batch.journal[key] = finished.outcome
+        batch.workspace = finished.workspace or batch.workspace
+        if finished.charge is not None:
+            charge = _charge(finished.charge)
+            self.tokens += charge.input_tokens + charge.output_tokens
+            batch.charges.append(charge)
+        await self._sent()
 
     async def emit(self, fact: Fact) -> None:
         """See agents.ports.Events: visible with the next write."""
@@ -54,33 +79,39 @@ class Ledger:
         """Name the workspace the job starts from; on record with the next write."""
         self._workspace = workspace
 
-    async def checkpoint(self, commands: Sequence[tuple[str | bytes | int | float, ...]]) -> None:
+    async def checkpoint(self, commands: Sequence[Command]) -> None:
         """Apply the commands of a checkpoint, and whatever waits, in one step."""
-        await self._write(commands=commands)
+        batch = self._batch()
+        batch.commands.extend(commands)
+        await self._sent()
 
     async def flush(self) -> None:
         """Put on record what waits."""
         if self._waiting:
-            await self._write()
+            self._batch()
+        await self._sent()
 
-    async def _write(
-        self,
-        *,
-        journal: Mapping[str, bytes] | None = None,
-        charges: Sequence[jobs_store.Charge] = (),
-        workspace: str | None = None,
-        commands: Sequence[tuple[str | bytes | int | float, ...]] = (),
-    ) -> None:
-        events, self._waiting = tuple(self._waiting), []
-        workspace, self._workspace = workspace or self._workspace, None
-        writes = Writes(
-            events=events,
-            journal=journal or {},
-            charges=charges,
-            workspace=workspace,
-            commands=commands,
-        )
-        await self._store.write(self.held.job_id, self.held.epoch, writes)
+    def _batch(self) -> Batch:
+        """The batch that is not under way yet, with every fact that waited before it."""
+        if self._open is None:
+            self._open = Batch()
+            self._sending = asyncio.create_task(self._send(self._open, self._sending))
+        self._open.events.extend(self._waiting)
+        self._waiting.clear()
+        if self._workspace is not None:
+            self._open.workspace, self._workspace = self._workspace, None
+        return self._open
+
+    async def _sent(self) -> None:
+        """Wait for the newest batch; giving up the wait does not take the others' writes back."""
+        if self._sending is not None:
+            await asyncio.shield(self._sending)
+
+    async def _send(self, batch: Batch, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        self._open = None
+        await self._store.write(self.held.job_id, self.held.epoch, batch.writes())
 
 
 def _event(fact: Fact) -> NewEvent:

@@ -17,7 +17,6 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
     app = hints.celery_app(
         broker_url,
         worker_prefetch_multiplier=1,
-        worker_send_task_events=True,
         broker_connection_max_retries=None,
     )
 
