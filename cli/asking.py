@@ -10,6 +10,7 @@ import click
 
 from cli.downloads import save
 from cli.errors import Refused
+from cli.render.drawn import INSET
 from cli.render.picture import picture
 from cli.render.review import review_parts
 from cli.render.words import printable
@@ -23,7 +24,7 @@ CHOICES = {
     "reject": "end the job",
     "delegate": "let the critic decide",
 }
-PICTURE_ROWS = 22
+PICTURE_ROWS = 28
 
 
 class Later(Exception):
@@ -64,7 +65,8 @@ def draw(screen: Screen, data: bytes) -> None:
     """Draw a picture, where the bytes are one and a terminal can show it."""
     if not screen.drawing or screen.console.no_color:
         return
-    drawn = picture(data, min(screen.console.width - 2, 100), PICTURE_ROWS)
+    rows = min(screen.console.height - 8, PICTURE_ROWS)
+    drawn = picture(data, min(screen.console.width - INSET, 100), max(rows, 8))
     if drawn is not None:
         screen.picture(drawn)
 

@@ -9,7 +9,6 @@ from typing import Self
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.spinner import Spinner
-from rich.table import Table
 from rich.text import Text
 
 from cli.events import Event
@@ -65,20 +64,19 @@ class LiveView:
 
 
 class _Footer:
-    """A spinner, the stages with the present one lit, and what has been spent."""
+    """One line: a spinner, the stages with the present one lit, and what has been spent."""
 
     def __init__(self) -> None:
         self.tally = Tally()
         self._begun = time.monotonic()
-        self._spinner = Spinner("dots", style="cyan")
+        self._spinner = Spinner("dots")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(width=1)
-        grid.add_column(no_wrap=True)
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(self._spinner, self._track(), Text(self._spent(), "dim"))
-        yield grid
+        frame = self._spinner.render(console.get_time())
+        line = Text.assemble((str(frame), "cyan"), "  ", self._track(), (self._spent(), "dim"))
+        line.no_wrap = True
+        line.truncate(options.max_width, overflow="ellipsis")
+        yield line
 
     def _track(self) -> Text:
         tally = self.tally
@@ -87,17 +85,17 @@ class _Footer:
             if stage is Stage.REVIEW and not tally.reviewed:
                 continue
             if track:
-                track.append(" ━ ", "green" if stage <= tally.stage else "dim")
+                track.append(" ━━ ", "green" if stage <= tally.stage else "dim")
             style = "green" if stage < tally.stage else "dim"
             track.append(name, "bold cyan" if stage is tally.stage else style)
         return track
 
     def _spent(self) -> str:
         tally = self.tally
-        spent = [tally.doing, f"{time.monotonic() - self._begun:.0f} s"]
+        spent = ["", tally.doing, f"{time.monotonic() - self._begun:.0f} s"]
         if tally.revision > 1:
-            spent.insert(1, f"revision {tally.revision}")
-        if tally.calls:
+            spent.append(f"revision {tally.revision}")
+        if tally.tokens:
             cost = money(None if tally.cost is None else str(tally.cost))
             spent += [plural(tally.calls, "call"), plural(tally.runs, "run"), cost]
-        return "· " + " · ".join(spent)
+        return " · ".join(spent)

@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from cli.errors import CliError
+from cli.signals import Stopped
 
 COMMANDS = {
     "demo": "Run four jobs through a throw-away deployment, and show them.",
@@ -72,14 +73,21 @@ def run(args: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt) as stopped:
-        return getattr(stopped, "exit_code", 130)
+    except (click.Abort, KeyboardInterrupt) as error:
+        return _stopped(error)
     except BrokenPipeError:
         return _reader_left()
     except CliError as error:
         _show(error)
         return error.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _stopped(error: BaseException) -> int:
+    """128 + the signal. What click raises instead of our own exception has it as its cause."""
+    click.echo("stopped", err=True)
+    cause: object = error.__cause__ or error
+    return cause.exit_code if isinstance(cause, Stopped) else 128 + signal.SIGINT
 
 
 def _reader_left() -> int:

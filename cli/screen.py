@@ -67,7 +67,7 @@ class Screen:
     def picture(self, picture: RenderableType) -> None:
         """Show something that only a terminal can."""
         if self.drawing:
-            self.console.print(picture)
+            self.console.print(drawn.inset(picture))
 
     def waiting(self, text: str) -> AbstractContextManager[object]:
         """A spinner while a block runs; in a pipe, a line."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich.table import Table
-from rich.text import Text
-
 from cli.screen import Screen
 
 TASK = "Write a binary search and test it on 20 numbers."
@@ -28,16 +25,8 @@ class Addresses:
 def banner(screen: Screen, where: Addresses) -> None:
     """Say where to go and what to type."""
     screen.title("Fettle is up")
-    facts = _facts(where)
-    if not screen.drawing:
-        for label, value in facts:
-            screen.text(f"{label}: {value}")
-        screen.text()
-        return
-    grid = Table.grid(padding=(0, 2))
-    for label, value in facts:
-        grid.add_row(Text(f"  {label}", "bold cyan"), Text(value, overflow="fold"))
-    screen.picture(grid)
+    for label, value in _facts(where):
+        screen.line(label, value)
     screen.text()
 
 

@@ -11,12 +11,13 @@ from cli.downloads import save
 from cli.live import LiveView
 from cli.progress import Detail
 from cli.render.job import answer_parts, cost_line, status_line
-from cli.render.parts import Code, Prose, Tone
+from cli.render.parts import Code, Tone
 from cli.render.words import clip, printable
 from cli.screen import Screen
 from cli.service import Job, Service
 
 DETAIL = Detail(code_lines=60, output_lines=24)
+PLOT = ".png"
 FOLDER = Path(".fettle") / "demo"
 
 
@@ -31,7 +32,7 @@ class Play:
 
     def job(self, job: DemoJob, conversation: str | None) -> Job:
         """Play a job to its end; returns it as it then is."""
-        self._screen.part(Prose(job.task))
+        self._screen.line("task", job.task)
         spec = job.spec(conversation, recorded=self._recorded)
         job_id = self._service.submit(spec)["id"]
         with LiveView(self._screen, DETAIL) as view:
@@ -54,7 +55,9 @@ class Play:
         payload = self._service.job(job_id)["review"]["payload"]
         self._screen.parts(answer_parts(payload["answer"]))
         for path in self._saved(job_id):
-            draw(self._screen, path.read_bytes())
+            if path.suffix == PLOT:
+                draw(self._screen, path.read_bytes())
+                self._screen.line("plot", printable(str(path)))
         if not self._screen.asking:
             why = "no terminal to ask at: the demo approves by itself"
             self._screen.line("review", why, Tone.ASK)
@@ -66,7 +69,7 @@ class Play:
 
     def _files(self, job: DemoJob, job_id: str) -> None:
         for path in self._saved(job_id):
-            label = "plot" if path.suffix == ".png" else "file"
+            label = "plot" if path.suffix == PLOT else "file"
             self._screen.line(label, printable(str(path)))
             if path.suffix == ".py" and not job.review:
                 code = path.read_text(encoding="utf-8", errors="replace")

@@ -14,7 +14,7 @@ from rich.text import Text
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 
 LABEL_WIDTH = 11
-INSET = LABEL_WIDTH + 4
+INSET = LABEL_WIDTH + 3
 
 _MARKS = {
     Tone.PLAIN: ("•", "bold cyan", "default"),
@@ -32,14 +32,14 @@ def draw(part: Part) -> RenderableType:
         case Line(label, text, tone):
             return _line(label, text, tone)
         case Steps(items):
-            return _inset(_steps(items))
+            return inset(_steps(items))
         case Code(text):
-            return _inset(_Barred(_highlighted(text), "cyan"))
+            return inset(_Barred(_highlighted(text), "│ ", "cyan"))
         case Output(text, error):
             style = "red" if error else "default"
-            return _inset(_Barred(Text(text, style=style, overflow="fold"), "bright_black"))
+            return inset(_Barred(Text(text, style, overflow="fold"), "┊ ", "bright_black"))
         case Prose(text):
-            return _inset(Text(text))
+            return inset(Text(text))
 
 
 def _line(label: str, text: str, tone: Tone) -> Table:
@@ -70,15 +70,17 @@ class _Barred:
     """Content with a bar down its left side, however its lines are folded."""
 
     content: RenderableType
+    bar: str
     style: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         inner = options.update(width=max(options.max_width - 2, 1), height=None)
         for line in console.render_lines(self.content, inner, pad=False):
-            yield Segment("│ ", console.get_style(self.style))
+            yield Segment(self.bar, console.get_style(self.style))
             yield from line
             yield Segment.line()
 
 
-def _inset(content: RenderableType) -> Padding:
+def inset(content: RenderableType) -> Padding:
+    """Content below a line's text."""
     return Padding(content, (0, 0, 0, INSET))

@@ -1,0 +1,103 @@
+"""`make demo`'s command: four jobs, nothing left behind, whenever and however it is stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from fettle_command import environment, fettle, started
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def env(tmp_path) -> dict[str, str]:
+    return environment(tmp_path)
+
+
+def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
+    with started("demo", cwd=tmp_path, env=env) as demo:
+        begun = time.monotonic()
+        demo.wait_for("played from recordings")
+        assert time.monotonic() - begun < 2
+        assert demo.end() == 0
+
+    assert demo.text.count("no GROQ_API_KEY or GOOGLE_API_KEY") == 1
+    jobs = re.split(r"\n== (?=\d of 4)", demo.text)[1:]
+    assert len(jobs) == 4
+    for job in jobs:
+        for told in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
+            assert told in job or (told == "\nverdict: " and "\ndecided: approve" in job), told
+        assert "\nsucceeded: approved by " in job
+    assert "20" in jobs[0]
+    assert "the demo approves by itself" in jobs[2]
+    assert re.search(r"\nrun 1: (?!exit 0).*(.|\n)*\nrun 2: exit 0", jobs[3])
+    plot = Path(re.search(r"\nplot: (.*)", jobs[2])[1])
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert list((tmp_path / "tmp").glob("fettle-*")) == []
+
+
+def test_on_a_terminal_it_asks_draws_the_plot_and_shows_colour(tmp_path, env):
+    env["COLORTERM"] = "truecolor"
+    with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
+        demo.wait_for("Approve this? [Y/n]")
+        demo.type("\n")
+        assert demo.end() == 0
+    assert "▀" in demo.text
+    assert "\x1b[38;2;" in demo.text
+    assert "in fine fettle" in demo.text
+
+
+def test_a_person_may_say_no(tmp_path, env):
+    with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
+        demo.wait_for("Approve this? [Y/n]")
+        demo.type("n\n")
+        assert demo.end() == 0
+    assert "the person at the demo said no" in demo.text
+
+
+@pytest.mark.parametrize("moment", [0.2, 0.5, 1.0, "redis: ", "1 of 4"])
+def test_an_interrupt_at_any_point_stops_everything(tmp_path, env, moment):
+    with started("demo", cwd=tmp_path, env=env) as demo:
+        if isinstance(moment, float):
+            time.sleep(moment)
+        else:
+            demo.wait_for(moment)
+        demo.interrupt()
+        assert demo.end(25) == 130
+    assert "Traceback" not in demo.text
+    assert list((tmp_path / "tmp").glob("fettle-*")) == []
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_stop_everything_too(tmp_path, env, signum):
+    with started("demo", cwd=tmp_path, env=env) as demo:
+        demo.wait_for("starting the API")
+        demo.interrupt(signum)
+        assert demo.end(25) == 128 + signum
+
+
+def test_an_interrupt_while_a_person_is_asked_stops_everything(tmp_path, env):
+    with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
+        demo.wait_for("Approve this? [Y/n]")
+        demo.interrupt()
+        assert demo.end(25) == 130
+
+
+def test_when_the_demo_itself_is_killed_its_children_die(tmp_path, env):
+    with started("demo", cwd=tmp_path, env=env, grace=15) as demo:
+        demo.wait_for("2 of 4")
+        demo.kill()
+        assert demo.end(30) == -signal.SIGKILL
+
+
+def test_without_bubblewrap_it_names_the_command(tmp_path, env):
+    (tmp_path / "bin").mkdir()
+    env["PATH"] = str(tmp_path / "bin")
+    done = fettle("demo", cwd=tmp_path, env=env)
+    assert done.returncode == 1
+    assert "sudo apt-get install" in done.stderr
+    assert "bubblewrap" in done.stderr

@@ -1,0 +1,125 @@
+"""The `fettle` command as a stranger runs it: a process of its own, in a pipe or on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FETTLE = REPOSITORY / ".venv" / "bin" / "fettle"
+REAPER = Path(__file__).with_name("reaper.py")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """No settings and no model keys of this machine; everything temporary below `home`."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("FETTLE_", "GROQ_", "GOOGLE_", "COLUMNS", "LINES", "NO_COLOR"))
+    }
+    temporary = home / "tmp"
+    temporary.mkdir(exist_ok=True)
+    return {**kept, "HOME": str(home), "TMPDIR": str(temporary), "TERM": "xterm-256color", **more}
+
+
+def fettle(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [FETTLE, *args],
+        check=False,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@dataclass
+class Running:
+    """A command under way. `text` is all that it has printed so far."""
+
+    reaper: subprocess.Popen[bytes]
+    report: Path
+    output: int
+    text: str = ""
+    terminal: bool = False
+    _raw: bytearray = field(default_factory=bytearray)
+
+    def wait_for(self, wanted: str, seconds: float = 60) -> None:
+        """Read until `wanted` is among the output."""
+        deadline = time.monotonic() + seconds
+        while wanted not in self.text:
+            assert time.monotonic() < deadline, f"{wanted!r} never came:\n{self.text}"
+            assert self._read(0.5), f"ended without {wanted!r}:\n{self.text}"
+
+    def type(self, keys: str) -> None:
+        """Type on the terminal."""
+        os.write(self.output, keys.encode())
+
+    def interrupt(self, signum: int = signal.SIGINT) -> None:
+        """What Ctrl-C does: the signal goes to the whole foreground group."""
+        os.killpg(self.reaper.pid, signum)
+
+    def kill(self) -> None:
+        """SIGKILL to the command alone."""
+        os.kill(json.loads(self.report.read_text())["pid"], signal.SIGKILL)
+
+    def end(self, seconds: float = 60) -> int:
+        """Wait for the end; returns the exit code, and fails where a process is left behind."""
+        deadline = time.monotonic() + seconds
+        while self._read(0.2):
+            assert time.monotonic() < deadline, f"does not end:\n{self.text}"
+        self.reaper.wait(timeout=seconds)
+        report = json.loads(self.report.read_text())
+        assert report["left"] == [], report["left"]
+        return int(report["code"])
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self.output], [], [], seconds)[0]:
+            return True
+        try:
+            chunk = os.read(self.output, 65_536)
+        except OSError:  # a terminal whose other end was closed
+            chunk = b""
+        self._raw += chunk
+        self.text = self._raw.decode(errors="replace").replace("\r\n", "\n")
+        return bool(chunk)
+
+
+@contextmanager
+def started(
+    *args: str, cwd: Path, env: Mapping[str, str], terminal: bool = False, grace: float = 0.0
+) -> Iterator[Running]:
+    """Start a command under the reaper; it is ended with the block, if it still runs."""
+    report = cwd / f"report-{time.monotonic_ns()}.json"
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    argv = [sys.executable, str(REAPER), str(report), str(grace), str(FETTLE), *args]
+    reaper = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=theirs if terminal else subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        yield Running(reaper, report, ours, terminal=terminal)
+    finally:
+        if reaper.poll() is None:
+            os.killpg(reaper.pid, signal.SIGTERM)
+            reaper.wait(timeout=60)
+        os.close(ours)

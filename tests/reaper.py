@@ -1,0 +1,70 @@
+"""Runs a command and tells what outlives it: `reaper.py REPORT GRACE COMMAND...`.
+
+Every orphan below becomes this process' child (PR_SET_CHILD_SUBREAPER), whatever session or group
+it has put itself into, so nothing can hide. REPORT gets {"pid"}, then {"pid", "code", "left"}:
+`left` names what still lived GRACE seconds after the command had ended, and is then killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main() -> None:
+    report, grace, argv = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, lambda *_: None)  # meant for the command, which hears it too
+    process = subprocess.Popen(argv)
+    report.write_text(json.dumps({"pid": process.pid}))
+    code = process.wait()
+    left = survivors(grace)
+    report.write_text(json.dumps({"pid": process.pid, "code": code, "left": left}))
+
+
+def survivors(grace: float) -> list[str]:
+    """What lives after the grace period."""
+    deadline = time.monotonic() + grace
+    while time.monotonic() < deadline and reap():
+        time.sleep(0.02)
+    left = [(pid, command(pid)) for pid in reap()]
+    for pid, _ in left:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return [name for _, name in left]
+
+
+def reap() -> list[int]:
+    """Collect children that have ended; returns those that live."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return []
+    own = str(os.getpid())
+    pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+    return [pid for pid in pids if parent(pid) == own]
+
+
+def parent(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return ""
+
+
+def command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+
+
+if __name__ == "__main__":
+    main()
