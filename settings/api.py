@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr
+from limits import parse
+from pydantic import Field, SecretStr, field_validator
 
-from settings.base import StoreSettings
+from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 
 MIB = 1024 * 1024
 
@@ -13,7 +14,9 @@ class ApiSettings(StoreSettings):
     """Sizes in bytes, times in seconds."""
 
     host: str = Field("127.0.0.1", description="address the API listens on")
-    port: int = Field(8000, ge=0, le=65_535, description="port the API listens on")
+    port: int = Field(
+        8000, ge=0, le=65_535, description="port the API listens on; 0 takes a free one and logs it"
+    )
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"
     )
@@ -24,8 +27,29 @@ class ApiSettings(StoreSettings):
     max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, files apart")
     max_files: int = Field(100, ge=0, description="most files with a job")
     max_files_bytes: int = Field(10 * MIB, ge=0, description="their bytes together")
+    max_timeout_seconds: int = Field(
+        3_600, gt=0, description="the longest running time a job may ask for"
+    )
     rate_limit: str = Field("600/minute", description="requests a key may make")
     heartbeat_seconds: float = Field(15.0, gt=0, description="comment line in a quiet event stream")
     worker_seen_seconds: float = Field(
         20.0, gt=0, description="how lately a worker must have been seen for /readyz"
     )
+    redis_seconds: float = Field(
+        2.0, gt=0, le=4, description="how long an answer of Redis may take; then it is a 503"
+    )
+    shutdown_seconds: int = Field(
+        5, ge=0, description="how long requests in flight may take to end at shutdown"
+    )
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _parses(cls, rate: str) -> str:
+        parse(rate)
+        return rate
+
+    def first_key(self) -> str | None:
+        """The key that is good without being on record: the configured, else development's."""
+        if self.api_key is not None:
+            return self.api_key.get_secret_value() or None
+        return DEVELOPMENT_KEY if self.env is Environment.DEVELOPMENT else None

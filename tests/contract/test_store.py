@@ -17,7 +17,7 @@ from jobs.lifecycle import Change, Policy
 from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
 from jobs.redis_store import RedisStore, connect
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, Priority
 from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
 
 
@@ -328,6 +328,15 @@ async def test_counts_follow_every_change_of_status(house, store):
         Status.QUEUED: 1,
         Status.FAILED: 1,
     }
+
+
+async def test_the_queue_is_counted_by_priority(house, store):
+    await house.submit(priority=Priority.HIGH)
+    await house.submit(priority=Priority.LOW)
+    low = await house.running(priority=Priority.LOW)
+    assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
+    job(await house.operations.give_back(held(low), "drained"))
+    assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 
 async def test_a_conversation_remembers_its_last_turns(house, store):

@@ -1,0 +1,57 @@
+"""Answers: models and bytes as responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from pydantic import BaseModel
+
+INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
+"""What a browser may show from this origin. HTML and SVG are not among them: they can act."""
+_CAGE = "sandbox; default-src 'none'"
+
+
+def as_json(
+    model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A model that is already checked, as JSON."""
+    return Response(
+        model.model_dump_json(),
+        status_code=status,
+        headers=dict(headers or {}),
+        media_type="application/json",
+    )
+
+
+def untrusted_headers(name: str, media_type: str, digest: str) -> dict[str, str]:
+    """Headers for bytes that model-written code has made: typed, but never active content."""
+    essence = media_type.partition(";")[0].strip().lower()
+    safe = essence if _is_media_type(essence) else "application/octet-stream"
+    shown = "inline" if safe in INLINE else "attachment"
+    file_name = quote(name.rpartition("/")[2], safe="")
+    return {
+        "Content-Type": f"{safe}; charset=utf-8" if safe.startswith("text/") else safe,
+        "Content-Disposition": f"{shown}; filename*=UTF-8''{file_name}",
+        "Content-Security-Policy": _CAGE,
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "ETag": f'"{digest}"',
+        "Cache-Control": "private, no-cache",
+    }
+
+
+def unchanged(request: Request, digest: str) -> bool:
+    """Whether the caller has these bytes already (If-None-Match)."""
+    known = request.headers.get("if-none-match", "")
+    tags = {tag.strip().removeprefix("W/") for tag in known.split(",")}
+    return "*" in tags or f'"{digest}"' in tags
+
+
+def _is_media_type(essence: str) -> bool:
+    kind, _, subtype = essence.partition("/")
+    return all(
+        part.isascii() and part.replace("-", "").replace(".", "").replace("+", "").isalnum()
+        for part in (kind, subtype)
+    )

@@ -1,0 +1,57 @@
+"""Reading a body: after the key was checked, never more of it than may be, as strict JSON.
+
+FastAPI would read and parse a body before it asks who sent it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.requests import ClientDisconnect
+
+from api import problems
+from api.problems import Refused
+from api.refusals import invalid
+from api.schemas.wire import Asked
+
+A = TypeVar("A", bound=Asked)
+
+
+async def read(request: Request, model: type[A], most: int) -> tuple[A, int]:
+    """The body as `model`, and its size. Raises Refused: 413 above `most` bytes, 415, 422."""
+    _check_type(request.headers.get("content-type", ""))
+    raw = await _bytes(request, most)
+    try:
+        return model.model_validate_json(raw), len(raw)
+    except ValidationError as error:
+        raise invalid(error.errors(include_url=False, include_input=False)) from None
+
+
+def too_large(most: int, what: str = "the body") -> Refused:
+    """A 413; the connection is closed, since its rest is not read."""
+    detail = f"{what} may have at most {most} bytes"
+    return Refused(problems.TOO_LARGE, detail, {"limit": most}, {"Connection": "close"})
+
+
+def _check_type(content_type: str) -> None:
+    essence = content_type.partition(";")[0].strip().lower()
+    if essence != "application/json":
+        detail = f"send application/json, not {essence[:100] or 'a body without a type'}"
+        raise Refused(problems.MEDIA_TYPE_REFUSED, detail)
+
+
+async def _bytes(request: Request, most: int) -> bytes:
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced[:20]) > most:
+        raise too_large(most)
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise too_large(most)
+    except ClientDisconnect:
+        raise Refused(problems.BAD_REQUEST, "the body ended too soon") from None
+    return bytes(body)

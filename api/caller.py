@@ -1,0 +1,81 @@
+"""Caller: who asks. The key in X-API-Key, its scopes, its rate limit."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import structlog
+from fastapi import Depends, Security
+from fastapi.security import APIKeyHeader
+
+from api import problems
+from api.problems import Refused
+from api.services import Services, ServicesDep
+from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
+from settings.api import ApiSettings
+from settings.base import DEVELOPMENT_KEY
+
+CONFIGURED_ID = "configured"
+
+_header = APIKeyHeader(
+    name="X-API-Key",
+    auto_error=False,
+    description=f"A key from `fettle keys create`. Development has `{DEVELOPMENT_KEY}`.",
+)
+
+
+def configured(settings: ApiSettings) -> Credential | None:
+    """The key that the settings name; it is on no record and cannot be revoked."""
+    key = settings.first_key()
+    if key is None:
+        return None
+    name = "development" if key == DEVELOPMENT_KEY else "operator"
+    return Credential(CONFIGURED_ID, name, OPERATOR, EVERY_SCOPE)
+
+
+def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
+    """A dependency: the caller, who has one of these scopes; else 401, 403 or 429."""
+
+    async def caller(
+        house: ServicesDep, secret: Annotated[str | None, Security(_header)] = None
+    ) -> Credential:
+        credential = await _known(house, secret)
+        structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
+        if wait := await house.rate_limit.wait_seconds(credential.id):
+            detail = f"the limit of {house.rate_limit.rate} is used up; wait {wait} s"
+            raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
+        if not any(credential.may(scope) for scope in scopes):
+            wanted = " or ".join(scopes)
+            detail = f"the key {credential.name} lacks the scope {wanted}"
+            raise Refused(problems.FORBIDDEN, detail, {"scope": wanted})
+        return credential
+
+    return caller
+
+
+Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
+Reader = Annotated[Credential, Depends(allowed_to(Scope.READ))]
+Reviewer = Annotated[Credential, Depends(allowed_to(Scope.REVIEW))]
+Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
+Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
+
+
+async def _known(house: Services, secret: str | None) -> Credential:
+    if not secret:
+        raise _unauthorized("the header X-API-Key is missing")
+    digest = digest_of(secret)
+    first = house.settings.first_key()
+    if first is not None and hmac.compare_digest(digest, digest_of(first)):
+        found = configured(house.settings)
+    else:
+        found = await house.credentials.find(digest)
+    if found is None or not found.active:
+        raise _unauthorized("the key in X-API-Key is unknown or revoked")
+    return found
+
+
+def _unauthorized(detail: str) -> Refused:
+    headers = {"WWW-Authenticate": 'ApiKey realm="fettle", header="X-API-Key"'}
+    return Refused(problems.UNAUTHORIZED, detail, headers=headers)

@@ -1,0 +1,39 @@
+"""Pydantic's errors as fields with a message and a limit (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from api.schemas.problem import FieldError
+
+MOST = 50
+_PLACES = ("body", "query", "path", "header")
+_LIMITS = (
+    "max_length",
+    "min_length",
+    "le",
+    "ge",
+    "lt",
+    "gt",
+    "pattern",
+    "expected",
+)
+
+
+def field_errors(errors: Iterable[Mapping[str, Any]]) -> Sequence[FieldError]:
+    """The first of the errors; what was sent is not repeated."""
+    return [_field_error(error) for error, _ in zip(errors, range(MOST), strict=False)]
+
+
+def _field_error(error: Mapping[str, Any]) -> FieldError:
+    context = error.get("ctx") or {}
+    limit = next((context[name] for name in _LIMITS if name in context), None)
+    field = context.get("field") or _field(error["loc"])
+    more = {} if limit is None else {"limit": limit}
+    return FieldError(field=str(field), message=str(error["msg"]), **more)
+
+
+def _field(place: Sequence[Any]) -> str:
+    named = place[1:] if place and place[0] in _PLACES else place
+    return ".".join(str(part) for part in named) or "body"

@@ -1,0 +1,48 @@
+"""Links: where things are, as paths of this API."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+
+def job(job_id: str) -> dict[str, str]:
+    """Everything that can be done with a job."""
+    base = f"/jobs/{job_id}"
+    return {
+        "self": base,
+        "events": f"{base}/events",
+        "review": f"{base}/review",
+        "cancel": f"{base}/cancel",
+        "files": f"{base}/files",
+        "archive": f"{base}/files.tar.gz",
+        "artifacts": f"{base}/artifacts",
+    }
+
+
+def artifact(job_id: str, name: str) -> str:
+    """An artifact's bytes."""
+    return f"/jobs/{job_id}/artifacts/{quote(name)}"
+
+
+def file(job_id: str, path: str) -> str:
+    """A workspace file's bytes."""
+    return f"/jobs/{job_id}/files/{quote(path)}"
+
+
+def add_to_job(told: dict[str, Any]) -> dict[str, Any]:
+    """A job's JSON with its links: itself, its artifacts, the texts of its runs."""
+    job_id = told["id"]
+    results = [told["result"]["artifacts"]] if told["result"] else []
+    runs = [_with_texts(job_id, run) for run in told["runs"]]
+    for listed in (told["artifacts"], *results, *(run["artifacts"] for run in runs)):
+        listed[:] = [{**made, "href": artifact(job_id, made["name"])} for made in listed]
+    return {**told, "runs": runs, "links": job(job_id)}
+
+
+def _with_texts(job_id: str, run: dict[str, Any]) -> dict[str, Any]:
+    texts = {
+        part: {**run[part], "href": f"/jobs/{job_id}/runs/{run['number']}/{part}"}
+        for part in ("code", "stdout", "stderr")
+    }
+    return {**run, **texts, "artifacts": list(run["artifacts"])}

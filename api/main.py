@@ -1,0 +1,57 @@
+"""create_app: the application over given settings. Nothing happens before it starts up."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from api import documented, refusals
+from api.routes import (
+    artifacts,
+    docs,
+    events,
+    files,
+    health,
+    jobs,
+    keys,
+    metrics,
+    problems,
+    review,
+    system,
+)
+from api.services import opened
+from api.startup import check
+from api.wall import Wall
+from settings.api import ApiSettings
+
+ROUTES = (jobs, events, review, files, artifacts, keys, system, health, metrics, problems, docs)
+
+
+def create_app(settings: ApiSettings) -> FastAPI:
+    """The application. Its start-up raises `api.startup.Unfit` where production must not run."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with opened(settings) as services:
+            await check(services)
+            app.state.services = services
+            yield
+
+    app = FastAPI(
+        title="Fettle",
+        version=version("fettle"),
+        description=documented.ABOUT,
+        openapi_tags=documented.TAGS,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    for noun in ROUTES:
+        app.include_router(noun.router)
+    refusals.install(app)
+    documented.install(app)
+    app.add_middleware(Wall)
+    return app

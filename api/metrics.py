@@ -1,0 +1,68 @@
+"""Metrics for Prometheus: counts and times, never a job's content, so they need no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from jobs.record import Status
+from jobs.spec import Priority
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class Metrics:
+    """One registry of its own, since a process may hold several applications (tests do)."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "fettle_http_requests_total",
+            "HTTP requests by method, route and status",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "fettle_http_request_seconds",
+            "Time until a response began, by method and route",
+            ("method", "route"),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.streams = Gauge("fettle_event_streams", "Open event streams", registry=self.registry)
+        self._up = Gauge("fettle_redis_up", "Whether Redis answered", registry=self.registry)
+        self._jobs = Gauge(
+            "fettle_jobs", "Jobs on record by status", ("status",), registry=self.registry
+        )
+        self._queue = Gauge(
+            "fettle_queue_jobs", "Waiting jobs by priority", ("priority",), registry=self.registry
+        )
+        self._workers = Gauge("fettle_workers", "Workers seen lately", registry=self.registry)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A response began."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def observed(
+        self, jobs: Mapping[Status, int], queue: Mapping[Priority, int], workers: int
+    ) -> None:
+        """The state of the house, as Redis tells it."""
+        self._up.set(1)
+        self._workers.set(workers)
+        for status in Status:
+            self._jobs.labels(str(status)).set(jobs.get(status, 0))
+        for priority in Priority:
+            self._queue.labels(str(priority)).set(queue.get(priority, 0))
+
+    def unreachable(self) -> None:
+        """Redis did not answer: the figures before are not told again."""
+        self._up.set(0)
+        self._workers.set(0)
+        self._jobs.clear()
+        self._queue.clear()
+
+    def text(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,228 @@
+"""Every way to say no: a closed catalogue of RFC 9457 problems, and the exception that says one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import Response
+
+from api.schemas.problem import Problem, ProblemKind
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One entry of the catalogue."""
+
+    name: str
+    status: int
+    title: str
+    explanation: str
+    retryable: bool = False
+
+    @property
+    def type(self) -> str:
+        """A URI reference that can be followed."""
+        return f"/problems/{self.name}"
+
+    def told(self) -> ProblemKind:
+        """The entry as it goes over the wire."""
+        return ProblemKind(
+            type=self.type,
+            title=self.title,
+            status=self.status,
+            retryable=self.retryable,
+            explanation=self.explanation,
+        )
+
+
+BAD_REQUEST = Kind(
+    "bad-request",
+    400,
+    "The request cannot be read",
+    "The request breaks HTTP's own rules, or its body ended before its announced length.",
+)
+UNAUTHORIZED = Kind(
+    "unauthorized",
+    401,
+    "No valid API key",
+    "Every call but /healthz, /readyz, /metrics and the documentation wants a key in the header "
+    "X-API-Key. This one had none, or one that is unknown or revoked.",
+)
+FORBIDDEN = Kind(
+    "forbidden",
+    403,
+    "The key may not do this",
+    "The key is good but lacks the scope that `scope` names, or does not govern that tenant. "
+    "An admin can make another key with it.",
+)
+NOT_FOUND = Kind(
+    "not-found",
+    404,
+    "There is no such thing",
+    "No job, file, artifact, run, key or page has this name, or it belongs to another tenant.",
+)
+METHOD_NOT_ALLOWED = Kind(
+    "method-not-allowed",
+    405,
+    "This method is not offered here",
+    "The path exists, but not with this method; the header Allow lists those that do.",
+)
+WRONG_STATE = Kind(
+    "wrong-state",
+    409,
+    "The job is in another state",
+    "What was asked does not apply to the job's present status, which `state` names.",
+)
+NO_OPEN_REVIEW = Kind(
+    "no-open-review",
+    409,
+    "The job waits for no review",
+    "A decision applies only while a review is open. The job is in the status that `state` names; "
+    "perhaps somebody else has decided, or it was cancelled.",
+)
+STALE_REVIEW = Kind(
+    "stale-review",
+    409,
+    "Another review is open",
+    "The decision named a review that is not the open one, whose id is in `review_id`. Look at it "
+    "before deciding again.",
+)
+CONFIGURED_KEY = Kind(
+    "configured-key",
+    409,
+    "This key is not on record",
+    "The key comes from FETTLE_API_KEY (or is development's): take it away there.",
+)
+TOO_LARGE = Kind(
+    "body-too-large",
+    413,
+    "The body is too large",
+    "The body has more bytes than `limit`. It was not read. Files of a job count apart from the "
+    "rest of its body.",
+)
+MEDIA_TYPE_REFUSED = Kind(
+    "unsupported-media-type",
+    415,
+    "The body is not JSON",
+    "Bodies are JSON; send them with Content-Type: application/json.",
+)
+INVALID = Kind(
+    "invalid-request",
+    422,
+    "The request is not valid",
+    "Something in the body, the path, the query or a header breaks a rule. `errors` lists each "
+    "field with what is wrong and, where there is one, the limit.",
+)
+KEY_REUSED = Kind(
+    "idempotency-key-reused",
+    422,
+    "This Idempotency-Key came with another body",
+    "The same Idempotency-Key stands for one job. Send the same body to get that job again, or "
+    "another key for another job. Keys are remembered for a week.",
+)
+RATE_LIMITED = Kind(
+    "rate-limited",
+    429,
+    "Too many requests",
+    "The key has used up its requests for now. Wait for as many seconds as Retry-After says.",
+    retryable=True,
+)
+INTERNAL = Kind(
+    "internal",
+    500,
+    "Something broke on our side",
+    "An unforeseen failure. The log has it under the request id that the answer carries.",
+)
+BYTES_MISSING = Kind(
+    "bytes-missing",
+    500,
+    "The bytes are not in the artifact store",
+    "The record names bytes that are not there. API and workers must share FETTLE_DATA_DIR.",
+)
+STORE_UNAVAILABLE = Kind(
+    "store-unavailable",
+    503,
+    "Redis cannot be reached",
+    "The job record did not answer in time. Nothing is known of what was asked: ask again with "
+    "the same Idempotency-Key, or look at the job.",
+    retryable=True,
+)
+CONTENDED = Kind(
+    "contended",
+    503,
+    "The job kept changing",
+    "Others changed the job at every try. Ask again.",
+    retryable=True,
+)
+NOT_READY = Kind(
+    "not-ready",
+    503,
+    "The service cannot work on jobs now",
+    "What is missing stands in `missing`: Redis, or a worker that was seen lately.",
+    retryable=True,
+)
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        BAD_REQUEST,
+        UNAUTHORIZED,
+        FORBIDDEN,
+        NOT_FOUND,
+        METHOD_NOT_ALLOWED,
+        WRONG_STATE,
+        NO_OPEN_REVIEW,
+        STALE_REVIEW,
+        CONFIGURED_KEY,
+        TOO_LARGE,
+        MEDIA_TYPE_REFUSED,
+        INVALID,
+        KEY_REUSED,
+        RATE_LIMITED,
+        INTERNAL,
+        BYTES_MISSING,
+        STORE_UNAVAILABLE,
+        CONTENDED,
+        NOT_READY,
+    )
+}
+
+
+@dataclass(eq=False)
+class Refused(Exception):
+    """The request is answered with a problem: the root of this package's errors.
+
+    `more` are further members of the problem, such as `state` or `errors`.
+    """
+
+    kind: Kind
+    detail: str
+    more: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.kind.name}: {self.detail}"
+
+
+def response(refused: Refused, request_id: str) -> Response:
+    """The answer that says it."""
+    kind = refused.kind
+    problem = Problem(
+        type=kind.type,
+        title=kind.title,
+        status=kind.status,
+        detail=refused.detail,
+        retryable=kind.retryable,
+        request_id=request_id,
+        **refused.more,
+    )
+    return Response(
+        problem.model_dump_json(exclude_unset=True),
+        status_code=kind.status,
+        headers=dict(refused.headers),
+        media_type=MEDIA_TYPE,
+    )

@@ -1,0 +1,86 @@
+"""From failures and refusals of others to problems: the exception handlers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api import problems
+from api.field_errors import field_errors
+from api.problems import Kind, Refused, response
+from jobs.errors import BlobMissing, Contended, StoreUnavailable
+from jobs.lifecycle import Refusal
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = "2"
+_BY_STATUS = {
+    400: problems.BAD_REQUEST,
+    404: problems.NOT_FOUND,
+    405: problems.METHOD_NOT_ALLOWED,
+}
+_BY_CODE = {
+    "unknown": problems.NOT_FOUND,
+    "final": problems.WRONG_STATE,
+    "no_open_review": problems.NO_OPEN_REVIEW,
+    "stale_review": problems.STALE_REVIEW,
+    "key_reused": problems.KEY_REUSED,
+}
+
+
+def from_refusal(refusal: Refusal, **more: Any) -> Refused:
+    """The problem that says what the domain has refused; names the state where that is why."""
+    kind = _BY_CODE.get(refusal.code, problems.WRONG_STATE)
+    if refusal.status is not None:
+        more["state"] = str(refusal.status)
+    return Refused(kind, refusal.detail, more)
+
+
+def install(app: FastAPI) -> None:
+    """Have every failure answered with a problem."""
+
+    def answer(request: Request, refused: Refused) -> Response:
+        return response(refused, request.scope.get("request_id", ""))
+
+    @app.exception_handler(Refused)
+    async def _refused(request: Request, error: Refused) -> Response:
+        return answer(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> Response:
+        return answer(request, invalid(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        kind = _BY_STATUS.get(error.status_code, problems.BAD_REQUEST)
+        headers = dict(error.headers or {})
+        return answer(request, Refused(kind, str(error.detail), headers=headers))
+
+    @app.exception_handler(StoreUnavailable)
+    async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
+        log.warning("store_unavailable", error=str(error))
+        # the error names the server's address, which is nobody's business outside
+        return answer(request, _later(problems.STORE_UNAVAILABLE, "the job record did not answer"))
+
+    @app.exception_handler(Contended)
+    async def _contended(request: Request, error: Contended) -> Response:
+        return answer(request, _later(problems.CONTENDED, str(error)))
+
+    @app.exception_handler(BlobMissing)
+    async def _missing(request: Request, error: BlobMissing) -> Response:
+        return answer(request, Refused(problems.BYTES_MISSING, str(error)))
+
+
+def invalid(errors: Any) -> Refused:
+    """Pydantic's errors as a 422 that names each field and its limit."""
+    found = field_errors(errors)
+    detail = "; ".join(f"{error.field}: {error.message}" for error in found[:3])
+    return Refused(problems.INVALID, detail, {"errors": found})
+
+
+def _later(kind: Kind, detail: str) -> Refused:
+    return Refused(kind, detail, headers={"Retry-After": RETRY_SECONDS})

@@ -1,0 +1,81 @@
+"""Artifacts: what runs have produced, and the whole texts of runs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from api import links, problems
+from api.answers import as_json, unchanged, untrusted_headers
+from api.caller import Reader
+from api.documented import responses
+from api.problems import Refused
+from api.routes.found import found
+from api.schemas.run import Artifact, ArtifactList, Part
+from api.services import ServicesDep
+from jobs import view
+
+router = APIRouter(tags=["artifacts"])
+
+
+@router.get(
+    "/jobs/{job_id}/artifacts",
+    response_model=ArtifactList,
+    summary="List artifacts",
+    responses=responses(problems.NOT_FOUND),
+)
+async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+    """The files that the job's runs have produced: of each its newest version."""
+    await found(house, caller, job_id)
+    made = view.artifacts(await house.store.events(job_id))
+    listed = [Artifact(**one, href=links.artifact(job_id, one["name"])) for one in made.values()]
+    return as_json(ArtifactList(artifacts=listed))
+
+
+@router.get(
+    "/jobs/{job_id}/artifacts/{name:path}",
+    summary="Download an artifact",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/octet-stream": {}}, "description": "The bytes"},
+        304: {"description": "You have these bytes already (If-None-Match)"},
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def artifact(
+    job_id: str, name: str, request: Request, house: ServicesDep, caller: Reader
+) -> Response:
+    """The newest version's bytes, with its type and its digest as ETag; never active content."""
+    await found(house, caller, job_id)
+    made = view.artifacts(await house.store.events(job_id)).get(name)
+    if made is None:
+        raise Refused(problems.NOT_FOUND, "no run of this job has produced such a file")
+    headers = untrusted_headers(name, made["media_type"], made["digest"])
+    if unchanged(request, made["digest"]):
+        return Response(status_code=304, headers=headers)
+    return Response(await house.blobs.get(made["digest"]), headers=headers)
+
+
+@router.get(
+    "/jobs/{job_id}/runs/{number}/{part}",
+    summary="Read a run's whole text",
+    response_class=PlainTextResponse,
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "The text, as it was kept"},
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def run_text(
+    job_id: str, number: int, part: Part, house: ServicesDep, caller: Reader
+) -> Response:
+    """The code, stdout or stderr of a run; of a long one the job shows head and tail."""
+    await found(house, caller, job_id)
+    run = view.run(await house.store.events(job_id), number)
+    if run is None:
+        raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
+    digest = run[part].get("digest")
+    content = await house.blobs.get(digest) if digest else run[part]["text"].encode()
+    headers = untrusted_headers(f"{part}.txt", "text/plain", digest or "")
+    if not digest:
+        del headers["ETag"]
+    return Response(content, headers=headers)

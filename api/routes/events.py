@@ -1,0 +1,133 @@
+"""Events: a stream that can be resumed, or a list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.sse import EventSourceResponse, format_sse_event
+
+from api import problems
+from api.answers import as_json
+from api.caller import Reader
+from api.documented import responses
+from api.routes.found import found
+from api.schemas.event import Event as EventTold
+from api.schemas.event import EventList
+from api.services import Services, ServicesDep
+from jobs import view
+from jobs.codec import dump
+from jobs.errors import StoreUnavailable
+from jobs.events import Event
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["events"])
+
+# Lines without a blank one behind them: some clients take every blank line for an event.
+RECONNECT = b"retry: 1000\n"
+HEARTBEAT = b": still here\n"
+BROKEN = b": the record cannot be reached: connect again\n"
+CLOSING = b": the server goes away: connect again\n"
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The stream: `id` is the event's number, `event` its kind, `data` the event "
+        "as JSON. With `Accept: application/json`: the list.",
+        "content": {
+            "text/event-stream": {
+                "schema": {"type": "string"},
+                "example": 'event: submitted\ndata: {"seq":1,"at":"2026-11-21T12:00:00.000Z",'
+                '"kind":"submitted","data":{"by":"ada"}}\nid: 1\n\n',
+            }
+        },
+    }
+}
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    response_model=EventList,
+    summary="Follow a job",
+    responses={**_STREAM, **responses(problems.NOT_FOUND)},
+)
+async def events(
+    job_id: str,
+    request: Request,
+    house: ServicesDep,
+    caller: Reader,
+    after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
+    last_event_id: Annotated[
+        str | None, Header(pattern=r"^\d{1,15}$", description="where a broken stream was left")
+    ] = None,
+) -> Response:
+    """Server-Sent Events from the first, or from where you were; ends after the final event.
+
+    Comment lines keep a quiet stream alive. When it ends without a final event (the server
+    restarts), connect again with `Last-Event-ID`: nothing is missed and nothing comes twice. 204
+    says that you have had the final event already.
+    """
+    loaded = await found(house, caller, job_id)
+    start = max(after, int(last_event_id or 0))
+    if "application/json" in request.headers.get("accept", ""):
+        return as_json(_listed(await house.store.events(job_id, start)))
+    if loaded.record.status.final and not await house.store.events(job_id, start):
+        return Response(status_code=204)  # tells an EventSource not to connect again
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return EventSourceResponse(_stream(house, job_id, start), headers=headers)
+
+
+async def _stream(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
+    with house.metrics.streams.track_inprogress():
+        yield RECONNECT
+        try:
+            async for facts in _followed(house, job_id, after):
+                yield b"".join(map(_encoded, facts)) or HEARTBEAT
+        except StoreUnavailable as error:
+            log.warning("stream_broken", job=job_id, error=str(error))
+            yield BROKEN
+        if house.closing.is_set():
+            yield CLOSING
+
+
+async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[Sequence[Event]]:
+    """Events as they come, nothing for each quiet heartbeat; until the final one or the end."""
+    while not house.closing.is_set():
+        facts = await _next(house, job_id, after)
+        if facts or not house.closing.is_set():
+            yield facts
+        if facts:
+            after = facts[-1].seq
+            over = facts[-1].final
+        else:
+            # a caller may have named a number that no event will ever exceed
+            loaded = await house.store.load(job_id)
+            over = loaded is None or loaded.record.status.final
+        if over:
+            return
+
+
+async def _next(house: Services, job_id: str, after: int) -> Sequence[Event]:
+    """The next events; none when it stays quiet for a heartbeat or the server closes."""
+    waiting = asyncio.ensure_future(
+        house.store.wait_events(job_id, after, house.settings.heartbeat_seconds)
+    )
+    closing = asyncio.ensure_future(house.closing.wait())
+    try:
+        await asyncio.wait((waiting, closing), return_when=asyncio.FIRST_COMPLETED)
+        return waiting.result() if waiting.done() else ()
+    finally:
+        closing.cancel()
+        waiting.cancel()
+        await asyncio.gather(waiting, closing, return_exceptions=True)
+
+
+def _encoded(fact: Event) -> bytes:
+    told = dump(view.event(fact))
+    return format_sse_event(data_str=told, event=fact.kind, id=str(fact.seq))
+
+
+def _listed(facts: Sequence[Event]) -> EventList:
+    told = [EventTold(**view.event(fact)) for fact in facts]
+    return EventList(events=told, final=any(fact.final for fact in facts))

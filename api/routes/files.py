@@ -1,0 +1,82 @@
+"""Files: a job's workspace as it stands now."""
+
+from __future__ import annotations
+
+import mimetypes
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from api import links, problems
+from api.answers import as_json, unchanged, untrusted_headers
+from api.archive import archived
+from api.caller import Reader
+from api.documented import responses
+from api.problems import Refused
+from api.routes.found import found
+from api.schemas.file import File, FileList
+from api.services import ServicesDep
+from jobs import manifest
+
+router = APIRouter(tags=["files"])
+
+
+@router.get(
+    "/jobs/{job_id}/files",
+    response_model=FileList,
+    summary="List the workspace",
+    responses=responses(problems.NOT_FOUND),
+)
+async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+    """The files with their digests and sizes."""
+    digest = (await found(house, caller, job_id)).record.workspace
+    workspace = await manifest.load(house.blobs, digest)
+    files = [
+        File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path))
+        for path, entry in sorted(workspace.files.items())
+    ]
+    return as_json(FileList(files=files, digest=digest))
+
+
+@router.get(
+    "/jobs/{job_id}/files.tar.gz",
+    summary="Download the workspace",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"application/gzip": {}}, "description": "The same files, the same bytes"},
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def archive(job_id: str, request: Request, house: ServicesDep, caller: Reader) -> Response:
+    """All files as one archive: regular files only, no links, no times."""
+    digest = (await found(house, caller, job_id)).record.workspace
+    tag = digest or "empty"
+    if unchanged(request, tag):
+        return Response(status_code=304, headers={"ETag": f'"{tag}"'})
+    workspace = await manifest.load(house.blobs, digest)
+    headers = untrusted_headers(f"{job_id}.tar.gz", "application/gzip", tag)
+    return StreamingResponse(archived(workspace, house.blobs), headers=headers)
+
+
+@router.get(
+    "/jobs/{job_id}/files/{path:path}",
+    summary="Download a file of the workspace",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/octet-stream": {}}, "description": "The bytes"},
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def file(
+    job_id: str, path: str, request: Request, house: ServicesDep, caller: Reader
+) -> Response:
+    """One file's bytes; its digest is the ETag."""
+    digest = (await found(house, caller, job_id)).record.workspace
+    entry = (await manifest.load(house.blobs, digest)).files.get(path)
+    if entry is None:
+        raise Refused(problems.NOT_FOUND, "the workspace has no such file")
+    media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    headers = untrusted_headers(path, media_type, entry.digest)
+    if unchanged(request, entry.digest):
+        return Response(status_code=304, headers=headers)
+    return Response(await house.blobs.get(entry.digest), headers=headers)

@@ -1,0 +1,138 @@
+"""Jobs: submit, list, read, cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from api import body, links, problems, submission
+from api.answers import as_json
+from api.caller import Reader, Submitter
+from api.documented import body_responses, responses, with_body
+from api.refusals import from_refusal
+from api.routes.found import found
+from api.schemas.job import Job, JobList, JobSummary
+from api.schemas.job_request import JobRequest
+from api.services import Services, ServicesDep
+from jobs import manifest, view
+from jobs.lifecycle import Refusal
+from jobs.record import JobRecord, Status
+from jobs.store import Idempotency
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["jobs"])
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="makes it safe to send the same body again: the same key is the same job",
+    ),
+]
+
+
+@router.post(
+    "/jobs",
+    status_code=202,
+    response_model=Job,
+    summary="Submit a job",
+    responses=body_responses(problems.KEY_REUSED),
+    openapi_extra=with_body(JobRequest),
+)
+async def submit(
+    request: Request, house: ServicesDep, caller: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Put a job on record. When this answers 202 the job is durable.
+
+    The whole body may have as many bytes as its own limit and that of the files together; what is
+    left without the files has to keep to its own (both in `GET /system`).
+    """
+    settings = house.settings
+    most = settings.max_body_bytes + settings.max_files_bytes
+    asked, size = await body.read(request, JobRequest, most)
+    submission.check(asked, size, settings)
+    files = {path: text.encode() for path, text in asked.files.items()}
+    workspace = await manifest.save(house.blobs, files)
+    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    submitted = await house.operations.submit(
+        caller.tenant,
+        submission.to_spec(asked, workspace, settings),
+        by=caller.name,
+        request_id=request.scope["request_id"],
+        idempotency=once,
+    )
+    if isinstance(submitted, Refusal):
+        raise from_refusal(submitted)
+    record = submitted.record
+    log.info("job_submitted", job=record.id, new=submitted.new)
+    headers = {"Location": f"/jobs/{record.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return await job_answer(house, record, record.updated_at, status=202, headers=headers)
+
+
+@router.get(
+    "/jobs", response_model=JobList, summary="List jobs, newest first", responses=responses()
+)
+async def listing(
+    house: ServicesDep,
+    caller: Reader,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    status: Status | None = None,
+    label: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+) -> Response:
+    """A page of your tenant's jobs; `total` counts all that match."""
+    page = await house.store.page(
+        caller.tenant, limit=limit, offset=offset, status=status, label=label
+    )
+    jobs = [
+        JobSummary(**view.summary(record), links={"self": f"/jobs/{record.id}"})
+        for record in page.records
+    ]
+    return as_json(JobList(jobs=jobs, total=page.total, limit=limit, offset=offset))
+
+
+@router.get(
+    "/jobs/{job_id}",
+    response_model=Job,
+    summary="Read a job",
+    responses=responses(problems.NOT_FOUND),
+)
+async def read(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+    """The whole job: plan, runs, critiques, the open review, result, cost, times."""
+    loaded = await found(house, caller, job_id)
+    return await job_answer(house, loaded.record, loaded.now)
+
+
+@router.post(
+    "/jobs/{job_id}/cancel",
+    status_code=202,
+    response_model=Job,
+    summary="Cancel a job",
+    responses=responses(problems.NOT_FOUND, problems.WRONG_STATE),
+)
+async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response:
+    """End a job for good. After this no new model call and no new run starts."""
+    loaded = await found(house, caller, job_id)
+    cancelled = await house.operations.cancel(job_id, caller.name)
+    if isinstance(cancelled, Refusal):
+        raise from_refusal(cancelled)
+    log.info("job_cancelled", job=job_id)
+    return await job_answer(house, cancelled, loaded.now, status=202)
+
+
+async def job_answer(
+    house: Services, record: JobRecord, now: int, status: int = 200, headers: Any = None
+) -> Response:
+    """A whole job as the answer. What else is read is at least as new as the record."""
+    events, charges = await asyncio.gather(
+        house.store.events(record.id), house.store.charges(record.id)
+    )
+    told = links.add_to_job(view.whole(record, events, charges, now))
+    return as_json(Job.model_validate(told), status, headers)

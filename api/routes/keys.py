@@ -1,0 +1,90 @@
+"""Keys: make, list, revoke."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, Request, Response
+
+from api import body, problems
+from api.answers import as_json
+from api.caller import CONFIGURED_ID, Admin, configured
+from api.documented import body_responses, responses, with_body
+from api.problems import Refused
+from api.schemas.key import Key, KeyList, KeyRequest, NewKey
+from api.services import ServicesDep
+from jobs.credentials import Credential, digest_of, new_id, new_secret
+from jobs.view import iso
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["keys"])
+
+
+@router.post(
+    "/keys",
+    status_code=201,
+    response_model=NewKey,
+    summary="Make a key",
+    responses=body_responses(),
+    openapi_extra=with_body(KeyRequest),
+)
+async def create(request: Request, house: ServicesDep, caller: Admin) -> Response:
+    """A new key. Its secret is in this answer and nowhere else.
+
+    Admin keys make keys for their own tenant; those of the tenant `default`, the operator's, for
+    any.
+    """
+    asked, _ = await body.read(request, KeyRequest, house.settings.max_body_bytes)
+    tenant = asked.tenant or caller.tenant
+    if not caller.governs(tenant):
+        raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
+    secret = new_secret()
+    credential = Credential(
+        id=new_id(),
+        name=asked.name,
+        tenant=tenant,
+        scopes=tuple(dict.fromkeys(asked.scopes)),
+        created_at=await house.store.now(),
+        created_by=caller.name,
+    )
+    await house.credentials.add(credential, digest_of(secret))
+    log.info("key_created", key=credential.id, key_name=asked.name, key_tenant=tenant)
+    return as_json(NewKey(**_told(credential), secret=secret), 201, {"Cache-Control": "no-store"})
+
+
+@router.get("/keys", response_model=KeyList, summary="List keys", responses=responses())
+async def listing(house: ServicesDep, caller: Admin) -> Response:
+    """The keys you govern, revoked ones included, without their secrets."""
+    first = configured(house.settings)
+    every = [*([first] if first else []), *await house.credentials.every()]
+    return as_json(KeyList(keys=[Key(**_told(key)) for key in every if caller.governs(key.tenant)]))
+
+
+@router.delete(
+    "/keys/{key_id}",
+    status_code=204,
+    summary="Revoke a key",
+    response_class=Response,
+    responses=responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
+)
+async def revoke(key_id: str, house: ServicesDep, caller: Admin) -> Response:
+    """Close a key for good, at once. Revoking it again does nothing."""
+    if key_id == CONFIGURED_ID and configured(house.settings):
+        raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
+    known = await house.credentials.get(key_id)
+    if known is None or not caller.governs(known.tenant):
+        raise Refused(problems.NOT_FOUND, "there is no such key")
+    await house.credentials.revoke(key_id, await house.store.now())
+    log.info("key_revoked", key=key_id)
+    return Response(status_code=204)
+
+
+def _told(credential: Credential) -> dict[str, object]:
+    return {
+        "id": credential.id,
+        "name": credential.name,
+        "tenant": credential.tenant,
+        "scopes": list(credential.scopes),
+        "created_at": iso(credential.created_at or None),
+        "created_by": credential.created_by,
+        "revoked_at": iso(credential.revoked_at),
+    }

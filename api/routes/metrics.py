@@ -1,0 +1,29 @@
+"""Metrics, for Prometheus. No key needed: there are counts and times in it, no job's content."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from api.services import ServicesDep
+from jobs.errors import StoreUnavailable
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
+async def metrics(house: ServicesDep) -> Response:
+    """Jobs by status, waiting jobs by priority, workers, HTTP requests and latency by route."""
+    store = house.store
+    try:
+        jobs, queue, workers = await asyncio.gather(
+            store.counts(), store.queue_depth(), store.workers()
+        )
+    except StoreUnavailable:
+        house.metrics.unreachable()
+    else:
+        house.metrics.observed(jobs, queue, len(workers))
+    return Response(house.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,69 @@
+"""Review: a person's decision."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, Request, Response
+
+from api import body, problems
+from api.caller import Reviewer
+from api.documented import body_responses, with_body
+from api.problems import Refused
+from api.refusals import from_refusal
+from api.routes.found import found
+from api.routes.jobs import job_answer
+from api.schemas.job import Job
+from api.schemas.review import ReviewRequest
+from api.services import ServicesDep
+from jobs.lifecycle import Refusal
+from jobs.record import JobRecord
+from jobs.review import Action, Decision, Review
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["review"])
+
+
+@router.post(
+    "/jobs/{job_id}/review",
+    status_code=202,
+    response_model=Job,
+    summary="Decide on a review",
+    responses=body_responses(
+        problems.NOT_FOUND, problems.NO_OPEN_REVIEW, problems.STALE_REVIEW, problems.WRONG_STATE
+    ),
+    openapi_extra=with_body(ReviewRequest),
+)
+async def decide(job_id: str, request: Request, house: ServicesDep, caller: Reviewer) -> Response:
+    """Answer the open review, once. The key's name is on record as the author.
+
+    Approving what has no successful run is possible, and recorded as an override.
+    """
+    loaded = await found(house, caller, job_id)
+    asked, _ = await body.read(request, ReviewRequest, house.settings.max_body_bytes)
+    review = _open_review(loaded.record)
+    decision = Decision(
+        review_id=asked.review_id or review.id,
+        action=asked.action,
+        by=caller.name,
+        feedback=asked.feedback,
+        code=asked.code,
+        override=asked.action is Action.APPROVE and not has_succeeded(review),
+    )
+    decided = await house.operations.decide(job_id, decision)
+    if isinstance(decided, Refusal):
+        more = {"review_id": review.id} if decided.code == "stale_review" else {}
+        raise from_refusal(decided, **more)
+    log.info("review_decided", job=job_id, action=asked.action, override=decision.override)
+    return await job_answer(house, decided, loaded.now, status=202)
+
+
+def has_succeeded(review: Review) -> bool:
+    """Whether any run that the review shows has succeeded."""
+    return any(run.get("succeeded") for run in review.payload.get("runs", ()))
+
+
+def _open_review(record: JobRecord) -> Review:
+    if record.review is None:
+        detail = f"no review is open: the job is {record.status}"
+        raise Refused(problems.NO_OPEN_REVIEW, detail, {"state": str(record.status)})
+    return record.review

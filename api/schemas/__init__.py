@@ -1,0 +1,1 @@
+"""What goes over the wire. Free of FastAPI: the command line reads and writes with these."""

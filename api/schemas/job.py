@@ -1,0 +1,133 @@
+"""Jobs as they are told."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from api.schemas.review import Decision, Review
+from api.schemas.run import Artifact, Run
+from api.schemas.wire import Told
+from jobs.record import Reason, Status
+from jobs.spec import OnExhausted, Priority
+
+
+class Spec(Told):
+    """What was asked."""
+
+    task: str
+    review: bool
+    model: str | None
+    steps: list[str]
+    max_revisions: int
+    on_exhausted: OnExhausted
+    timeout_seconds: int
+    priority: Priority
+    labels: list[str]
+
+
+class Plan(Told):
+    """The steps, and whose they are: model, caller or default."""
+
+    steps: list[str]
+    source: str
+    note: str | None = None
+    at: str
+
+
+class Critique(Told):
+    """The critic's judgement of the evidence."""
+
+    revision: int
+    verdict: str = Field(description="approve or revise")
+    feedback: str
+    run: str | int | None = Field(None, description="the run that it rests on")
+    overruled: str | None = Field(None, description="why the house did not follow it")
+    at: str
+
+
+class Result(Told):
+    """What the job hands back."""
+
+    answer: str
+    approved_by: str | None = Field(description="critic, the name of a key, or nobody")
+    override: bool = Field(False, description="approved although no run had succeeded")
+    artifacts: list[Artifact] = Field(default_factory=list)
+
+
+class Spend(Told):
+    """What calls cost. `cost_usd` is null as soon as one of them has no known price."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str | None
+    known_usd: str = Field(description="the sum of what has a known price")
+
+
+class Cost(Told):
+    """What the job cost, by role and in all."""
+
+    roles: dict[str, Spend]
+    total: Spend
+
+
+class Life(Told):
+    """Which job, where it is in its life, and since when (ISO 8601, UTC)."""
+
+    id: str
+    status: Status
+    created_at: str
+    updated_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class JobSummary(Life):
+    """A job in a listing."""
+
+    task: str
+    conversation_id: str
+    labels: list[str]
+    priority: Priority
+    model: str | None
+    submitted_by: str
+    attempts: int
+    open_review: str | None
+    reason: Reason | None
+    approved_by: str | None
+    links: dict[str, str] = Field(default_factory=dict)
+
+
+class JobList(Told):
+    """A page of a listing, newest first."""
+
+    jobs: list[JobSummary]
+    total: int = Field(description="how many there are in all")
+    limit: int
+    offset: int
+
+
+class Job(Life):
+    """The whole job."""
+
+    spec: Spec
+    conversation_id: str
+    submitted_by: str
+    request_id: str
+    plan: Plan | None
+    runs: list[Run]
+    critique: Critique | None = Field(description="the last one")
+    critiques: list[Critique]
+    decisions: list[Decision]
+    review: Review | None = Field(description="the open review")
+    result: Result | None
+    artifacts: list[Artifact] = Field(description="files that runs produced, newest versions")
+    reason: Reason | None = Field(description="why it failed")
+    detail: str
+    cost: Cost
+    attempts: int
+    crashes: int
+    retries: int
+    last_event: int = Field(description="the newest event's number: follow from here")
+    ran_seconds: float = Field(description="running time; waiting does not count")
+    links: dict[str, str] = Field(default_factory=dict)

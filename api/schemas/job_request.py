@@ -1,0 +1,76 @@
+"""The body of POST /jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.wire import Asked
+from jobs.spec import OnExhausted, Priority
+
+Step = Annotated[str, Field(min_length=1, max_length=2_000)]
+Label = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$")]
+
+TASK_CHARACTERS = 20_000
+CONVERSATION_PATTERN = r"^[A-Za-z0-9._:-]{1,100}$"
+MODEL_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
+
+
+class JobRequest(Asked):
+    """A coding task, and how it shall be worked on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "task": "Write a binary search and test it on 20 numbers",
+                    "review": True,
+                    "labels": ["demo"],
+                },
+                {
+                    "task": "Fix `divide` so that its test passes",
+                    "model": "groq:llama-3.3-70b-versatile",
+                    "files": {"divide.py": "def divide(a, b):\n    return a / b\n"},
+                    "priority": "high",
+                },
+            ]
+        }
+    )
+
+    task: str = Field(
+        min_length=1,
+        max_length=TASK_CHARACTERS,
+        pattern=r"\S",
+        description="what shall be done, in plain words",
+    )
+    review: bool = Field(False, description="ask a person before the critic decides")
+    model: str | None = Field(
+        None,
+        pattern=MODEL_PATTERN,
+        description="provider:model from the operator's allow-list; else the worker's default",
+    )
+    steps: list[Step] = Field(
+        default_factory=list, max_length=20, description="a plan of your own, instead of a planner"
+    )
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="text files that the job starts with, by relative path",
+    )
+    conversation_id: str | None = Field(
+        None,
+        pattern=CONVERSATION_PATTERN,
+        description="the conversation this job follows up; it runs one job at a time",
+    )
+    max_revisions: int = Field(3, ge=0, le=20, description="passes executor -> critic, at most")
+    on_exhausted: OnExhausted = Field(
+        OnExhausted.ACCEPT,
+        description="how a job ends that runs out of revisions: with its best result, or failed",
+    )
+    timeout_seconds: int | None = Field(
+        None, ge=1, description="bound on the running time; waiting for a person does not count"
+    )
+    priority: Priority = Field(Priority.NORMAL, description="orders claims among waiting jobs")
+    labels: list[Label] = Field(
+        default_factory=list, max_length=20, description="words to find the job by"
+    )

@@ -1,0 +1,65 @@
+"""Reviews: what a person is asked, and the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from api.schemas.wire import Asked, Told
+from jobs.review import Action
+
+_NEEDS = {Action.EDIT: "code", Action.REVISE: "feedback", Action.REJECT: "feedback"}
+
+
+class ReviewRequest(Asked):
+    """The body of POST /jobs/{id}/review."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"action": "approve"},
+                {"action": "revise", "feedback": "Handle the empty list too"},
+                {"action": "edit", "code": "print('by hand')"},
+                {"action": "reject", "feedback": "Not what I asked for"},
+                {"action": "delegate"},
+            ]
+        }
+    )
+
+    action: Action = Field(description="`delegate` lets the critic decide this time")
+    feedback: str = Field("", max_length=20_000, description="revise and reject need it")
+    code: str = Field("", max_length=200_000, description="edit needs it: it runs instead")
+    review_id: str | None = Field(
+        None, max_length=200, description="the review meant; 409 if another is open"
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> ReviewRequest:
+        needed = _NEEDS.get(self.action)
+        if needed and not getattr(self, needed).strip():
+            raise PydanticCustomError(
+                "needed", "{action} needs {field}", {"action": self.action, "field": needed}
+            )
+        return self
+
+
+class Review(Told):
+    """The open review: all that a person needs to decide is in its payload."""
+
+    id: str
+    kind: str
+    opened_at: str
+    payload: dict[str, Any]
+
+
+class Decision(Told):
+    """What a person decided."""
+
+    review_id: str
+    action: str
+    by: str
+    feedback: str = ""
+    override: bool = False
+    at: str

@@ -1,0 +1,58 @@
+"""Runs and artifacts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from api.schemas.wire import Told
+
+Part = Literal["code", "stdout", "stderr"]
+
+
+class Artifact(Told):
+    """A file that a run produced."""
+
+    name: str
+    digest: str = Field(description="sha256 of its bytes")
+    size: int = Field(description="bytes")
+    media_type: str
+    href: str = ""
+
+
+class ArtifactList(Told):
+    """What runs have produced, newest versions."""
+
+    artifacts: list[Artifact]
+
+
+class Text(Told):
+    """A text; where it is long, its head and tail."""
+
+    text: str
+    dropped_bytes: int = Field(0, description="bytes that nobody has kept")
+    digest: str | None = Field(None, description="sha256 of the whole, where `text` is cut")
+    href: str = Field("", description="the whole as text/plain")
+
+
+class Run(Told):
+    """One execution of code in the sandbox."""
+
+    id: str
+    number: int
+    revision: int
+    by: str = Field(description="who asked for it: executor, or the name of a key")
+    code: Text
+    end: str = Field(description="how it ended: exited, or the limit that it hit")
+    exit_code: int | None
+    signal: int | str | None = None
+    stdout: Text
+    stderr: Text
+    seconds: float
+    succeeded: bool
+    artifacts: list[Artifact] = Field(default_factory=list)
+    refused: list[str] = Field(
+        default_factory=list, description="files that were not taken over, and why"
+    )
+    at: str

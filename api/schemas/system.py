@@ -1,0 +1,55 @@
+"""The state of the deployment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from api.schemas.wire import Told
+from jobs.fitness import Verdict
+
+
+class Finding(Told):
+    """One thing looked at, and what to set."""
+
+    name: str
+    value: str
+    verdict: Verdict
+    advice: str = ""
+
+
+class RedisState(Told):
+    """The server that keeps the record."""
+
+    server: str
+    version: str
+    findings: list[Finding]
+
+
+class Worker(Told):
+    """What a worker announced with its last heartbeat."""
+
+    id: str
+    seen_at: str
+    seen_seconds: float = Field(description="how long ago")
+
+
+class System(Told):
+    """What `fettle doctor` prints."""
+
+    version: str
+    environment: str
+    redis: RedisState
+    workers: list[Worker]
+    jobs: dict[str, int] = Field(description="by status")
+    queue: dict[str, int] = Field(description="waiting jobs by priority")
+    models: list[str] = Field(description="the allow-list")
+    limits: dict[str, Any]
+
+
+class Health(Told):
+    """Whether the service is alive, or ready, and what is missing."""
+
+    status: str
+    missing: list[str] = Field(default_factory=list)

@@ -1,0 +1,17 @@
+"""The two kinds of models: what comes in is strict, what goes out may grow."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Asked(BaseModel):
+    """A request's body: no guessing of types, no field that we do not know."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Told(BaseModel):
+    """A part of an answer: an older client reads a newer server's."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)

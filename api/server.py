@@ -1,0 +1,45 @@
+"""Server: uvicorn, which tells its real address and lets event streams end when it stops."""
+
+from __future__ import annotations
+
+import socket
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+
+from settings.api import ApiSettings
+
+log = structlog.get_logger(__name__)
+
+
+class Server(uvicorn.Server):
+    """One process' server for one application."""
+
+    def __init__(self, app: FastAPI, settings: ApiSettings) -> None:
+        self._app = app
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host,
+                port=settings.port,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=settings.shutdown_seconds,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn; then say where."""
+        await super().startup(sockets)
+        for server in self.servers if self.started else ():
+            for listening in server.sockets:
+                host, port = listening.getsockname()[:2]
+                shown = f"[{host}]" if ":" in host else host
+                log.info("listening", url=f"http://{shown}:{port}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn, which waits for open responses: streams are told to end first."""
+        self._app.state.services.closing.set()
+        await super().shutdown(sockets)

@@ -1,0 +1,69 @@
+"""Services: what the routes work with, opened at start-up and given back at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from api.metrics import Metrics
+from api.rate_limit import RateLimit
+from jobs.blobs import Blobs, DirectoryBlobs
+from jobs.credentials import Credentials
+from jobs.credentials_redis import RedisCredentials
+from jobs.fitness import Fitness, examine
+from jobs.hints import Hints
+from jobs.operations import Operations
+from jobs.redis_store import RedisStore, connect
+from settings.api import ApiSettings
+
+
+@dataclass(frozen=True)
+class Services:
+    """All of it; one a process."""
+
+    settings: ApiSettings
+    store: RedisStore
+    operations: Operations
+    blobs: Blobs
+    credentials: Credentials
+    rate_limit: RateLimit
+    metrics: Metrics = field(default_factory=Metrics)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server stops: event streams end then instead of holding it up."""
+
+    async def fitness(self) -> Fitness:
+        """What Redis says of itself. Raises StoreUnavailable."""
+        return await examine(self.store.redis)
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
+    """Services over the settings' Redis and data directory. Connects on first use."""
+    redis = connect(settings.redis_url, seconds=settings.redis_seconds)
+    store = RedisStore(redis)
+    hints = Hints(settings.broker_url)
+    try:
+        yield Services(
+            settings=settings,
+            store=store,
+            operations=Operations(store, hints.send),
+            blobs=DirectoryBlobs(settings.blobs_dir),
+            credentials=RedisCredentials(redis),
+            rate_limit=RateLimit(redis, settings.rate_limit),
+        )
+    finally:
+        await asyncio.to_thread(hints.close)
+        await store.close()
+
+
+def services(request: Request) -> Services:
+    """The services of the application that serves this request."""
+    return cast("Services", request.app.state.services)
+
+
+ServicesDep = Annotated[Services, Depends(services)]

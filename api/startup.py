@@ -1,0 +1,80 @@
+"""What production refuses to start with, and development warns of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from api.services import Services
+from jobs.credentials import Scope
+from jobs.errors import StoreUnavailable
+from jobs.fitness import Fitness, Verdict
+from settings.api import ApiSettings
+from settings.base import DEVELOPMENT_KEY, Environment
+
+log = structlog.get_logger(__name__)
+
+WEAK = 24
+PATIENCE_SECONDS = 20.0
+"""A Redis that is starting too has this long to answer in production."""
+
+
+class Unfit(Exception):
+    """The settings or the Redis are not fit for production; says what to set."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        lines = "\n".join(f"  - {reason}" for reason in reasons)
+        super().__init__(f"fettle refuses to start with FETTLE_ENV=production:\n{lines}")
+
+
+async def check(house: Services) -> None:
+    """Raise Unfit in production; in development, warn."""
+    production = house.settings.env is Environment.PRODUCTION
+    reasons = list(key_reasons(house.settings))
+    fitness = await _fitness(house, PATIENCE_SECONDS if production else 0.0)
+    if fitness is None:
+        reasons.append("Redis does not answer at FETTLE_REDIS_URL, so it cannot be checked")
+    else:
+        reasons += [f"{f.name} is {f.value}: {f.advice}" for f in fitness.at(Verdict.REFUSE)]
+        for finding in fitness.at(Verdict.WARN):
+            log.warning("redis_setting", name=finding.name, value=finding.value, do=finding.advice)
+        if production and house.settings.first_key() is None and not await _has_admin(house):
+            reasons.append(
+                "there is no key: set FETTLE_API_KEY to a random one, such as "
+                "`openssl rand -hex 32` prints"
+            )
+    if reasons and production:
+        raise Unfit(reasons)
+    for reason in reasons:
+        log.warning("unfit_for_production", reason=reason)
+
+
+def key_reasons(settings: ApiSettings) -> Sequence[str]:
+    """What is wrong with the configured key (pure)."""
+    key = settings.first_key()
+    if key is None:
+        return []
+    if key == DEVELOPMENT_KEY:
+        return ["FETTLE_API_KEY is the development key, which everybody knows: set another"]
+    if len(key) < WEAK:
+        return [f"FETTLE_API_KEY has {len(key)} characters: set one of at least {WEAK}"]
+    return []
+
+
+async def _fitness(house: Services, patience: float) -> Fitness | None:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + patience
+    while True:
+        try:
+            return await house.fitness()
+        except StoreUnavailable as error:
+            if loop.time() >= ends:
+                log.warning("redis_unreachable", error=str(error))
+                return None
+            await asyncio.sleep(0.5)
+
+
+async def _has_admin(house: Services) -> bool:
+    return any(key.active and key.may(Scope.ADMIN) for key in await house.credentials.every())

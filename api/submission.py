@@ -1,0 +1,109 @@
+"""From a checked body to a spec: what the operator's settings limit, field by field."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from api import problems
+from api.body import too_large
+from api.problems import Refused
+from api.schemas.job_request import JobRequest
+from api.schemas.problem import FieldError
+from jobs.errors import PathRefused
+from jobs.manifest import checked_path
+from jobs.spec import JobSpec
+from settings.api import ApiSettings
+
+DEFAULT_TIMEOUT_SECONDS = 900
+
+
+def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
+    """Raise Refused: 422 that names each field and its limit, or 413.
+
+    `size` is the body's on the wire, which is bounded by both limits together: without files it
+    has to keep to `max_body_bytes`, with files what is left of it when they are taken away.
+    """
+    rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
+    if rest > settings.max_body_bytes:
+        raise too_large(settings.max_body_bytes, "the body without its files")
+    errors = list(_errors(asked, settings))
+    if errors:
+        detail = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
+        raise Refused(problems.INVALID, detail, {"errors": errors[:50]})
+
+
+def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> JobSpec:
+    """The spec; its files are in the workspace of this digest."""
+    timeout = asked.timeout_seconds
+    if timeout is None:
+        timeout = min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
+    return JobSpec(
+        task=asked.task,
+        review=asked.review,
+        model=asked.model,
+        steps=tuple(asked.steps),
+        workspace=workspace,
+        conversation_id=asked.conversation_id,
+        max_revisions=asked.max_revisions,
+        on_exhausted=asked.on_exhausted,
+        timeout_seconds=timeout,
+        priority=asked.priority,
+        labels=tuple(dict.fromkeys(asked.labels)),
+    )
+
+
+def digest(asked: JobRequest) -> str:
+    """What makes two bodies the same: their values, however they were written."""
+    return hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
+
+
+def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
+    """Whether a model is on the allow-list of `provider:model` and `provider:*`."""
+    return any(
+        model.startswith(pattern[:-1]) if pattern.endswith("*") else model == pattern
+        for pattern in allowed
+    )
+
+
+def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+    if asked.model is not None and not is_allowed(asked.model, settings.models):
+        yield FieldError(
+            field="model",
+            message=f"{asked.model} is not on the allow-list",
+            limit=list(settings.models),
+        )
+    longest = settings.max_timeout_seconds
+    if asked.timeout_seconds is not None and asked.timeout_seconds > longest:
+        message = f"a job may run for {longest} seconds at most"
+        yield FieldError(field="timeout_seconds", message=message, limit=longest)
+    yield from _file_errors(asked.files, settings)
+
+
+def _file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:
+    if len(files) > settings.max_files:
+        message = f"a job may bring {settings.max_files} files, not {len(files)}"
+        yield FieldError(field="files", message=message, limit=settings.max_files)
+    total = sum(len(text.encode()) for text in files.values())
+    if total > settings.max_files_bytes:
+        message = f"they may have {settings.max_files_bytes} bytes together, not {total}"
+        yield FieldError(field="files", message=message, limit=settings.max_files_bytes)
+    yield from _path_errors(files)
+
+
+def _path_errors(files: dict[str, str]) -> Iterator[FieldError]:
+    seen: dict[str, str] = {}
+    for path in files:
+        try:
+            normal = checked_path(path)
+        except PathRefused as error:
+            yield FieldError(field=f"files.{path}", message=str(error))
+            continue
+        if normal in seen:
+            yield FieldError(field=f"files.{path}", message=f"is the same file as {seen[normal]!r}")
+        seen[normal] = path
+    for normal, path in seen.items():
+        parts = normal.split("/")
+        for depth in range(1, len(parts)):
+            if (parent := "/".join(parts[:depth])) in seen:
+                yield FieldError(field=f"files.{path}", message=f"{parent!r} is a file already")

@@ -1,0 +1,92 @@
+"""Wall: the outermost layer around a request. Its id, its log line, its figures, its last catch."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api import problems
+from api.metrics import Metrics
+from api.problems import Refused, response
+
+log = structlog.get_logger(__name__)
+
+_PROBES = ("/healthz", "/readyz", "/metrics")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+_ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+class Wall:
+    """Pure ASGI, so that streams pass through it as they come."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or hand the lifespan through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _Request(scope, send)
+        with structlog.contextvars.bound_contextvars(request_id=request.id):
+            try:
+                await self._app(scope, receive, request.send)
+            except Exception:
+                log.exception("request_failed", method=scope["method"], path=scope["path"])
+                if request.status:
+                    raise  # half an answer is out: all that is left is to cut it off
+                broken = Refused(problems.INTERNAL, "look it up in the log by its request id")
+                await response(broken, request.id)(scope, receive, request.send)
+            finally:
+                request.end()
+
+
+class _Request:
+    def __init__(self, scope: Scope, send: Send) -> None:
+        asked = Headers(scope=scope).get("x-request-id", "")
+        self.id = asked if _REQUEST_ID.fullmatch(asked) else secrets.token_hex(8)
+        scope["request_id"] = self.id
+        self.status = 0
+        self._scope = scope
+        self._send = send
+        self._began = time.perf_counter()
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, with our headers on its first."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self.id
+            for name, value in _ALWAYS.items():
+                headers.setdefault(name, value)
+            self._metrics().answered(
+                self._scope["method"], self._route(), self.status, self._seconds()
+            )
+        await self._send(message)
+
+    def end(self) -> None:
+        """Tell the log; probes only where details are wanted."""
+        tell = log.debug if self._scope["path"] in _PROBES else log.info
+        tell(
+            "request",
+            method=self._scope["method"],
+            path=self._scope["path"],
+            status=self.status,
+            seconds=round(self._seconds(), 4),
+        )
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    def _metrics(self) -> Metrics:
+        metrics: Metrics = self._scope["app"].state.services.metrics
+        return metrics
+
+    def _route(self) -> str:
+        # a template, not a path: a label must not have as many values as there are jobs
+        return getattr(self._scope.get("route"), "path", "") or "unknown"

@@ -1,0 +1,129 @@
+"""API keys: who may do what, for which tenant. Only the sha256 of a secret is ever kept.
+
+A secret has 256 random bits, so its plain digest cannot be guessed back, and a look-up by digest
+tells nothing by its timing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+OPERATOR = "default"
+"""The operator's tenant: its admin keys see to the keys of every tenant."""
+PREFIX = "fettle_"
+
+
+class Scope(StrEnum):
+    """What a key may do. None contains another."""
+
+    SUBMIT = "submit"
+    READ = "read"
+    REVIEW = "review"
+    ADMIN = "admin"
+
+
+EVERY_SCOPE = tuple(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What is known of a key. Times in ms by the store's clock; `name` signs decisions."""
+
+    id: str
+    name: str
+    tenant: str
+    scopes: tuple[Scope, ...]
+    created_at: int = 0
+    created_by: str = ""
+    revoked_at: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether the key still opens anything."""
+        return self.revoked_at is None
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the key has this scope."""
+        return scope in self.scopes
+
+    def governs(self, tenant: str) -> bool:
+        """Whether the key may see to a tenant's keys: its own, or any if it is the operator's."""
+        return self.may(Scope.ADMIN) and self.tenant in (tenant, OPERATOR)
+
+
+class Credentials(Protocol):
+    """Where keys are kept. Raises StoreUnavailable when that cannot be reached in time."""
+
+    async def add(self, credential: Credential, digest: str) -> None:
+        """Keep a new key under the digest of its secret."""
+        ...
+
+    async def find(self, digest: str) -> Credential | None:
+        """The key with this digest, revoked ones included."""
+        ...
+
+    async def get(self, key_id: str) -> Credential | None:
+        """The key with this id, revoked ones included."""
+        ...
+
+    async def every(self) -> Sequence[Credential]:
+        """All keys of all tenants, oldest first, revoked ones included."""
+        ...
+
+    async def revoke(self, key_id: str, at: int) -> None:
+        """Close a key for good; its first revocation stands."""
+        ...
+
+
+class MemoryCredentials:
+    """Keys in a dictionary."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Credential] = {}
+
+    async def add(self, credential: Credential, digest: str) -> None:
+        """See Credentials."""
+        self._kept[digest] = credential
+
+    async def find(self, digest: str) -> Credential | None:
+        """See Credentials."""
+        return self._kept.get(digest)
+
+    async def get(self, key_id: str) -> Credential | None:
+        """See Credentials."""
+        return next((kept for kept in self._kept.values() if kept.id == key_id), None)
+
+    async def every(self) -> Sequence[Credential]:
+        """See Credentials."""
+        return in_order(self._kept.values())
+
+    async def revoke(self, key_id: str, at: int) -> None:
+        """See Credentials."""
+        for digest, kept in self._kept.items():
+            if kept.id == key_id and kept.active:
+                self._kept[digest] = replace(kept, revoked_at=at)
+
+
+def in_order(credentials: Iterable[Credential]) -> Sequence[Credential]:
+    """Oldest first."""
+    return sorted(credentials, key=lambda kept: (kept.created_at, kept.id))
+
+
+def new_secret() -> str:
+    """A secret that is shown once."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def new_id() -> str:
+    """An id that may be shown anywhere."""
+    return secrets.token_hex(6)
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,95 @@
+"""RedisCredentials: API keys in plain Redis.
+
+fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at
+fettle:keys          hash  id -> digest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from jobs.credentials import Credential, Scope, in_order
+from jobs.keys import PREFIX
+from jobs.redis_reach import reached
+
+DIGESTS = PREFIX + "keys"
+
+
+class RedisCredentials:
+    """The Credentials on Redis; the client belongs to the caller."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def add(self, credential: Credential, digest: str) -> None:
+        """See Credentials."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hset(_key(digest), mapping=cast("Any", _fields(credential)))
+            pipe.hset(DIGESTS, credential.id, digest)
+            await reached(pipe.execute())
+
+    async def find(self, digest: str) -> Credential | None:
+        """See Credentials."""
+        stored = self._redis.hgetall(_key(digest))
+        fields = await reached(cast("Awaitable[Any]", stored))
+        return _read(fields) if fields else None
+
+    async def get(self, key_id: str) -> Credential | None:
+        """See Credentials."""
+        digest = await self._digest(key_id)
+        return await self.find(digest) if digest else None
+
+    async def every(self) -> Sequence[Credential]:
+        """See Credentials."""
+        stored = self._redis.hvals(DIGESTS)
+        digests = await reached(cast("Awaitable[Any]", stored))
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for digest in digests:
+                pipe.hgetall(_key(digest.decode()))
+            found = await reached(pipe.execute())
+        return in_order(_read(fields) for fields in found if fields)
+
+    async def revoke(self, key_id: str, at: int) -> None:
+        """See Credentials."""
+        if digest := await self._digest(key_id):
+            stored = self._redis.hsetnx(_key(digest), "revoked_at", str(at))
+            await reached(cast("Awaitable[Any]", stored))
+
+    async def _digest(self, key_id: str) -> str | None:
+        stored = self._redis.hget(DIGESTS, key_id)
+        found = await reached(cast("Awaitable[Any]", stored))
+        return found.decode() if found else None
+
+
+def _key(digest: str) -> str:
+    return f"{PREFIX}key:{digest}"
+
+
+def _fields(credential: Credential) -> dict[str, str]:
+    fields = {
+        "id": credential.id,
+        "name": credential.name,
+        "tenant": credential.tenant,
+        "scopes": " ".join(credential.scopes),
+        "created_at": str(credential.created_at),
+        "created_by": credential.created_by,
+    }
+    if credential.revoked_at is not None:
+        fields["revoked_at"] = str(credential.revoked_at)
+    return fields
+
+
+def _read(fields: dict[bytes, bytes]) -> Credential:
+    texts = {key.decode(): value.decode() for key, value in fields.items()}
+    return Credential(
+        id=texts["id"],
+        name=texts["name"],
+        tenant=texts["tenant"],
+        scopes=tuple(Scope(scope) for scope in texts["scopes"].split()),
+        created_at=int(texts["created_at"]),
+        created_by=texts["created_by"],
+        revoked_at=int(texts["revoked_at"]) if "revoked_at" in texts else None,
+    )

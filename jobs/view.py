@@ -1,0 +1,182 @@
+"""A job as JSON: the pure projection of its record, its events and what was paid for it.
+
+Times are ISO 8601 in UTC, durations seconds, money decimal strings (null: not known).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from jobs.events import Event
+from jobs.record import JobRecord, Result
+from jobs.review import Review
+from jobs.spec import JobSpec
+from jobs.store import Charge
+
+
+def iso(ms: int | None) -> str | None:
+    """A time as 2026-11-21T12:00:00.000Z."""
+    if ms is None:
+        return None
+    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def summary(record: JobRecord) -> dict[str, Any]:
+    """What a listing shows of a job: what its record alone tells."""
+    return {
+        "id": record.id,
+        "status": str(record.status),
+        "task": record.spec.task,
+        "conversation_id": record.conversation_id,
+        "labels": list(record.spec.labels),
+        "priority": str(record.spec.priority),
+        "model": record.spec.model,
+        "submitted_by": record.submitted_by,
+        "attempts": record.attempts,
+        "open_review": record.review.id if record.review else None,
+        "reason": str(record.reason) if record.reason else None,
+        "approved_by": record.result.approved_by if record.result else None,
+        **_times(record),
+    }
+
+
+def whole(
+    record: JobRecord, events: Sequence[Event], charges: Iterable[Charge], now: int
+) -> dict[str, Any]:
+    """The whole job; `now` is the store's time in ms."""
+    critiques = _all(events, "critiqued")
+    return {
+        "id": record.id,
+        "status": str(record.status),
+        "spec": spec(record.spec),
+        "conversation_id": record.conversation_id,
+        "submitted_by": record.submitted_by,
+        "request_id": record.request_id,
+        "plan": _last(events, "planned"),
+        "runs": sorted(_all(events, "run_finished"), key=lambda run: run["number"]),
+        "critique": critiques[-1] if critiques else None,
+        "critiques": critiques,
+        "decisions": _all(events, "decided"),
+        "review": _review(record.review),
+        "result": _result(record.result),
+        "artifacts": list(artifacts(events).values()),
+        "reason": str(record.reason) if record.reason else None,
+        "detail": record.detail,
+        "cost": cost(charges),
+        "attempts": record.attempts,
+        "crashes": record.crashes,
+        "retries": record.retries,
+        "last_event": events[-1].seq if events else 0,
+        **_times(record),
+        "ran_seconds": _ran_ms(record, now) / 1000,
+    }
+
+
+def spec(asked: JobSpec) -> dict[str, Any]:
+    """What was asked, as it was asked."""
+    return {
+        "task": asked.task,
+        "review": asked.review,
+        "model": asked.model,
+        "steps": list(asked.steps),
+        "max_revisions": asked.max_revisions,
+        "on_exhausted": str(asked.on_exhausted),
+        "timeout_seconds": asked.timeout_seconds,
+        "priority": str(asked.priority),
+        "labels": list(asked.labels),
+    }
+
+
+def event(fact: Event) -> dict[str, Any]:
+    """An event as it goes over the wire."""
+    return {"seq": fact.seq, "at": iso(fact.at), "kind": fact.kind, "data": dict(fact.data)}
+
+
+def artifacts(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
+    """The files that runs have produced, by name: of each its newest version."""
+    found: dict[str, dict[str, Any]] = {}
+    for fact in events:
+        if fact.kind == "run_finished":
+            found.update({made["name"]: dict(made) for made in fact.data["artifacts"]})
+    return found
+
+
+def run(events: Iterable[Event], number: int) -> Mapping[str, Any] | None:
+    """The run of this number."""
+    runs = (fact.data for fact in events if fact.kind == "run_finished")
+    return next((data for data in runs if data["number"] == number), None)
+
+
+def cost(charges: Iterable[Charge]) -> dict[str, Any]:
+    """What was paid: {roles: {role: spend}, total: spend}.
+
+    A spend is {calls, input_tokens, output_tokens, cost_usd, known_usd}. `cost_usd` is null as
+    soon as one call has no known price; `known_usd` adds up the others.
+    """
+    paid = list(charges)
+    roles = sorted({charge.role for charge in paid})
+    return {
+        "roles": {role: _spend([c for c in paid if c.role == role]) for role in roles},
+        "total": _spend(paid),
+    }
+
+
+def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
+    prices = [charge.cost_usd for charge in charges]
+    known = sum((Decimal(price) for price in prices if price is not None), Decimal(0))
+    return {
+        "calls": len(charges),
+        "input_tokens": sum(charge.input_tokens for charge in charges),
+        "output_tokens": sum(charge.output_tokens for charge in charges),
+        "cost_usd": None if None in prices else f"{known:f}",
+        "known_usd": f"{known:f}",
+    }
+
+
+def _times(record: JobRecord) -> dict[str, Any]:
+    return {
+        "created_at": iso(record.created_at),
+        "updated_at": iso(record.updated_at),
+        "started_at": iso(record.started_at),
+        "finished_at": iso(record.finished_at),
+    }
+
+
+def _ran_ms(record: JobRecord, now: int) -> int:
+    present = now - record.claimed_at if record.claimed_at is not None else 0
+    return record.ran_ms + max(present, 0)
+
+
+def _review(review: Review | None) -> dict[str, Any] | None:
+    if review is None:
+        return None
+    return {
+        "id": review.id,
+        "kind": str(review.kind),
+        "opened_at": iso(review.opened_at),
+        "payload": dict(review.payload),
+    }
+
+
+def _result(result: Result | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    return {
+        "answer": result.answer,
+        "approved_by": result.approved_by,
+        "override": result.override,
+        "artifacts": [dict(artifact) for artifact in result.artifacts],
+    }
+
+
+def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
+    return [{**fact.data, "at": iso(fact.at)} for fact in events if fact.kind == kind]
+
+
+def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:
+    found = _all(events, kind)
+    return found[-1] if found else None

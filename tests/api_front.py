@@ -1,0 +1,159 @@
+"""The application over a real Redis, in this process, and a worker's part played by the test."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from api.main import create_app
+from api.services import Services
+from jobs.blobs import digest_of
+from jobs.events import NewEvent
+from jobs.lifecycle import Refusal
+from jobs.record import JobRecord, Result
+from jobs.review import Review, ReviewKind
+from jobs.store import Charge, Held, Writes
+from settings.api import ApiSettings
+from settings.base import DEVELOPMENT_KEY
+
+RESULT = Result(answer="it works", approved_by="critic")
+
+
+def settings_for(redis_url: str, folder: Path, **changed: Any) -> ApiSettings:
+    """Settings over a test's own Redis and directory."""
+    socket = redis_url.partition("://")[2]
+    broker = f"redis+socket://{socket}?virtual_host=1" if "unix" in redis_url else redis_url
+    plain = {"redis_url": redis_url, "broker_url": broker, "data_dir": folder / "data"}
+    return ApiSettings(**{**plain, **changed})
+
+
+def text(said: str, **more: Any) -> dict[str, Any]:
+    """An output as a run tells it."""
+    return {"text": said, "dropped_bytes": 0, "digest": None, **more}
+
+
+def a_run(number: int = 1, **changed: Any) -> dict[str, Any]:
+    """What a `run_finished` event says."""
+    return {
+        "id": f"run-{number}",
+        "number": number,
+        "revision": 1,
+        "by": "executor",
+        "code": text("print(42)"),
+        "end": "exited",
+        "exit_code": 0,
+        "signal": None,
+        "stdout": text("42\n"),
+        "stderr": text(""),
+        "seconds": 0.02,
+        "succeeded": True,
+        "artifacts": [],
+        "refused": [],
+        **changed,
+    }
+
+
+@dataclass
+class Front:
+    """The application, a client with the development key, and its services."""
+
+    app: FastAPI
+    client: httpx.AsyncClient
+
+    @property
+    def house(self) -> Services:
+        return self.app.state.services
+
+    async def submit(self, task: str = "add 1 and 1", **body: Any) -> str:
+        """Submit a job; returns its id."""
+        answer = await self.client.post("/jobs", json={"task": task, **body})
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])
+
+    async def job(self, job_id: str) -> dict[str, Any]:
+        """The whole job."""
+        answer = await self.client.get(f"/jobs/{job_id}")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def claim(self, job_id: str) -> Held:
+        """Be the worker that holds the job."""
+        record = done(await self.house.operations.claim(job_id, "worker-1"))
+        return Held(job_id, record.epoch)
+
+    async def tell(self, held: Held, *facts: tuple[str, dict[str, Any]], **writes: Any) -> None:
+        """Put events on record as an attempt does."""
+        events = [
+            NewEvent(f"{kind}:{i}:{held.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
+        ]
+        await self.house.store.write(held.job_id, held.epoch, Writes(events=events, **writes))
+
+    async def run(self, held: Held, number: int = 1, **changed: Any) -> None:
+        """Put a run on record."""
+        fact = NewEvent(f"run:{number}", "run_finished", a_run(number, **changed))
+        await self.house.store.write(held.job_id, held.epoch, Writes(events=[fact]))
+
+    async def made(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
+        """An artifact whose bytes are kept."""
+        await self.house.blobs.put(content)
+        digest = digest_of(content)
+        return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
+
+    async def paused(self, review_id: str = "r1", *, succeeded: bool = True) -> str:
+        """A job that waits for a person; returns its id."""
+        job_id = await self.submit(review=True)
+        held = await self.claim(job_id)
+        payload = {"plan": ["one"], "answer": "42", "runs": [a_run(succeeded=succeeded)]}
+        review = Review(review_id, ReviewKind.REVIEW, payload, await self.house.store.now())
+        done(await self.house.operations.pause(held, review))
+        return job_id
+
+    async def finish(self, job_id: str) -> None:
+        """Work a job to its end."""
+        held = await self.claim(job_id)
+        done(await self.house.operations.succeed(held, RESULT, "added"))
+
+    async def key(self, *scopes: str, **more: Any) -> str:
+        """A new key's secret."""
+        body = {"name": "ada", "scopes": list(scopes), **more}
+        answer = await self.client.post("/keys", json=body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["secret"])
+
+    @contextlib.asynccontextmanager
+    async def with_key(self, secret: str | None) -> AsyncIterator[httpx.AsyncClient]:
+        """A client that sends another key."""
+        async with client_of(self.app, secret) as client:
+            yield client
+
+
+def done(changed: JobRecord | Refusal) -> JobRecord:
+    """The record; a refusal fails the test."""
+    assert isinstance(changed, JobRecord), changed
+    return changed
+
+
+def charge(call: str, role: str, cost_usd: str | None) -> Charge:
+    """What a model call cost."""
+    return Charge(call, role, "groq:m", 100, 10, cost_usd)
+
+
+def client_of(app: FastAPI, secret: str | None = DEVELOPMENT_KEY) -> httpx.AsyncClient:
+    """A client within this process; a failure of the application comes as its answer."""
+    headers = {"X-API-Key": secret} if secret else {}
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://fettle.test", headers=headers)
+
+
+@contextlib.asynccontextmanager
+async def started(settings: ApiSettings) -> AsyncIterator[Front]:
+    """A started application."""
+    app = create_app(settings)
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        yield Front(app, client)

@@ -1,0 +1,110 @@
+"""`python -m api` as a real process on a free port, for tests of what only a server can show."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx_sse
+
+from settings.base import DEVELOPMENT_KEY
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
+    """The environment of an API process over a test's own Redis; nothing of the host's leaks in."""
+    broker = redis_url
+    if redis_url.startswith("unix"):
+        broker = f"redis+socket://{redis_url.partition('://')[2]}?virtual_host=1"
+    plain = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "FETTLE_CONFIG": str(folder / "none.toml"),
+        "FETTLE_PORT": "0",
+        "FETTLE_REDIS_URL": redis_url,
+        "FETTLE_BROKER_URL": broker,
+        "FETTLE_DATA_DIR": str(folder / "data"),
+    }
+    return {**plain, **{f"FETTLE_{name.upper()}": value for name, value in changed.items()}}
+
+
+def refused(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A process that is expected to end by itself."""
+    argv = [sys.executable, "-m", "api"]
+    return subprocess.run(
+        argv, env=env, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@dataclass
+class ApiProcess:
+    """A running API; its log is a file of JSON lines."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    url: str = ""
+
+    def logged(self) -> list[dict[str, Any]]:
+        """Everything it has said."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def open_files(self) -> int:
+        """How many files and sockets it holds."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    def client(self, secret: str = DEVELOPMENT_KEY) -> httpx.AsyncClient:
+        """A client with a key."""
+        return httpx.AsyncClient(base_url=self.url, headers={"X-API-Key": secret}, timeout=10)
+
+    def stop(self, seconds: float = 10) -> int:
+        """SIGTERM, and its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def wait_until_listening(self, seconds: float = 30) -> None:
+        """Read its address from its log."""
+        ends = time.monotonic() + seconds
+        while not self.url:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < ends, self.log.read_text()
+            found = [line["url"] for line in self.logged() if line["event"] == "listening"]
+            self.url = found[0] if found else ""
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def running(env: dict[str, str], log: Path) -> Iterator[ApiProcess]:
+    """A process that listens, until the block ends."""
+    with log.open("wb") as out:
+        argv = [sys.executable, "-m", "api"]
+        process = subprocess.Popen(argv, env=env, cwd=REPOSITORY, stdout=out, stderr=out)
+    api = ApiProcess(process, log)
+    try:
+        api.wait_until_listening()
+        yield api
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@contextlib.asynccontextmanager
+async def stream(
+    client: httpx.AsyncClient, job_id: str, **headers: str
+) -> AsyncIterator[httpx_sse.EventSource]:
+    """A job's event stream."""
+    path = f"/jobs/{job_id}/events"
+    async with httpx_sse.aconnect_sse(client, "GET", path, headers=headers) as source:
+        yield source

@@ -1,0 +1,94 @@
+"""API keys: both forms keep, find and revoke alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.credentials import (
+    EVERY_SCOPE,
+    Credential,
+    MemoryCredentials,
+    Scope,
+    digest_of,
+    new_id,
+    new_secret,
+)
+from jobs.credentials_redis import RedisCredentials
+from jobs.errors import StoreUnavailable
+from jobs.redis_store import connect
+
+ADA = Credential("k1", "ada", "acme", (Scope.READ, Scope.REVIEW), 1_000, "operator")
+BOB = Credential("k2", "bob", "other", EVERY_SCOPE, 999)
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def credentials(request):
+    if request.param == "memory":
+        yield MemoryCredentials()
+        return
+    client = connect(request.getfixturevalue("redis_url"))
+    yield RedisCredentials(client)
+    await client.aclose()
+
+
+async def test_a_key_is_found_by_its_digest_and_its_id(credentials):
+    await credentials.add(ADA, digest_of("s1"))
+    assert await credentials.find(digest_of("s1")) == ADA
+    assert await credentials.get("k1") == ADA
+    assert await credentials.find(digest_of("s2")) is None
+    assert await credentials.get("k2") is None
+
+
+async def test_keys_are_listed_oldest_first(credentials):
+    assert list(await credentials.every()) == []
+    await credentials.add(ADA, digest_of("s1"))
+    await credentials.add(BOB, digest_of("s2"))
+    assert list(await credentials.every()) == [BOB, ADA]
+
+
+async def test_a_revoked_key_stays_on_record_with_its_first_time(credentials):
+    await credentials.add(ADA, digest_of("s1"))
+    await credentials.revoke("k1", 2_000)
+    await credentials.revoke("k1", 3_000)
+    found = await credentials.find(digest_of("s1"))
+    assert found.revoked_at == 2_000
+    assert not found.active
+
+
+async def test_revoking_an_unknown_key_makes_none(credentials):
+    await credentials.revoke("nobody", 1)
+    assert list(await credentials.every()) == []
+
+
+async def test_no_secret_is_kept(redis_url):
+    client = connect(redis_url)
+    secret = new_secret()
+    await RedisCredentials(client).add(ADA, digest_of(secret))
+    for name in await client.keys("*"):
+        stored = str(await client.hgetall(name))
+        assert secret not in stored
+        assert secret not in name.decode()
+    await client.aclose()
+
+
+async def test_a_redis_that_is_away_is_said(tmp_path):
+    client = connect(f"unix://{tmp_path}/nothing")
+    with pytest.raises(StoreUnavailable):
+        await RedisCredentials(client).find("x")
+    await client.aclose()
+
+
+def test_secrets_and_ids_do_not_repeat():
+    assert len({new_secret() for _ in range(100)}) == 100
+    assert len({new_id() for _ in range(100)}) == 100
+    assert len(new_secret()) >= 48
+
+
+def test_the_operators_admins_govern_every_tenant():
+    admin = Credential("a", "a", "acme", (Scope.ADMIN,))
+    operator = Credential("o", "o", "default", (Scope.ADMIN,))
+    reader = Credential("r", "r", "default", (Scope.READ,))
+    assert admin.governs("acme")
+    assert not admin.governs("other")
+    assert operator.governs("acme")
+    assert not reader.governs("default")

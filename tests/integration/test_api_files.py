@@ -1,0 +1,124 @@
+"""Workspaces, artifacts and the texts of runs over HTTP."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+from api_front import settings_for, started, text
+
+from jobs import manifest
+from jobs.store import Writes
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_the_workspace_is_told_as_it_stands_now(front):
+    job_id = await front.submit(files={"a.py": "1", "b/c.txt": "two"})
+    listed = (await front.client.get(f"/jobs/{job_id}/files")).json()
+    assert [(file["path"], file["size"]) for file in listed["files"]] == [
+        ("a.py", 1),
+        ("b/c.txt", 3),
+    ]
+    assert (await front.client.get(listed["files"][1]["href"])).text == "two"
+    held = await front.claim(job_id)
+    changed = await manifest.save(front.house.blobs, {"a.py": b"new"})
+    await front.house.store.write(job_id, held.epoch, Writes(workspace=changed))
+    assert (await front.client.get(f"/jobs/{job_id}/files/a.py")).text == "new"
+    assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
+
+
+async def test_a_job_without_files_has_an_empty_workspace(front):
+    job_id = await front.submit()
+    assert (await front.client.get(f"/jobs/{job_id}/files")).json() == {"files": [], "digest": None}
+    archive = await front.client.get(f"/jobs/{job_id}/files.tar.gz")
+    with tarfile.open(fileobj=io.BytesIO(archive.content)) as tar:
+        assert tar.getnames() == []
+
+
+async def test_the_archive_has_regular_files_and_the_same_bytes_each_time(front):
+    files = {"z.py": "1\n", "a/ü.txt": "two", "big": "x" * 300_000}
+    job_id = await front.submit(files=files)
+    archive = await front.client.get(f"/jobs/{job_id}/files.tar.gz")
+    assert archive.headers["content-type"] == "application/gzip"
+    assert f"{job_id}.tar.gz" in archive.headers["content-disposition"]
+    with tarfile.open(fileobj=io.BytesIO(archive.content)) as tar:
+        members = tar.getmembers()
+        assert [member.name for member in members] == ["a/ü.txt", "big", "z.py"]
+        assert all(member.isreg() and member.mtime == 0 and member.uid == 0 for member in members)
+        assert {m.name: tar.extractfile(m).read().decode() for m in members} == files
+    other = await front.submit(files=dict(reversed(files.items())))
+    assert (await front.client.get(f"/jobs/{other}/files.tar.gz")).content == archive.content
+    known = {"If-None-Match": archive.headers["etag"]}
+    again = await front.client.get(f"/jobs/{job_id}/files.tar.gz", headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["../a", "%2e%2e/a", "/etc/passwd", "a%00", "a/", "A.PY"])
+async def test_only_the_manifests_names_are_files(front, path):
+    job_id = await front.submit(files={"a.py": "1", "a/b": "2"})
+    assert (await front.client.get(f"/jobs/{job_id}/files/{path}")).status_code == 404
+
+
+async def test_html_and_svg_of_a_workspace_are_never_active(front):
+    job_id = await front.submit(files={"x.html": "<script>", "x.svg": "<svg/>", "x.py": "1"})
+    for name in ("x.html", "x.svg", "x.py"):
+        headers = (await front.client.get(f"/jobs/{job_id}/files/{name}")).headers
+        assert headers["content-disposition"].startswith("attachment")
+        assert headers["content-security-policy"] == "sandbox; default-src 'none'"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_an_artifact_is_its_newest_version(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    old = await front.made("out/plot.png", b"old", "image/png")
+    new = await front.made("out/plot.png", b"new", "image/png")
+    page = await front.made("page.html", b"<script>", "text/html")
+    await front.run(held, 1, artifacts=[old, page])
+    await front.run(held, 2, artifacts=[new])
+    listed = (await front.client.get(f"/jobs/{job_id}/artifacts")).json()["artifacts"]
+    assert [made["name"] for made in listed] == ["out/plot.png", "page.html"]
+    plot = await front.client.get(listed[0]["href"])
+    assert (plot.content, plot.headers["content-type"]) == (b"new", "image/png")
+    assert plot.headers["etag"] == f'"{new["digest"]}"'
+    assert plot.headers["content-disposition"].startswith("inline")
+    same = await front.client.get(
+        listed[0]["href"], headers={"If-None-Match": plot.headers["etag"]}
+    )
+    assert (same.status_code, same.content) == (304, b"")
+    assert same.headers["etag"] == plot.headers["etag"]
+    html = await front.client.get(listed[1]["href"])
+    assert html.headers["content-disposition"].startswith("attachment")
+    assert (await front.client.get(f"/jobs/{job_id}/artifacts/none")).status_code == 404
+
+
+async def test_a_cut_text_can_be_read_whole(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    digest = await front.house.blobs.put(b"a long\noutput")
+    cut = text("a…", digest=digest)
+    await front.run(held, 3, stdout=cut, stderr=text("short <b>"))
+    whole = await front.client.get(f"/jobs/{job_id}/runs/3/stdout")
+    assert (whole.text, whole.headers["content-type"]) == (
+        "a long\noutput",
+        "text/plain; charset=utf-8",
+    )
+    assert (await front.client.get(f"/jobs/{job_id}/runs/3/stderr")).text == "short <b>"
+    assert (await front.client.get(f"/jobs/{job_id}/runs/4/stdout")).status_code == 404
+    assert (await front.client.get(f"/jobs/{job_id}/runs/3/stdin")).status_code == 422
+    assert (await front.client.get(f"/jobs/{job_id}/runs/x/code")).status_code == 422
+
+
+async def test_bytes_that_are_gone_are_told_as_a_problem(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    gone = {"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}
+    await front.run(held, 1, artifacts=[gone])
+    answer = await front.client.get(f"/jobs/{job_id}/artifacts/a.png")
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/bytes-missing")

@@ -1,0 +1,286 @@
+"""Jobs over HTTP: submit, read, list, cancel; a real Redis behind."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+import structlog
+from api_front import charge, done, settings_for, started, text
+
+from api.schemas.job import Job, JobList
+from jobs.codec import record_fields
+from jobs.keys import JobKeys
+from jobs.record import Reason
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_a_submitted_job_is_on_record_with_its_files(front):
+    body = {"task": "mend it", "files": {"src/a.py": "print('ü')\n"}, "labels": ["x", "x", "y"]}
+    answer = await front.client.post("/jobs", json=body, headers={"X-Request-Id": "req-7"})
+    assert answer.status_code == 202
+    job = Job.model_validate(answer.json())
+    assert answer.headers["location"] == f"/jobs/{job.id}" == job.links["self"]
+    assert answer.headers["x-request-id"] == job.request_id == "req-7"
+    assert (job.status, job.submitted_by, job.spec.labels) == ("queued", "development", ["x", "y"])
+    loaded = await front.house.store.load(job.id)
+    assert loaded.record.spec.task == "mend it"
+    kept = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
+    assert kept.content == "print('ü')\n".encode()
+
+
+async def test_every_field_of_the_body_reaches_the_record(front):
+    asked = {
+        "task": "t",
+        "review": True,
+        "model": "groq:llama",
+        "steps": ["one", "two"],
+        "conversation_id": "talk.1",
+        "max_revisions": 0,
+        "on_exhausted": "fail",
+        "timeout_seconds": 7,
+        "priority": "high",
+        "labels": ["demo"],
+    }
+    job_id = await front.submit(**asked)
+    told = await front.job(job_id)
+    assert told["conversation_id"] == asked.pop("conversation_id")
+    assert {name: told["spec"][name] for name in asked} == asked
+
+
+async def test_the_whole_job_is_told_as_it_goes(front):
+    job_id = await front.submit(review=True)
+    held = await front.claim(job_id)
+    plot = await front.made("plot.png", b"png", "image/png")
+    charges = [charge("c1", "planner", "0.001"), charge("c2", "executor", None)]
+    await front.tell(
+        held,
+        ("planned", {"steps": ["a", "b"], "source": "model", "note": None}),
+        charges=charges,
+    )
+    await front.run(held, 1, succeeded=False, exit_code=1, end="exited")
+    await front.run(held, 2, artifacts=[plot], stdout=text("4…", digest="ab" * 32))
+    told = Job.model_validate(await front.job(job_id))
+    assert told.status == "running"
+    assert told.plan.steps == ["a", "b"]
+    assert [run.succeeded for run in told.runs] == [False, True]
+    assert told.runs[1].stdout.href == f"/jobs/{job_id}/runs/2/stdout"
+    assert told.artifacts[0].href == f"/jobs/{job_id}/artifacts/plot.png"
+    assert told.cost.roles["planner"].cost_usd == "0.001"
+    assert (told.cost.total.cost_usd, told.cost.total.known_usd) == (None, "0.001")
+    assert told.attempts == 1
+
+
+async def test_a_finished_job_tells_its_result(front):
+    job_id = await front.submit()
+    await front.finish(job_id)
+    told = await front.job(job_id)
+    assert (told["status"], told["result"]["answer"]) == ("succeeded", "it works")
+    assert told["result"]["approved_by"] == "critic"
+    assert told["finished_at"] >= told["started_at"] >= told["created_at"]
+
+
+async def test_a_failed_job_tells_why(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    done(await front.house.operations.fail(held, Reason.DEADLINE, "it took too long"))
+    told = await front.job(job_id)
+    assert (told["status"], told["reason"], told["detail"]) == (
+        "failed",
+        "deadline",
+        "it took too long",
+    )
+
+
+async def test_the_same_key_and_body_are_the_same_job(front):
+    headers = {"Idempotency-Key": "once"}
+    first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+    await front.finish(first.json()["id"])
+    again = await front.client.post("/jobs", json={"task": "a", "review": False}, headers=headers)
+    assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
+    assert again.json()["status"] == "succeeded"
+    assert again.headers["idempotency-replayed"] == "true"
+    other = await front.client.post("/jobs", json={"task": "b"}, headers=headers)
+    assert other.status_code == 422
+    assert other.json()["type"] == "/problems/idempotency-key-reused"
+    assert (await front.client.get("/jobs")).json()["total"] == 1
+
+
+async def test_many_at_once_with_one_key_make_one_job(front):
+    headers = {"Idempotency-Key": "race"}
+    posts = [front.client.post("/jobs", json={"task": "a"}, headers=headers) for _ in range(20)]
+    answers = await asyncio.gather(*posts)
+    assert {answer.status_code for answer in answers} == {202}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+
+
+async def test_an_idempotency_key_belongs_to_its_tenant(front):
+    secret = await front.key("submit", tenant="other")
+    headers = {"Idempotency-Key": "k"}
+    mine = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+    async with front.with_key(secret) as other:
+        theirs = await other.post("/jobs", json={"task": "b"}, headers=headers)
+    assert theirs.status_code == 202
+    assert theirs.json()["id"] != mine.json()["id"]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a b", "a\tb"])
+async def test_an_idempotency_key_has_its_bounds(front, key):
+    answer = await front.client.post("/jobs", json={"task": "a"}, headers={"Idempotency-Key": key})
+    assert answer.status_code == 422
+    assert "idempotency-key" in answer.json()["errors"][0]["field"]
+
+
+async def test_a_listing_is_newest_first_with_its_total(front):
+    ids = [await front.submit(f"task {i}", labels=["even"] if i % 2 == 0 else []) for i in range(5)]
+    await front.finish(ids[0])
+    page = JobList.model_validate((await front.client.get("/jobs?limit=2&offset=1")).json())
+    assert ([job.id for job in page.jobs], page.total) == ([ids[3], ids[2]], 5)
+    assert (page.limit, page.offset) == (2, 1)
+    even = (await front.client.get("/jobs", params={"label": "even"})).json()
+    assert [job["id"] for job in even["jobs"]] == [ids[4], ids[2], ids[0]]
+    done_ones = (await front.client.get("/jobs?status=succeeded&label=even")).json()
+    assert ([job["id"] for job in done_ones["jobs"]], done_ones["total"]) == ([ids[0]], 1)
+    assert done_ones["jobs"][0]["links"]["self"] == f"/jobs/{ids[0]}"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("offset=-1", "offset"),
+        ("offset=99999999999999999999", "offset"),
+        ("status=done", "status"),
+        ("label=", "label"),
+        ("limit=x", "limit"),
+    ],
+)
+async def test_a_bad_query_is_named(front, query, field):
+    answer = await front.client.get(f"/jobs?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+
+
+async def test_cancel_is_sticky(front):
+    job_id = await front.submit()
+    answer = await front.client.post(f"/jobs/{job_id}/cancel")
+    assert (answer.status_code, answer.json()["status"]) == (202, "cancelled")
+    again = await front.client.post(f"/jobs/{job_id}/cancel")
+    assert again.status_code == 409
+    assert (again.json()["type"], again.json()["state"]) == ("/problems/wrong-state", "cancelled")
+    events = await front.client.get(
+        f"/jobs/{job_id}/events", headers={"Accept": "application/json"}
+    )
+    assert events.json()["events"][-1]["data"] == {"by": "development"}
+
+
+@pytest.mark.parametrize("job_id", ["0" * 20, "x", "a" * 21, "%2e%2e", "0:events", "ü", "A" * 20])
+async def test_an_unknown_job_is_404_everywhere(front, job_id):
+    for path in (
+        "",
+        "/events",
+        "/files",
+        "/files/a",
+        "/files.tar.gz",
+        "/artifacts",
+        "/runs/1/code",
+    ):
+        answer = await front.client.get(f"/jobs/{job_id}{path}")
+        assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), path
+    for path in ("/cancel", "/review"):
+        answer = await front.client.post(f"/jobs/{job_id}{path}", json={"action": "approve"})
+        assert answer.status_code == 404
+
+
+async def test_a_jobs_keys_in_redis_are_no_jobs(front):
+    job_id = await front.submit()
+    for part in ("events", "facts", "charges"):
+        assert (await front.client.get(f"/jobs/{job_id}:{part}")).status_code == 404
+
+
+async def test_bodies_that_are_not_json_objects_of_ours_are_refused(front):
+    post = front.client.post
+    assert (await post("/jobs", content=b"task=x")).status_code == 415
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert (await post("/jobs", content=b"task=x", headers=form)).status_code == 415
+    json = {"Content-Type": "application/json; charset=utf-8"}
+    for raw in (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"\xff\xfe",
+        b'{"task": "\\ud800"}',
+        b"[" * 9999,
+    ):
+        answer = await post("/jobs", content=raw, headers=json)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body"), raw[:20]
+
+
+async def test_a_model_off_the_list_is_named_with_the_list(front):
+    answer = await front.client.post("/jobs", json={"task": "x", "model": "openai:gpt"})
+    error = answer.json()["errors"][0]
+    assert (answer.status_code, error["field"]) == (422, "model")
+    assert "groq:*" in error["limit"]
+
+
+async def test_the_files_limit_is_named(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, max_files_bytes=100, max_body_bytes=2_000)
+    async with started(settings) as front:
+        answer = await front.client.post("/jobs", json={"task": "x", "files": {"a": "y" * 101}})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0] == {
+            "field": "files",
+            "message": "they may have 100 bytes together, not 101",
+            "limit": 100,
+        }
+        assert (await front.client.get("/jobs")).json()["total"] == 0
+
+
+async def test_too_large_a_body_is_413(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, max_files_bytes=1_000, max_body_bytes=1_000)
+    async with started(settings) as front:
+        huge = await front.client.post("/jobs", json={"task": "x" * 2_000})
+        assert (huge.status_code, huge.json()["limit"]) == (413, 2_000)
+        assert huge.headers["connection"] == "close"
+        rest = await front.client.post("/jobs", json={"task": "x" * 1_100})
+        assert (rest.status_code, rest.json()["limit"]) == (413, 1_000)
+
+        async def chunks():
+            for _ in range(30):
+                yield b" " * 100
+
+        json = {"Content-Type": "application/json"}
+        chunked = await front.client.post("/jobs", content=chunks(), headers=json)
+        assert chunked.status_code == 413
+
+
+async def test_an_unforeseen_failure_is_a_problem_and_tells_nothing(front):
+    job_id = await front.submit()
+    loaded = await front.house.store.load(job_id)
+    torn = record_fields(replace(loaded.record))["state"][:-5]
+    await front.house.store.redis.hset(JobKeys(job_id).record, "state", torn)
+    with structlog.testing.capture_logs() as logs:
+        answer = await front.client.get(f"/jobs/{job_id}")
+    assert answer.status_code == 500
+    assert [line["path"] for line in logs if line["event"] == "request_failed"] == [
+        f"/jobs/{job_id}"
+    ]
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
+    assert "json" not in answer.json()["detail"].lower()
+
+
+async def test_a_run_can_say_more_than_we_know(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    await front.run(held, 1, peak_memory_bytes=5)
+    assert (await front.job(job_id))["runs"][0]["peak_memory_bytes"] == 5

@@ -1,0 +1,147 @@
+"""Keys, scopes, tenants and the rate limit."""
+
+from __future__ import annotations
+
+import pytest
+from api_front import client_of, settings_for, started
+
+JOB = "/jobs/" + "0" * 20
+GUARDED = [
+    ("POST", "/jobs", "submit"),
+    ("POST", f"{JOB}/cancel", "submit"),
+    ("GET", "/jobs", "read"),
+    ("GET", JOB, "read"),
+    ("GET", f"{JOB}/events", "read"),
+    ("GET", f"{JOB}/files", "read"),
+    ("GET", f"{JOB}/files/a", "read"),
+    ("GET", f"{JOB}/files.tar.gz", "read"),
+    ("GET", f"{JOB}/artifacts", "read"),
+    ("GET", f"{JOB}/artifacts/a", "read"),
+    ("GET", f"{JOB}/runs/1/code", "read"),
+    ("POST", f"{JOB}/review", "review"),
+    ("POST", "/keys", "admin"),
+    ("GET", "/keys", "admin"),
+    ("DELETE", "/keys/x", "admin"),
+    ("GET", "/system", "read or admin"),
+]
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_every_guarded_route_is_in_this_table(front):
+    schema = (await front.client.get("/openapi.json")).json()
+    told = {
+        (method.upper(), path)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+        if operation.get("security")
+    }
+    assert len(told) == len(GUARDED)
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), GUARDED)
+async def test_without_a_key_with_a_wrong_one_and_without_the_scope(front, method, path, scope):
+    async with client_of(front.app, None) as nobody:
+        answer = await nobody.request(method, path, json={})
+        assert (answer.status_code, answer.json()["type"]) == (401, "/problems/unauthorized")
+        assert "X-API-Key" in answer.headers["www-authenticate"]
+    async with client_of(front.app, "fettle_wrong") as stranger:
+        assert (await stranger.request(method, path, json={})).status_code == 401
+    others = {"submit", "read", "review", "admin"} - set(scope.split(" or "))
+    async with front.with_key(await front.key(*others)) as client:
+        answer = await client.request(method, path, json={})
+        assert (answer.status_code, answer.json()["scope"]) == (403, scope)
+
+
+async def test_a_key_is_checked_before_the_body_is_read(front):
+    async with client_of(front.app, None) as nobody:
+        json = {"Content-Type": "application/json"}
+        assert (await nobody.post("/jobs", content=b"{", headers=json)).status_code == 401
+
+
+async def test_a_key_is_shown_once_listed_and_revoked(front):
+    answer = await front.client.post("/keys", json={"name": "ada", "scopes": ["read", "read"]})
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["secret"].startswith("fettle_")
+    assert (made["tenant"], made["scopes"], made["created_by"]) == (
+        "default",
+        ["read"],
+        "development",
+    )
+    async with front.with_key(made["secret"]) as ada:
+        assert (await ada.get("/jobs")).status_code == 200
+        listed = (await front.client.get("/keys")).json()["keys"]
+        assert [key["id"] for key in listed] == ["configured", made["id"]]
+        assert made["secret"] not in str(listed)
+        for _ in range(2):
+            assert (await front.client.delete(f"/keys/{made['id']}")).status_code == 204
+        assert (await ada.get("/jobs")).status_code == 401
+    assert (await front.client.get("/keys")).json()["keys"][1]["revoked_at"] is not None
+
+
+async def test_the_configured_key_cannot_be_revoked_here(front):
+    answer = await front.client.delete("/keys/configured")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/configured-key")
+    assert (await front.client.delete("/keys/nobody")).status_code == 404
+
+
+async def test_another_tenants_things_do_not_exist(front):
+    job_id = await front.paused()
+    async with front.with_key(await front.key("submit", "read", "review", tenant="other")) as other:
+        for path in ("", "/events", "/files", "/artifacts"):
+            assert (await other.get(f"/jobs/{job_id}{path}")).status_code == 404
+        assert (await other.post(f"/jobs/{job_id}/cancel")).status_code == 404
+        decided = await other.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+        assert decided.status_code == 404
+        assert (await other.get("/jobs")).json()["total"] == 0
+        await other.post("/jobs", json={"task": "theirs"})
+        assert (await other.get("/jobs")).json()["total"] == 1
+    assert (await front.client.get("/jobs")).json()["total"] == 1
+
+
+async def test_an_admin_governs_its_own_tenant_only(front):
+    mine = (await front.client.post("/keys", json={"name": "m", "scopes": ["read"]})).json()
+    async with front.with_key(await front.key("admin", tenant="other")) as admin:
+        own = await admin.post("/keys", json={"name": "x", "scopes": ["read"]})
+        assert (own.status_code, own.json()["tenant"]) == (201, "other")
+        body = {"name": "x", "scopes": ["read"], "tenant": "default"}
+        assert (await admin.post("/keys", json=body)).status_code == 403
+        assert {key["tenant"] for key in (await admin.get("/keys")).json()["keys"]} == {"other"}
+        assert (await admin.delete(f"/keys/{mine['id']}")).status_code == 404
+    assert len((await front.client.get("/keys")).json()["keys"]) == 4
+
+
+async def test_a_configured_key_takes_the_place_of_developments(redis_url, tmp_path):
+    secret = "k" * 32
+    async with started(settings_for(redis_url, tmp_path, api_key=secret)) as front:
+        assert (await front.client.get("/jobs")).status_code == 401
+        async with front.with_key(secret) as operator:
+            assert (await operator.get("/keys")).json()["keys"][0]["name"] == "operator"
+
+
+async def test_each_key_has_a_rate_limit_over_all_processes(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, rate_limit="5/minute")
+    async with started(settings) as front, started(settings) as twin:
+        for client in (front.client, twin.client, front.client, twin.client, front.client):
+            assert (await client.get("/jobs")).status_code == 200
+        answer = await twin.client.get("/jobs")
+        assert (answer.status_code, answer.json()["type"]) == (429, "/problems/rate-limited")
+        assert answer.json()["retryable"] is True
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+        assert (await front.client.get("/healthz")).status_code == 200
+
+
+async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, rate_limit="3/minute")
+    async with started(settings) as front:
+        secret = await front.key("read")
+        for _ in range(3):
+            await front.client.get("/jobs")
+        assert (await front.client.get("/jobs")).status_code == 429
+        async with front.with_key(secret) as other:
+            assert (await other.get("/jobs")).status_code == 200

@@ -1,0 +1,377 @@
+"""The API as a process: streams, shutdown, bodies that are not read, a Redis that is away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit
+
+import pytest
+import redis_servers
+from api_front import RESULT, done
+from api_process import REPOSITORY, environment, refused, running, stream
+
+from jobs.events import NewEvent
+from jobs.operations import Operations
+from jobs.redis_store import RedisStore, connect
+from jobs.store import Held, Writes
+from settings.base import DEVELOPMENT_KEY
+
+REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+EVERYTHING = [
+    ("POST", "/jobs"),
+    ("POST", "/jobs/{id}/cancel"),
+    ("POST", "/jobs/{id}/review"),
+    ("GET", "/jobs"),
+    ("GET", "/jobs/{id}"),
+    ("GET", "/jobs/{id}/events"),
+    ("GET", "/jobs/{id}/files"),
+    ("GET", "/jobs/{id}/artifacts/x"),
+    ("GET", "/keys"),
+    ("POST", "/keys"),
+    ("GET", "/system"),
+]
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory):
+    with redis_servers.start(REDIS, tmp_path_factory.mktemp("redis"), tcp=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def api(redis_server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("api")
+    env = environment(redis_server.url, folder, heartbeat_seconds="0.3")
+    with running(env, folder / "log") as api:
+        yield api
+
+
+@pytest.fixture
+async def client(api):
+    async with api.client() as client:
+        yield client
+
+
+@pytest.fixture
+async def worker(redis_server):
+    """What a worker does to a job, done by the test."""
+    store = RedisStore(connect(redis_server.url))
+    yield Operations(store, lambda *_: None)
+    await store.close()
+
+
+async def submit(client, **body):
+    answer = await client.post("/jobs", json={"task": "x", **body})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+async def hold(worker, job_id):
+    return Held(job_id, done(await worker.claim(job_id, "w")).epoch)
+
+
+async def test_a_stream_tells_everything_as_it_happens_and_ends(client, worker):
+    job_id = await submit(client)
+    seen = []
+
+    async def follow():
+        async with stream(client, job_id) as source:
+            seen.extend([(time.monotonic(), event) async for event in source.aiter_sse()])
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(0.5)  # a quiet heartbeat passes
+    held = await hold(worker, job_id)
+    fact = NewEvent("p", "planned", {"steps": ["a\nb"], "source": "model", "note": None})
+    await worker.store.write(job_id, held.epoch, Writes(events=[fact]))
+    told = time.monotonic()
+    await asyncio.sleep(0.1)
+    done(await worker.succeed(held, RESULT, ""))
+    await asyncio.wait_for(following, 5)
+    assert [event.event for _, event in seen] == ["submitted", "started", "planned", "succeeded"]
+    assert [event.id for _, event in seen] == ["1", "2", "3", "4"]
+    planned = json.loads(seen[2][1].data)
+    assert (planned["seq"], planned["kind"], planned["data"]["steps"]) == (3, "planned", ["a\nb"])
+    assert seen[2][0] - told < 0.1, "the nudge must come through, not the next look"
+
+
+async def test_a_stream_is_resumed_behind_the_last_event(client, worker):
+    job_id = await submit(client)
+    done(await worker.succeed(await hold(worker, job_id), RESULT, ""))
+    async with stream(client, job_id, **{"Last-Event-ID": "1"}) as source:
+        assert [event.id async for event in source.aiter_sse()] == ["2", "3"]
+    answer = await client.get(f"/jobs/{job_id}/events", headers={"Last-Event-ID": "3"})
+    assert (answer.status_code, answer.content) == (204, b"")
+    listed = await client.get(
+        f"/jobs/{job_id}/events?after=2", headers={"Accept": "application/json"}
+    )
+    assert [event["seq"] for event in listed.json()["events"]] == [3]
+    assert listed.json()["final"] is True
+    bad = await client.get(f"/jobs/{job_id}/events", headers={"Last-Event-ID": "x"})
+    assert bad.status_code == 422
+
+
+async def test_a_number_that_no_event_reaches_does_not_hang_forever(client, worker):
+    job_id = await submit(client)
+    held = await hold(worker, job_id)
+    async with stream(client, job_id, **{"Last-Event-ID": "99"}) as source:
+        done(await worker.succeed(held, RESULT, ""))
+        assert [event async for event in source.aiter_sse()] == []
+
+
+async def test_many_follow_one_job_over_one_listener(client, worker, redis_server):
+    job_id = await submit(client)
+
+    async def follow():
+        async with stream(client, job_id) as source:
+            return [event.id async for event in source.aiter_sse()]
+
+    following = [asyncio.create_task(follow()) for _ in range(30)]
+    await asyncio.sleep(0.5)
+    subscribed = await worker.store.redis.pubsub_numsub(f"fettle:events:{job_id}")
+    assert subscribed[0][1] == 1
+    done(await worker.succeed(await hold(worker, job_id), RESULT, ""))
+    assert await asyncio.wait_for(asyncio.gather(*following), 5) == [["1", "2", "3"]] * 30
+
+
+async def test_who_goes_away_frees_everything(api, client):
+    job_id = await submit(client)
+
+    async def figures():
+        lines = (await client.get("/metrics")).text.splitlines()
+        streams = next(line for line in lines if line.startswith("fettle_event_streams "))
+        return float(streams.split()[1]), api.open_files()
+
+    _, before = await figures()
+    async with api.client() as many, contextlib.AsyncExitStack() as stack:
+        sources = [await stack.enter_async_context(stream(many, job_id)) for _ in range(20)]
+        following = [source.aiter_sse() for source in sources]
+        for events in following:
+            await anext(events)
+        streams, files = await figures()
+        assert (streams, files >= before + 20) == (20.0, True)
+    async with asyncio.timeout(5):
+        while streams or files > before + 10:  # connections to Redis stay in their pool
+            await asyncio.sleep(0.02)
+            streams, files = await figures()
+
+
+async def test_too_large_a_body_is_refused_before_it_is_read(api):
+    place = urlsplit(api.url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write(
+        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 99999999999\r\n\r\n"
+    )
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    assert head.startswith(b"HTTP/1.1 413")
+    body = await asyncio.wait_for(reader.read(), 5)
+    assert b"/problems/body-too-large" in body, "and the connection is closed behind it"
+    writer.close()
+
+
+async def test_a_chunked_body_is_counted_while_it_is_read(api):
+    place = urlsplit(api.url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write(
+        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    sent = 0
+    answer = asyncio.ensure_future(reader.readuntil(b"\r\n\r\n"))
+    while not answer.done() and sent < 100:
+        writer.write(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+        sent += 1
+        await asyncio.wait((answer,), timeout=0.02)
+    assert (await answer).startswith(b"HTTP/1.1 413")
+    assert sent < 40
+    writer.close()
+
+
+async def test_logs_are_one_object_a_line_without_secrets(api, client):
+    job_id = await submit(client)
+    secret = (await client.post("/keys", json={"name": "a", "scopes": ["read"]})).json()["secret"]
+    await client.get(f"/jobs/{job_id}", headers={"X-API-Key": secret, "X-Request-Id": "look-me-up"})
+    async with asyncio.timeout(5):
+        while not (said := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
+            await asyncio.sleep(0.01)  # the line is written behind the answer
+    text = api.log.read_text()
+    assert len(api.logged()) == len(text.splitlines())
+    assert [(line["event"], line["path"], line["status"]) for line in said] == [
+        ("request", f"/jobs/{job_id}", 200)
+    ]
+    assert secret not in text
+    assert DEVELOPMENT_KEY not in text
+
+
+async def test_streams_do_not_hold_up_the_shutdown(redis_server, tmp_path):
+    with running(environment(redis_server.url, tmp_path), tmp_path / "log") as api:
+        async with api.client() as client:
+            job_id = await submit(client)
+            async with stream(client, job_id) as source:
+                lines = source.response.aiter_lines()
+                while not (await anext(lines)).startswith("id: 1"):
+                    pass
+                began = time.monotonic()
+                api.process.send_signal(signal.SIGTERM)
+                rest = [line async for line in lines if line]
+        code = await asyncio.to_thread(api.process.wait, 5)
+        assert time.monotonic() - began < 2
+        assert (code, rest) == (-signal.SIGTERM, [": the server goes away: connect again"])
+
+
+async def refusals_of(api, job_id):
+    async def ask(method, path):
+        began = time.monotonic()
+        async with api.client() as client:
+            body = {"task": "x", "action": "approve", "name": "n", "scopes": ["read"]}
+            fields = {"/jobs": ("task",), "/keys": ("name", "scopes")}.get(path, ("action",))
+            json = {name: body[name] for name in fields} if method == "POST" else None
+            answer = await client.request(method, path.format(id=job_id), json=json)
+        return path, answer, time.monotonic() - began
+
+    return await asyncio.gather(*(ask(method, path) for method, path in EVERYTHING))
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
+    with (
+        redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
+        running(environment(server.url, tmp_path), tmp_path / "log") as api,
+    ):
+        async with api.client() as client:
+            job_id = await submit(client)
+            if how == "stopped":
+                os.kill(server.process.pid, signal.SIGSTOP)
+            else:
+                server.kill()
+            refusals, alive, ready, metrics = await asyncio.gather(
+                refusals_of(api, job_id),
+                client.get("/healthz"),
+                client.get("/readyz"),
+                client.get("/metrics"),
+            )
+            for path, answer, seconds in refusals:
+                assert answer.status_code == 503, (path, answer.text)
+                assert answer.json()["type"] == "/problems/store-unavailable"
+                assert answer.json()["retryable"] is True
+                assert int(answer.headers["retry-after"]) > 0
+                assert seconds < 5, path
+                assert str(urlsplit(server.url).port) not in answer.text
+            assert alive.status_code == 200
+            assert ready.json()["missing"] == ["Redis does not answer"]
+            assert "fettle_redis_up 0.0" in metrics.text
+            if how == "stopped":
+                os.kill(server.process.pid, signal.SIGCONT)
+                assert (await client.get(f"/jobs/{job_id}")).status_code == 200
+
+
+async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
+    with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
+        accepted = []
+        with running(environment(server.url, tmp_path), tmp_path / "log") as api:
+
+            async def submit_until_refused():
+                async with api.client() as client:
+                    while True:
+                        answer = await client.post("/jobs", json={"task": "x"})
+                        if answer.status_code != 202:
+                            return answer.status_code
+                        accepted.append(answer.json()["id"])
+
+            submitting = [asyncio.create_task(submit_until_refused()) for _ in range(8)]
+            async with asyncio.timeout(20):
+                while len(accepted) < 20:
+                    await asyncio.sleep(0.01)
+            server.kill()
+            assert set(await asyncio.gather(*submitting)) == {503}
+    with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
+        store = RedisStore(connect(server.url))
+        found = [await store.load(job_id) for job_id in accepted]
+        await store.close()
+    assert all(found)
+
+
+def production(server, folder, **changed):
+    return environment(server.url, folder, env="production", **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"api_key": DEVELOPMENT_KEY}, "development key"),
+        ({}, "there is no key"),
+        ({"api_key": "short"}, "at least 24"),
+    ],
+)
+def test_production_refuses_a_key_that_is_none(redis_server, tmp_path, changed, says):
+    ended = refused(production(redis_server, tmp_path, **changed))
+    assert ended.returncode != 0
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--appendonly", "no"), "appendonly yes"),
+        (("--maxmemory-policy", "allkeys-lru"), "maxmemory-policy noeviction"),
+    ],
+)
+def test_production_refuses_a_redis_that_loses_jobs(tmp_path, args, says):
+    with redis_servers.start(REDIS, tmp_path / "redis", *args, tcp=True) as server:
+        ended = refused(production(server, tmp_path, api_key="k" * 32))
+        assert ended.returncode != 0
+        assert says in ended.stderr
+
+
+async def test_production_runs_with_a_key_on_record_alone(tmp_path):
+    with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
+        with running(production(server, tmp_path, api_key="k" * 32), tmp_path / "log") as api:
+            async with api.client("k" * 32) as client:
+                made = await client.post("/keys", json={"name": "root", "scopes": ["admin"]})
+            assert api.stop() == -signal.SIGTERM
+        with running(production(server, tmp_path), tmp_path / "log") as api:
+            async with api.client() as client:
+                secret = {"X-API-Key": made.json()["secret"]}
+                assert (await client.get("/keys", headers=secret)).status_code == 200
+                assert (await client.get("/keys")).status_code == 401, "no development key here"
+
+
+def test_settings_that_are_none_are_told_plainly(tmp_path):
+    ended = refused(environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999"))
+    assert ended.returncode == 2
+    assert "rate_limit" in ended.stderr
+    assert "port" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_port_that_is_taken_is_told(redis_server, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ended = refused(environment(redis_server.url, tmp_path, port=str(taken.getsockname()[1])))
+    assert ended.returncode != 0
+    assert "address already in use" in ended.stderr
+
+
+def test_the_process_holds_no_graph(tmp_path):
+    said = (
+        "import sys, api.__main__;"
+        "heavy = {'langgraph', 'langchain', 'langchain_core', 'docker', 'numpy'};"
+        "print([n for n in sys.modules if n.split('.')[0] in heavy])"
+    )
+    env = environment("redis://127.0.0.1:1/0", tmp_path)
+    argv = [sys.executable, "-c", said]
+    ended = subprocess.run(
+        argv, env=env, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.strip() == "[]"

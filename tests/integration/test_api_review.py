@@ -1,0 +1,116 @@
+"""A person's decision over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from api_front import settings_for, started
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def decide(front, job_id, **body):
+    return await front.client.post(f"/jobs/{job_id}/review", json=body)
+
+
+async def test_the_open_review_shows_what_a_person_needs(front):
+    job_id = await front.paused("r7")
+    told = await front.job(job_id)
+    assert told["status"] == "awaiting_review"
+    assert told["review"]["id"] == "r7"
+    assert told["review"]["payload"]["runs"][0]["stdout"]["text"] == "42\n"
+    assert (await front.client.get("/jobs")).json()["jobs"][0]["open_review"] == "r7"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"action": "approve"}, "queued"),
+        ({"action": "revise", "feedback": "again"}, "queued"),
+        ({"action": "edit", "code": "print(1)"}, "queued"),
+        ({"action": "delegate"}, "queued"),
+        ({"action": "reject", "feedback": "not this"}, "failed"),
+    ],
+)
+async def test_each_action_moves_the_job_on(front, body, status):
+    job_id = await front.paused()
+    answer = await decide(front, job_id, **body)
+    assert (answer.status_code, answer.json()["status"]) == (202, status)
+    decision = answer.json()["decisions"][0]
+    assert (decision["action"], decision["by"]) == (body["action"], "development")
+    record = (await front.house.store.load(job_id)).record
+    assert record.decision.code == body.get("code", "")
+    assert record.decision.feedback == body.get("feedback", "")
+
+
+async def test_a_rejected_job_says_so(front):
+    job_id = await front.paused()
+    told = (await decide(front, job_id, action="reject", feedback="not this")).json()
+    assert (told["reason"], told["detail"], told["review"]) == ("rejected", "not this", None)
+
+
+async def test_the_author_is_the_keys_name(front):
+    job_id = await front.paused()
+    secret = await front.key("review", name="grace")
+    async with front.with_key(secret) as client:
+        answer = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+    assert answer.json()["decisions"][0]["by"] == "grace"
+
+
+async def test_approving_what_never_ran_well_is_an_override(front):
+    plain = await front.paused()
+    assert not (await decide(front, plain, action="approve")).json()["decisions"][0]["override"]
+    bad = await front.paused(succeeded=False)
+    assert (await decide(front, bad, action="approve")).json()["decisions"][0]["override"]
+    revised = await front.paused(succeeded=False)
+    answer = await decide(front, revised, action="revise", feedback="x")
+    assert not answer.json()["decisions"][0]["override"]
+
+
+async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front):
+    job_id = await front.paused("r2")
+    answer = await decide(front, job_id, action="approve", review_id="r1")
+    assert answer.status_code == 409
+    problem = answer.json()
+    assert (problem["type"], problem["review_id"]) == ("/problems/stale-review", "r2")
+    assert problem["state"] == "awaiting_review"
+    assert (await decide(front, job_id, action="approve", review_id="r2")).status_code == 202
+
+
+async def test_without_an_open_review_it_is_409_and_names_the_state(front):
+    job_id = await front.submit()
+    answer = await decide(front, job_id, action="approve")
+    assert answer.status_code == 409
+    assert answer.json()["type"] == "/problems/no-open-review"
+    assert answer.json()["state"] == "queued"
+    await front.finish(job_id)
+    assert (await decide(front, job_id, action="approve")).json()["state"] == "succeeded"
+
+
+async def test_of_many_decisions_at_once_one_counts(front):
+    job_id = await front.paused()
+    answers = await asyncio.gather(*(decide(front, job_id, action="approve") for _ in range(10)))
+    assert sorted(answer.status_code for answer in answers) == [202] + [409] * 9
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"action": "edit"}, "code"),
+        ({"action": "revise"}, "feedback"),
+        ({"action": "reject", "feedback": ""}, "feedback"),
+        ({"action": "maybe"}, "action"),
+        ({}, "action"),
+        ({"action": "approve", "by": "me"}, "by"),
+    ],
+)
+async def test_what_is_missing_is_named(front, body, field):
+    job_id = await front.paused()
+    answer = await decide(front, job_id, **body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert (await front.job(job_id))["status"] == "awaiting_review"

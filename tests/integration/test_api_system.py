@@ -1,0 +1,141 @@
+"""Health, metrics, the system's state, problems and the documentation."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from api_front import client_of, settings_for, started
+from prometheus_client.parser import text_string_to_metric_families
+
+from api import problems
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_alive_needs_nothing_and_ready_needs_a_worker(front):
+    async with client_of(front.app, None) as nobody:
+        assert (await nobody.get("/healthz")).json()["status"] == "alive"
+        missing = await nobody.get("/readyz")
+        assert (missing.status_code, missing.json()["type"]) == (503, "/problems/not-ready")
+        assert "worker" in missing.json()["missing"][0]
+        assert missing.headers["retry-after"]
+        await front.house.store.announce("w1", {"version": "1"}, 10)
+        ready = await nobody.get("/readyz")
+        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+
+
+async def test_a_worker_that_fell_silent_is_not_ready(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, worker_seen_seconds=0.001)
+    async with started(settings) as front:
+        await front.house.store.announce("w1", {}, 60)
+        assert (await front.client.get("/readyz")).status_code == 503
+
+
+async def test_the_system_tells_what_a_doctor_wants(front):
+    facts = {"version": "0.1.0", "busy": 2, "models": ["groq:x"], "sandbox": {"layers": ["userns"]}}
+    await front.house.store.announce("w1", facts, 10)
+    await front.submit(priority="high")
+    await front.paused()
+    told = (await front.client.get("/system")).json()
+    assert told["environment"] == "development"
+    assert {finding["verdict"] for finding in told["redis"]["findings"]} == {"ok"}
+    assert told["queue"] == {"high": 1, "normal": 0, "low": 0}
+    assert told["jobs"]["awaiting_review"] == 1
+    worker = told["workers"][0]
+    assert (worker["id"], worker["busy"], worker["sandbox"]) == ("w1", 2, {"layers": ["userns"]})
+    assert worker["seen_seconds"] < 5
+    assert told["limits"]["max_files"] == 100
+
+
+async def test_an_admin_without_read_may_see_the_system(front):
+    async with front.with_key(await front.key("admin")) as admin:
+        assert (await admin.get("/system")).status_code == 200
+
+
+async def test_metrics_need_no_key_and_count_by_route(front):
+    job_id = await front.submit("a secret task")
+    await front.job(job_id)
+    await front.client.get("/nowhere/at/all")
+    await front.house.store.announce("w1", {}, 10)
+    async with client_of(front.app, None) as nobody:
+        answer = await nobody.get("/metrics")
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert found["fettle_jobs", "queued"] == 1
+    assert found["fettle_queue_jobs", "normal"] == 1
+    assert found["fettle_workers",] == found["fettle_redis_up",] == 1
+    assert found["fettle_http_requests_total", "GET", "/jobs/{job_id}", "200"] == 1
+    assert found["fettle_http_requests_total", "GET", "unknown", "404"] == 1
+    assert "secret" not in answer.text
+    assert job_id not in answer.text
+
+
+async def test_every_kind_of_problem_explains_itself(front):
+    async with client_of(front.app, None) as nobody:
+        for name, kind in problems.KINDS.items():
+            told = (await nobody.get(f"/problems/{name}")).json()
+            assert (told["type"], told["status"]) == (f"/problems/{name}", kind.status)
+            assert len(told["explanation"]) > 40
+        assert (await nobody.get("/problems/none")).status_code == 404
+
+
+async def test_no_page_and_no_method_are_problems_too(front):
+    lost = await front.client.get("/nope")
+    assert (lost.status_code, lost.headers["content-type"]) == (404, "application/problem+json")
+    wrong = await front.client.put("/jobs", json={})
+    assert (wrong.status_code, wrong.json()["type"]) == (405, "/problems/method-not-allowed")
+    assert wrong.headers["allow"]
+
+
+@pytest.mark.parametrize("sent", ["", "a b", "x" * 101, "a\tb"])
+async def test_a_request_id_that_could_forge_a_log_is_replaced(front, sent):
+    answer = await front.client.get("/healthz", headers={"X-Request-Id": sent})
+    assert re.fullmatch(r"[0-9a-f]{16}", answer.headers["x-request-id"])
+
+
+async def test_the_documentation_needs_no_outside_network(front):
+    async with client_of(front.app, None) as nobody:
+        page = (await nobody.get("/docs")).text
+        assert "http://" not in page
+        assert "https://" not in page
+        for name in re.findall(r'(?:src|href)="([^"]+)"', page):
+            asset = await nobody.get(f"/{name}")
+            assert (asset.status_code, len(asset.content) > 1_000) == (200, True), name
+        assert (await nobody.get("/docs/..%2f__init__.py")).status_code == 404
+
+
+async def test_the_schema_describes_every_route_its_body_and_its_problems(front):
+    schema = (await front.client.get("/openapi.json")).json()
+    defined = schema["components"]["schemas"]
+    for ref in re.findall(r'"#/components/schemas/(\w+)"', str(schema).replace("'", '"')):
+        assert ref in defined
+    assert schema["components"]["securitySchemes"]["APIKeyHeader"]["name"] == "X-API-Key"
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            assert operation["summary"]
+            assert operation["description"]
+            assert operation["tags"]
+            for status, answer in operation["responses"].items():
+                if status >= "400":
+                    assert "application/problem+json" in answer["content"], (path, status)
+            if operation.get("security"):
+                assert {"401", "403", "429", "500", "503"} <= set(operation["responses"])
+    post = schema["paths"]["/jobs"]["post"]
+    assert {"202", "413", "415", "422"} <= set(post["responses"])
+    body = post["requestBody"]["content"]["application/json"]["schema"]
+    assert defined[body["$ref"].rpartition("/")[2]]["examples"]
+    assert "HTTPValidationError" not in defined
+
+
+async def test_operations_have_different_names(front):
+    schema = (await front.client.get("/openapi.json")).json()
+    ids = [op["operationId"] for methods in schema["paths"].values() for op in methods.values()]
+    assert len(ids) == len(set(ids))

@@ -1,0 +1,69 @@
+"""422s name the field and the limit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from api.field_errors import field_errors
+from api.schemas.job_request import JobRequest
+from api.schemas.key import KeyRequest
+from api.schemas.review import ReviewRequest
+
+
+def first(model, raw):
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate_json(raw)
+    return field_errors(caught.value.errors())[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "raw", "field", "limit"),
+    [
+        (JobRequest, '{"task": ""}', "task", 1),
+        (JobRequest, json.dumps({"task": "x" * 20_001}), "task", 20_000),
+        (JobRequest, '{"task": "  \\n"}', "task", r"\S"),
+        (JobRequest, "{}", "task", None),
+        (JobRequest, '{"task": "x", "colour": 1}', "colour", None),
+        (JobRequest, '{"task": "x", "review": "yes"}', "review", None),
+        (JobRequest, '{"task": "x", "max_revisions": 21}', "max_revisions", 20),
+        (JobRequest, '{"task": "x", "priority": "soon"}', "priority", "'high', 'normal' or 'low'"),
+        (JobRequest, '{"task": "x", "files": {"a": 1}}', "files.a", None),
+        (JobRequest, '{"task": "x", "steps": ["a", ""]}', "steps.1", 1),
+        (JobRequest, json.dumps({"task": "x", "steps": ["a"] * 21}), "steps", 20),
+        (JobRequest, '{"task": "x", "timeout_seconds": 0}', "timeout_seconds", 1),
+        (JobRequest, "[]", "body", None),
+        (JobRequest, '{"task": ', "body", None),
+        (JobRequest, '{"task": "\\ud800"}', "body", None),
+        (JobRequest, "[" * 10_000, "body", None),
+        (ReviewRequest, '{"action": "edit"}', "code", None),
+        (ReviewRequest, '{"action": "revise", "feedback": " "}', "feedback", None),
+        (ReviewRequest, '{"action": "reject"}', "feedback", None),
+        (KeyRequest, '{"name": "a", "scopes": []}', "scopes", 1),
+        (KeyRequest, '{"name": "a", "scopes": ["read"], "tenant": "a:b"}', "tenant", None),
+    ],
+)
+def test_bad_input_is_named(model, raw, field, limit):
+    error = first(model, raw)
+    assert error.field == field
+    if limit is not None:
+        assert error.limit == limit
+
+
+@pytest.mark.parametrize("name", ["a b", "a/b", "ü", "x" * 101, "", "a\n"])
+def test_conversation_ids_are_plain(name):
+    with pytest.raises(ValidationError):
+        JobRequest(task="x", conversation_id=name)
+
+
+@pytest.mark.parametrize("name", ["groq", "groq:", "recording:../x", "groq:a b", ":x", "a:b\n"])
+def test_model_names_are_plain(name):
+    with pytest.raises(ValidationError):
+        JobRequest(task="x", model=name)
+
+
+def test_what_was_sent_is_not_repeated():
+    error = first(JobRequest, '{"task": "x", "review": "a secret"}')
+    assert "secret" not in error.model_dump_json()

@@ -1,0 +1,60 @@
+"""What Redis says of itself, and what it means for jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.fitness import Verdict, judge
+
+GOOD = {
+    "redis_version": "7.0.15",
+    "redis_mode": "standalone",
+    "role": "master",
+    "aof_enabled": 1,
+    "aof_last_write_status": "ok",
+    "maxmemory_policy": "noeviction",
+    "maxmemory": 0,
+}
+
+
+def verdict(name, config=None, **changed):
+    fitness = judge({**GOOD, **changed}, {"appendfsync": "always"} if config is None else config)
+    return {finding.name: finding for finding in fitness.findings}[name]
+
+
+def test_what_we_ship_is_fit():
+    fitness = judge(GOOD, {"appendfsync": "always"})
+    assert (fitness.server, fitness.version) == ("redis", "7.0.15")
+    assert {finding.verdict for finding in fitness.findings} == {Verdict.OK}
+    assert not any(finding.advice for finding in fitness.findings)
+
+
+@pytest.mark.parametrize(
+    ("name", "info", "says"),
+    [
+        ("appendonly", {"aof_enabled": 0}, "appendonly yes"),
+        ("maxmemory-policy", {"maxmemory_policy": "allkeys-lru"}, "noeviction"),
+        ("maxmemory-policy", {"maxmemory_policy": "volatile-ttl", "maxmemory": 9}, "9 bytes"),
+        ("mode", {"redis_mode": "cluster"}, "Cluster"),
+        ("version", {"redis_version": "6.0.16"}, "6.2"),
+        ("role", {"role": "slave"}, "primary"),
+        ("aof_last_write_status", {"aof_last_write_status": "err"}, "disk"),
+    ],
+)
+def test_what_loses_jobs_is_refused_with_what_to_set(name, info, says):
+    found = verdict(name, **info)
+    assert found.verdict is Verdict.REFUSE
+    assert says in found.advice
+
+
+def test_a_slower_file_and_a_forbidden_config_are_warnings():
+    assert verdict("appendfsync", {"appendfsync": "everysec"}).verdict is Verdict.WARN
+    hidden = judge(GOOD, None)
+    found = next(finding for finding in hidden.findings if finding.name == "appendfsync")
+    assert found.verdict is Verdict.WARN
+    assert "CONFIG GET is not allowed" in found.advice
+
+
+def test_valkey_is_told_by_its_own_version():
+    fitness = judge({**GOOD, "redis_version": "7.2.4", "valkey_version": "8.1.0"}, None)
+    assert (fitness.server, fitness.version) == ("valkey", "8.1.0")

@@ -1,0 +1,73 @@
+"""What the operator's settings limit in a body."""
+
+from __future__ import annotations
+
+import pytest
+
+from api import submission
+from api.problems import Refused
+from api.schemas.job_request import JobRequest
+from settings.api import ApiSettings
+
+SETTINGS = ApiSettings(
+    max_files=3, max_files_bytes=10, max_body_bytes=1000, models=("groq:*", "a:b")
+)
+
+
+def refused(size=100, **fields):
+    with pytest.raises(Refused) as caught:
+        submission.check(JobRequest(task="x", **fields), size, SETTINGS)
+    return caught.value
+
+
+def errors(**fields):
+    return [(error.field, error.limit) for error in refused(**fields).more["errors"]]
+
+
+def test_a_plain_job_passes():
+    submission.check(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
+
+
+def test_files_are_bounded_in_number_and_bytes():
+    assert errors(files=dict.fromkeys("abcd", "")) == [("files", 3)]
+    assert errors(files={"a": "12345678901"}) == [("files", 10)]
+    assert errors(files={"a": "äöüäöü"}) == [("files", 10)]
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "a//b", "", "a\\b", "a\x00b", "a/../b", "x" * 241])
+def test_paths_that_could_leave_are_named(path):
+    assert errors(files={path: ""}) == [(f"files.{path}", None)]
+
+
+def test_two_names_of_one_file_and_a_file_as_directory_are_named():
+    assert errors(files={"a": "1", "./a": "2"}) == [("files../a", None)]
+    assert errors(files={"a": "1", "a/b": "2"}) == [("files.a/b", None)]
+
+
+def test_the_allow_list_decides_on_models():
+    submission.check(JobRequest(task="x", model="groq:any"), 100, SETTINGS)
+    submission.check(JobRequest(task="x", model="a:b"), 100, SETTINGS)
+    assert errors(model="a:bc") == [("model", ["groq:*", "a:b"])]
+    assert errors(model="groqs:x") == [("model", ["groq:*", "a:b"])]
+
+
+def test_a_running_time_is_bounded():
+    assert errors(timeout_seconds=3_601) == [("timeout_seconds", 3_600)]
+    asked = JobRequest(task="x")
+    assert submission.to_spec(asked, None, SETTINGS).timeout_seconds == 900
+    short = SETTINGS.model_copy(update={"max_timeout_seconds": 60})
+    assert submission.to_spec(asked, None, short).timeout_seconds == 60
+
+
+def test_files_do_not_excuse_a_large_rest():
+    assert refused(size=1001).kind.status == 413
+    assert refused(size=1001, files={"a": ""}, steps=["y" * 1000]).kind.status == 413
+    submission.check(JobRequest(task="x", files={"a": "1"}), 1001, SETTINGS)
+
+
+def test_bodies_are_the_same_by_their_values():
+    plain = JobRequest.model_validate_json('{"task":"x"}')
+    spelled = JobRequest.model_validate_json('{ "review": false, "task": "\\u0078" }')
+    other = JobRequest.model_validate_json('{"task":"x","files":{"a":"1"}}')
+    assert submission.digest(plain) == submission.digest(spelled)
+    assert submission.digest(plain) != submission.digest(other)
