@@ -1,0 +1,54 @@
+"""Whatever is done to jobs in a real Redis, in any order, the invariants hold."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+from job_machine import JobMachine
+
+from jobs import keys
+from jobs.keys import JobKeys
+from jobs.redis_store import RedisStore, connect
+
+
+@pytest.fixture
+def machine(redis_url):
+    class RedisMachine(JobMachine):
+        def open_store(self):
+            with redis.Redis.from_url(redis_url) as client:
+                client.flushall()
+            return RedisStore(connect(redis_url))
+
+        async def come_due(self, record):
+            past = await self.house.store.now() - 1
+            client = self.house.store.redis
+            if record.due_at > past:
+                await client.hset(JobKeys(record.id).record, "due_at", past)
+                await client.zadd(keys.DUE, {record.id: past})
+
+        async def indexes(self):
+            client, found = self.house.store.redis, {}
+            for name in (keys.DUE, keys.AWAITING_REVIEW):
+                scores = dict(await client.zrange(name, 0, -1, withscores=True))
+                found[name.removeprefix(keys.PREFIX)] = {job.decode() for job in scores}
+                if name == keys.DUE:
+                    for job, score in scores.items():
+                        assert (await self.house.record(job.decode())).due_at == score
+            return found
+
+    return RedisMachine
+
+
+def test_the_invariants_hold_through_every_walk(machine):
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=12,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )

@@ -1,0 +1,295 @@
+"""What only a real Redis can show: power cuts, lost connections, races between clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+
+import pytest
+import redis
+import redis_servers
+from job_examples import RESULT, TENANT, House, decision, held, job, review
+
+from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.events import NewEvent
+from jobs.keys import JobKeys
+from jobs.lifecycle import Refusal
+from jobs.record import JobRecord, Status
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+from jobs.store import Charge, Writes
+
+BINARY = next(iter(redis_servers.binaries().values()))
+
+
+@pytest.fixture
+async def store(redis_url):
+    kept = RedisStore(connect(redis_url))
+    yield kept
+    await kept.close()
+
+
+@pytest.fixture
+def house(store):
+    return House(store)
+
+
+async def test_every_job_whose_submission_returned_survives_a_power_cut(tmp_path):
+    accepted: list[str] = []
+    with redis_servers.start(BINARY, tmp_path) as server:
+        house = House(RedisStore(connect(server.url)))
+
+        async def submit_on_and_on():
+            while True:
+                accepted.append((await house.submit(conversation_id="c")).id)
+
+        async def cut():
+            while len(accepted) < 200:
+                await asyncio.sleep(0.001)
+            os.kill(server.process.pid, signal.SIGKILL)
+
+        clients = [asyncio.create_task(submit_on_and_on()) for _ in range(8)]
+        await asyncio.gather(cut())
+        for ended in await asyncio.gather(*clients, return_exceptions=True):
+            assert isinstance(ended, StoreUnavailable)
+        await house.store.close()
+    with redis_servers.start(BINARY, tmp_path) as server:
+        house = House(RedisStore(connect(server.url)))
+        for job_id in accepted:
+            record = await house.record(job_id)
+            assert record.status is Status.QUEUED
+            assert await house.kinds(job_id) == ["submitted"]
+        counts = await house.store.counts()
+        page = await house.store.page(TENANT, limit=1_000, offset=0, status=None, label=None)
+        assert counts[Status.QUEUED] == page.total >= len(accepted)
+        await house.store.close()
+
+
+async def test_a_review_survives_a_restart(tmp_path):
+    with redis_servers.start(BINARY, tmp_path) as server:
+        house = House(RedisStore(connect(server.url)))
+        running = await house.running()
+        job(await house.operations.pause(held(running), review()))
+        server.kill()
+        await house.store.close()
+    with redis_servers.start(BINARY, tmp_path) as server:
+        house = House(RedisStore(connect(server.url)))
+        assert (await house.record(running.id)).review == review()
+        job(await house.operations.decide(running.id, decision()))
+        assert (await house.claim(running.id)).epoch == 2
+        await house.store.close()
+
+
+async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(store, redis_url):
+    house = House(store, lease_ms=20)
+    old = await house.running()
+    await asyncio.sleep(0.03)
+    assert await house.operations.sweep() == 1
+    new = await house.claim(old.id)
+    late = RedisStore(connect(redis_url))
+    writes = Writes(
+        events=(NewEvent("late", "summarized", {}),),
+        journal={"late": b"1"},
+        charges=(Charge("late", "critic", "m", 1, 1, "0.1"),),
+        commands=(("SET", "fettle:checkpoint:late", "1"),),
+    )
+    with pytest.raises(StaleEpoch):
+        await late.write(old.id, old.epoch, writes)
+    await late.close()
+    assert await store.journal(old.id) == {}
+    assert not await store.redis.exists("fettle:checkpoint:late")
+    assert [charge.call for charge in await store.charges(old.id)] == ["late"]
+    assert [event.kind for event in await store.events(old.id)] == [
+        "submitted",
+        "started",
+        "lease_lost",
+        "started",
+    ]
+    await store.write(new.id, new.epoch, writes)
+    assert await store.redis.get("fettle:checkpoint:late") == b"1"
+    assert len(await store.charges(old.id)) == 1
+
+
+async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_url):
+    house = House(store)
+    running = await house.running()
+    job(await house.operations.pause(held(running), review()))
+    clients = [House(RedisStore(connect(redis_url))) for _ in range(50)]
+    answers = await asyncio.gather(
+        *(
+            client.operations.decide(running.id, decision(feedback=str(number)))
+            for number, client in enumerate(clients)
+        )
+    )
+    applied = [answer for answer in answers if isinstance(answer, JobRecord)]
+    assert len(applied) == 1
+    assert sum(len(client.hints) for client in clients) == 1
+    assert (await house.kinds(running.id)).count("decided") == 1
+    assert await house.record(running.id) == applied[0]
+    await asyncio.gather(*(client.store.close() for client in clients))
+
+
+async def test_cancel_against_completion_has_one_winner(house):
+    chance, winners = random.Random(7), set()
+    for _ in range(100):
+        running = await house.running()
+
+        async def later(operation, seconds):
+            await asyncio.sleep(seconds)
+            return await operation
+
+        answers = await asyncio.gather(
+            later(house.operations.cancel(running.id, "ann"), chance.random() * 0.004),
+            later(house.operations.succeed(held(running), RESULT, ""), chance.random() * 0.004),
+        )
+        [won] = [answer for answer in answers if isinstance(answer, JobRecord)]
+        [lost] = [answer for answer in answers if isinstance(answer, Refusal)]
+        assert lost.status is won.status
+        assert await house.record(running.id) == won
+        assert (await house.kinds(running.id))[2:] == [str(won.status)]
+        turns = await house.store.conversation(TENANT, running.id, 1)
+        assert len(turns) == (won.status is Status.SUCCEEDED)
+        winners.add(won.status)
+    assert winners == {Status.CANCELLED, Status.SUCCEEDED}
+
+
+async def test_a_waiting_reader_wakes_within_milliseconds(house, store):
+    running = await house.running()
+    delays = []
+    for number in range(20):
+        waiting = asyncio.create_task(store.wait_events(running.id, 2 + number, 5))
+        await asyncio.sleep(0.005)
+        event = NewEvent(f"e{number}", "summarized", {})
+        await store.write(running.id, 1, Writes(events=(event,)))
+        written = time.monotonic()
+        assert len(await waiting) == 1
+        delays.append(time.monotonic() - written)
+    assert sorted(delays)[10] < 0.02
+
+
+async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_url):
+    running = await house.running()
+    waiting = asyncio.create_task(store.wait_events(running.id, 2, 10))
+    async with store.stops() as stops:
+        await asyncio.sleep(0.05)
+        with redis.Redis.from_url(redis_url) as client:
+            assert client.client_kill_filter(_type="pubsub") == 1
+            # said while nobody listens
+            await store.write(running.id, 1, Writes(events=(NewEvent("e", "summarized", {}),)))
+        killed = time.monotonic()
+        assert [event.kind for event in await waiting] == ["summarized"]
+        assert await asyncio.wait_for(stops.get(), 2) == ""
+        job(await house.operations.cancel(running.id, "ann"))
+        assert await asyncio.wait_for(stops.get(), 2) == running.id
+    assert time.monotonic() - killed < 2
+
+
+async def test_connections_that_died_while_idle_are_replaced_unseen(house, redis_url):
+    record = await house.submit()
+    await asyncio.gather(*(house.record(record.id) for _ in range(5)))
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.client_kill_filter(_type="normal", skipme=True) >= 5
+    await asyncio.sleep(0.02)
+    assert await house.record(record.id) == record
+    await house.claim(record.id)
+
+
+async def test_many_readers_share_one_connection(store, redis_url):
+    house = House(store)
+    records = [await house.running() for _ in range(20)]
+    waits = [asyncio.create_task(store.wait_events(r.id, 2, 5)) for r in records for _ in range(3)]
+    await asyncio.sleep(0.2)
+    with redis.Redis.from_url(redis_url) as client:
+        assert len(client.client_list(_type="pubsub")) == 1
+        assert len(client.pubsub_channels()) == 20
+    for record in records:
+        job(await house.operations.cancel(record.id, "ann"))
+    assert [len(found) for found in await asyncio.gather(*waits)] == [1] * 60
+
+
+async def test_a_cancelled_task_ends_whatever_redis_is_doing(house, store):
+    record = await house.submit()
+
+    async def load_on_and_on():
+        while True:
+            await store.load(record.id)
+
+    for _ in range(100):
+        reader = asyncio.create_task(load_on_and_on())
+        await asyncio.sleep(random.random() * 0.003)
+        reader.cancel()
+        done, _ = await asyncio.wait({reader}, timeout=1)
+        assert done
+
+
+async def test_a_hanging_redis_is_given_up_within_seconds(tmp_path):
+    with redis_servers.start(BINARY, tmp_path) as server:
+        store = RedisStore(connect(server.url, seconds=0.3))
+        house = House(store)
+        record = await house.submit()
+        os.kill(server.process.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await house.operations.cancel(record.id, "ann")
+        with pytest.raises(StoreUnavailable):
+            await store.wait_events(record.id, 1, 10)
+        assert time.monotonic() - started < 2
+        os.kill(server.process.pid, signal.SIGCONT)
+        assert job(await house.operations.cancel(record.id, "ann")).status is Status.CANCELLED
+        await store.close()
+
+
+async def test_two_sweepers_send_one_hint(store, redis_url):
+    house = House(store, lease_ms=20)
+    running = [await house.running() for _ in range(20)]
+    await asyncio.sleep(0.03)
+    sweepers = [House(RedisStore(connect(redis_url)), lease_ms=20) for _ in range(4)]
+    swept = await asyncio.gather(*(sweeper.operations.sweep() for sweeper in sweepers))
+    hinted = sorted(name for sweeper in sweepers for name, _ in sweeper.hints)
+    assert (sum(swept), hinted) == (20, sorted(record.id for record in running))
+    await asyncio.gather(*(sweeper.store.close() for sweeper in sweepers))
+
+
+async def test_a_commands_bytes_arrive_as_they_are(house, store):
+    running = await house.running()
+    blob = bytes(range(256))
+    commands = (("HSET", "fettle:checkpoint:x", b"\xff", blob), ("ZADD", "fettle:z", 1.5, "m"))
+    await store.write(running.id, 1, Writes(commands=commands))
+    assert await store.redis.hget("fettle:checkpoint:x", b"\xff") == blob
+    assert await store.redis.zscore("fettle:z", "m") == 1.5
+    assert (await house.record(running.id)).progress_epoch == 1
+
+
+async def test_nothing_of_a_job_lies_outside_its_names(house, store):
+    running = await house.running(labels=("l",), conversation_id="c")
+    await store.write(
+        running.id, 1, Writes((), {"a": b"1"}, (Charge("c", "r", "m", 1, 1, None),), "a" * 64)
+    )
+    job(await house.operations.succeed(held(running), RESULT, "s"))
+    found = {key.decode() for key in await store.redis.keys("*")}
+    mine = JobKeys(running.id)
+    assert found == {
+        mine.record,
+        mine.events,
+        mine.facts,
+        mine.journal,
+        mine.charges,
+        "fettle:counts",
+        "fettle:jobs:acme",
+        "fettle:jobs:acme:label:l",
+        "fettle:jobs:acme:status:succeeded",
+        "fettle:turns:acme:c",
+    }
+
+
+async def test_a_submission_is_accepted_or_known_to_be_unknown(tmp_path):
+    with redis_servers.start(BINARY, tmp_path) as server:
+        house = House(RedisStore(connect(server.url)))
+        server.kill()
+        with pytest.raises(StoreUnavailable):
+            await house.operations.submit(TENANT, JobSpec("add"), by="ann")
+        assert house.hints == []
+        await house.store.close()

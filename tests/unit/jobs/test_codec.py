@@ -1,0 +1,65 @@
+"""Records and events come back from their bytes as they were."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from job_examples import queued
+from job_strategies import events, records, times
+
+from jobs.codec import dump, event_body, read_event, read_record, record_fields
+from jobs.record import JobRecord, Lease
+
+
+@given(records())
+@settings(max_examples=60, deadline=None)
+def test_a_record_comes_back_from_its_fields(record):
+    assert read_record(record_fields(record, new=True)) == record
+
+
+@given(records(), records())
+@settings(max_examples=30, deadline=None)
+def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, after):
+    fields = {**record_fields(before, new=True), **record_fields(after)}
+    kept = {name: getattr(before, name) for name in ("spec", "workspace", "progress_epoch")}
+    assert read_record(fields) == replace(after, **kept)
+
+
+@given(events, times, st.integers(1, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
+    stored = f"{at} {event_body(event)}"
+    read = read_event(seq, stored)
+    assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
+
+
+def test_every_field_of_a_record_is_kept():
+    fields = record_fields(queued(), new=True)
+    kept = {*fields, *json.loads(fields["state"])}
+    assert {field.name for field in dataclasses.fields(JobRecord)} <= kept
+
+
+def test_a_lease_runs_until_the_job_is_due():
+    leased = replace(queued(), due_at=7, lease=Lease("w", 7))
+    renewed = {**record_fields(leased, new=True), "due_at": "9"}
+    assert read_record(renewed).lease == Lease("w", 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("naïve 日本 \U0001f600", "naïve 日本 \U0001f600"),
+        ("half \ud83d", "half \ufffd"),
+        ("\ude00 other half", "\ufffd other half"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("nul \x00", "nul \x00"),
+    ],
+)
+def test_text_that_no_utf8_carries_is_mended(text, kept):
+    stored = dump({"text": text}).encode()
+    assert json.loads(stored) == {"text": kept}

@@ -1,0 +1,65 @@
+"""A crash or a full disk leaves whole blobs only."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.blobs import DirectoryBlobs, digest_of
+from jobs.errors import BlobMissing
+
+CONTENT = b"x" * 1_000_000
+
+CRASHING = """
+import asyncio, os, sys
+from pathlib import Path
+from jobs.blobs import DirectoryBlobs
+
+def crash(*_):
+    os._exit(9)
+
+setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace")}[sys.argv[1]], crash)
+asyncio.run(DirectoryBlobs(Path(sys.argv[2])).put(b"x" * 1_000_000))
+"""
+
+
+def files(root: Path) -> list[Path]:
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+def test_a_crash_before_the_end_leaves_nothing_to_be_read(tmp_path, at):
+    crashed = subprocess.run(
+        [sys.executable, "-c", CRASHING, at, str(tmp_path)],
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert crashed.returncode == 9
+    blobs, digest = DirectoryBlobs(tmp_path), digest_of(CONTENT)
+    with pytest.raises(BlobMissing):
+        asyncio.run(blobs.get(digest))
+    assert all(path.name.startswith(".new-") for path in files(tmp_path))
+    assert asyncio.run(blobs.put(CONTENT)) == digest
+    assert asyncio.run(blobs.get(digest)) == CONTENT
+
+
+async def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="no space"):
+            await DirectoryBlobs(tmp_path).put(CONTENT)
+    assert files(tmp_path) == []
+
+
+async def test_a_blob_lies_under_its_digest_in_two_levels(tmp_path):
+    digest = await DirectoryBlobs(tmp_path).put(CONTENT)
+    assert files(tmp_path) == [tmp_path / digest[:2] / digest[2:]]

@@ -1,0 +1,234 @@
+"""Each transition and each refusal of the lifecycle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from job_examples import NOW, RESULT, claimed, decision, queued, review
+
+from jobs import lifecycle
+from jobs.lifecycle import Change, Policy, Refusal
+from jobs.record import Reason, Status
+from jobs.review import Action
+
+LATER = NOW + 1_000
+AFTER_LEASE = NOW + Policy().lease_ms
+
+
+def paused():
+    return lifecycle.pause(claimed(queued()), NOW, review=review()).after
+
+
+def ended(status: Status):
+    return replace(queued(), status=status, finished_at=NOW)
+
+
+RECORDS = {
+    Status.QUEUED: queued(),
+    Status.RUNNING: claimed(queued()),
+    Status.AWAITING_REVIEW: paused(),
+    **{status: ended(status) for status in Status if status.final},
+}
+
+COMMANDS = {
+    "claim": lambda r: lifecycle.claim(r, LATER, worker="w", policy=Policy()),
+    "pause": lambda r: lifecycle.pause(r, LATER, review=review()),
+    "decide": lambda r: lifecycle.decide(r, LATER, decision=decision()),
+    "reject": lambda r: lifecycle.decide(r, LATER, decision=decision(action=Action.REJECT)),
+    "cancel": lambda r: lifecycle.cancel(r, LATER, by="ann"),
+    "succeed": lambda r: lifecycle.succeed(r, LATER, result=RESULT),
+    "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
+    "give_back": lambda r: lifecycle.give_back(r, LATER, why="drained"),
+    "retry": lambda r: lifecycle.retry(r, LATER, reason=Reason.INTERNAL, detail="x"),
+    "expire": lambda r: lifecycle.expire(r, AFTER_LEASE),
+    "hint": lambda r: lifecycle.hint(r, AFTER_LEASE),
+}
+
+LEADS = {
+    (Status.QUEUED, "claim"): Status.RUNNING,
+    (Status.QUEUED, "cancel"): Status.CANCELLED,
+    (Status.QUEUED, "hint"): Status.QUEUED,
+    (Status.RUNNING, "pause"): Status.AWAITING_REVIEW,
+    (Status.RUNNING, "cancel"): Status.CANCELLED,
+    (Status.RUNNING, "succeed"): Status.SUCCEEDED,
+    (Status.RUNNING, "fail"): Status.FAILED,
+    (Status.RUNNING, "give_back"): Status.QUEUED,
+    (Status.RUNNING, "retry"): Status.QUEUED,
+    (Status.RUNNING, "expire"): Status.QUEUED,
+    (Status.AWAITING_REVIEW, "decide"): Status.QUEUED,
+    (Status.AWAITING_REVIEW, "reject"): Status.FAILED,
+    (Status.AWAITING_REVIEW, "cancel"): Status.CANCELLED,
+}
+
+REFUSED = {
+    "claim": "not_queued",
+    "hint": "not_queued",
+    "decide": "no_open_review",
+    "reject": "no_open_review",
+    "cancel": "final",
+}
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_leads_on_or_is_refused(status, command):
+    before = RECORDS[status]
+    answer = COMMANDS[command](before)
+    leads = LEADS.get((status, command))
+    if leads is None:
+        assert isinstance(answer, Refusal)
+        assert (answer.code, answer.status) == (REFUSED.get(command, "not_running"), status)
+        return
+    after = answer.after
+    assert (after.status, after.version) == (leads, before.version + 1)
+    assert (after.lease is not None) == (leads is Status.RUNNING)
+    assert (after.review is not None) == (leads is Status.AWAITING_REVIEW)
+    assert (after.finished_at is not None) == leads.final
+    assert [e.kind in ("succeeded", "failed", "cancelled") for e in answer.events].count(
+        True
+    ) == leads.final
+    assert (after.id, after.spec, after.created_at) == (before.id, before.spec, before.created_at)
+
+
+def test_a_claim_raises_the_epoch_and_starts_the_lease():
+    after = claimed(queued(), LATER)
+    assert (after.epoch, after.attempts, after.hints) == (1, 1, 0)
+    assert after.lease.until == after.due_at == LATER + Policy().lease_ms
+    again = claimed(lifecycle.give_back(after, LATER + 5, why="drained").after, LATER + 10)
+    assert (again.epoch, again.started_at, again.claimed_at) == (2, LATER, LATER + 10)
+
+
+@pytest.mark.parametrize("command", ["pause", "succeed", "give_back", "retry", "expire", "cancel"])
+def test_running_time_adds_up_over_attempts(command):
+    change = COMMANDS[command](claimed(replace(queued(), ran_ms=500)))
+    spent = Policy().lease_ms if command == "expire" else 1_000
+    assert (change.after.ran_ms, change.after.claimed_at) == (500 + spent, None)
+
+
+def test_a_clock_that_went_back_takes_no_running_time_away():
+    change = lifecycle.succeed(claimed(queued(), LATER), NOW, result=RESULT)
+    assert change.after.ran_ms == 0
+
+
+def test_what_is_queued_again_at_once_has_a_hint_on_its_way():
+    given = lifecycle.give_back(RECORDS[Status.RUNNING], LATER, why="drained").after
+    lost = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE).after
+    decided = lifecycle.decide(paused(), LATER, decision=decision()).after
+    assert [r.hints for r in (given, lost, decided)] == [1, 1, 1]
+    assert given.due_at == decided.due_at == LATER + lifecycle.FIRST_HINT_MS
+
+
+def test_tries_are_further_apart_each_time_and_end_in_a_failure():
+    record, delays = RECORDS[Status.RUNNING], []
+    for _ in range(lifecycle.RETRIES):
+        waiting = lifecycle.retry(record, NOW, reason=Reason.MODEL_UNAVAILABLE, detail="x").after
+        early = lifecycle.claim(waiting, waiting.due_at - 1, worker="w", policy=Policy())
+        assert isinstance(early, Refusal)
+        assert early.code == "not_due"
+        delays.append(waiting.due_at - NOW)
+        record = claimed(waiting, waiting.due_at)
+    assert delays == [5_000, 10_000, 20_000]
+    last = lifecycle.retry(record, NOW, reason=Reason.MODEL_UNAVAILABLE, detail="x")
+    assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+
+
+def test_hints_are_further_apart_each_time_up_to_a_bound():
+    record, waits = queued(), []
+    for _ in range(40):
+        now = record.due_at
+        early = lifecycle.hint(record, now - 1)
+        assert isinstance(early, Refusal)
+        assert early.code == "not_due"
+        record = lifecycle.hint(record, now).after
+        waits.append(record.due_at - now)
+    assert waits[:5] == [4_000, 8_000, 16_000, 32_000, 60_000]
+    assert set(waits[5:]) == {60_000}
+    assert isinstance(lifecycle.claim(record, NOW, worker="w", policy=Policy()), Change)
+
+
+def crash(record, *, progressed=False, alone=False):
+    running = claimed(record, record.due_at, alone=alone)
+    if progressed:
+        running = replace(running, progress_epoch=running.epoch)
+    return lifecycle.expire(running, running.due_at)
+
+
+def test_a_lease_that_is_held_is_not_taken_back():
+    early = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE - 1)
+    assert isinstance(early, Refusal)
+    assert early.code == "lease_held"
+
+
+def test_two_crashes_in_a_row_ask_for_a_process_of_its_own_and_a_third_there_is_poison():
+    twice = crash(crash(queued()).after).after
+    assert twice.crashes == 2
+    refused = lifecycle.claim(twice, twice.due_at, worker="w", policy=Policy())
+    assert isinstance(refused, Refusal)
+    assert refused.code == "alone"
+    poisoned = crash(twice, alone=True)
+    assert (poisoned.after.status, poisoned.after.reason) == (Status.FAILED, Reason.POISONED)
+    assert [event.kind for event in poisoned.events] == ["lease_lost", "failed"]
+
+
+def test_crashes_among_others_are_never_poison():
+    record = queued()
+    for _ in range(2):
+        record = crash(record).after
+    progressed = crash(record, progressed=True, alone=True).after
+    assert (progressed.status, progressed.crashes) == (Status.QUEUED, 1)
+
+
+@pytest.mark.parametrize("command", ["pause", "give_back", "retry"])
+def test_an_orderly_end_resets_the_count_of_crashes(command):
+    record = crash(queued()).after
+    assert record.crashes == 1
+    assert COMMANDS[command](claimed(record, record.due_at)).after.crashes == 0
+
+
+def test_progress_resets_the_count_of_crashes():
+    record = crash(queued()).after
+    assert crash(record, progressed=True).after.crashes == 1
+    assert crash(record).after.crashes == 2
+
+
+def test_progress_of_an_earlier_attempt_does_not_count():
+    first = crash(queued(), progressed=True).after
+    assert crash(first).after.crashes == 2
+
+
+def test_a_decision_names_the_review_that_is_open():
+    stale = lifecycle.decide(paused(), NOW, decision=decision("r0"))
+    assert isinstance(stale, Refusal)
+    assert (stale.code, "r1" in stale.detail) == ("stale_review", True)
+
+
+def test_a_new_review_forgets_the_last_decision():
+    decided = lifecycle.decide(paused(), NOW, decision=decision()).after
+    again = lifecycle.pause(claimed(decided), NOW, review=review("r2")).after
+    assert (again.decision, again.review.id) == (None, "r2")
+
+
+def test_a_rejection_ends_the_job_and_says_why():
+    said = decision(action=Action.REJECT, feedback="not what I asked")
+    change = lifecycle.decide(paused(), NOW, decision=said)
+    assert (change.after.reason, change.after.detail) == (Reason.REJECTED, "not what I asked")
+    assert [event.kind for event in change.events] == ["decided", "failed"]
+    assert change.after.decision == said
+
+
+def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
+    record, names = queued(), ["submitted"]
+
+    def follow(change):
+        names.extend(event.key for event in change.events)
+        return change.after
+
+    for _ in range(3):
+        running = follow(lifecycle.claim(record, NOW + 10**9, worker="w", policy=Policy()))
+        waiting = follow(lifecycle.pause(running, NOW, review=review()))
+        record = follow(lifecycle.decide(waiting, NOW, decision=decision()))
+        record = follow(lifecycle.give_back(claimed(record), NOW, why="drained"))
+        record = follow(lifecycle.expire(claimed(record), NOW + 10**9))
+    follow(lifecycle.cancel(record, NOW, by="ann"))
+    assert len(names) == len(set(names))

@@ -1,0 +1,163 @@
+"""Operations as time goes by: hints, leases, crashes, tries."""
+
+from __future__ import annotations
+
+import pytest
+from job_examples import NOW, House, held, job, review
+
+from jobs import lifecycle
+from jobs.errors import StaleEpoch
+from jobs.lifecycle import Refusal
+from jobs.memory_store import MemoryStore
+from jobs.record import Reason, Status
+from jobs.spec import JobSpec, Priority
+from jobs.store import ONCE_SECONDS, Existing, Held, Idempotency, Writes
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def house(clock):
+    return House(MemoryStore(clock))
+
+
+async def sweep(house) -> list[str]:
+    house.hints.clear()
+    await house.operations.sweep()
+    return [job_id for job_id, _ in house.hints]
+
+
+async def test_a_lost_hint_is_made_up_for_and_reminders_get_rarer(house, clock):
+    record = await house.submit()
+    hinted = []
+    for _ in range(120):
+        clock.now += 1_000
+        hinted += [clock.now - NOW for _ in await sweep(house)]
+    assert hinted == [2_000, 6_000, 14_000, 30_000, 62_000]
+    await house.claim(record.id)
+
+
+async def test_a_dead_workers_job_is_hinted_within_one_sweep_of_its_leases_end(house, clock):
+    running = await house.running(priority=Priority.HIGH)
+    clock.now = running.lease.until - 1
+    assert await sweep(house) == []
+    clock.now += 1
+    assert await sweep(house) == [running.id]
+    assert house.hints == [(running.id, Priority.HIGH)]
+    again = await house.claim(running.id)
+    assert (again.epoch, again.crashes) == (2, 1)
+    with pytest.raises(StaleEpoch):
+        await house.store.write(running.id, 1, Writes(journal={"a": b""}))
+
+
+async def test_a_heartbeat_keeps_a_job_with_its_worker(house, clock):
+    running = await house.running()
+    for _ in range(10):
+        clock.now += 5_000
+        assert await house.store.renew([held(running)], 15_000) == []
+        assert await sweep(house) == []
+    assert (await house.record(running.id)).status is Status.RUNNING
+
+
+async def test_a_job_that_kills_its_workers_ends_as_poison_alone(house, clock):
+    record = await house.submit()
+    for _ in range(2):
+        running = await house.claim(record.id)
+        clock.now = running.lease.until
+        assert await sweep(house) == [record.id]
+    refused = await house.operations.claim(record.id, "w")
+    assert isinstance(refused, Refusal)
+    assert refused.code == "alone"
+    running = await house.claim(record.id, alone=True)
+    clock.now = running.lease.until
+    await sweep(house)
+    ended = await house.record(record.id)
+    assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
+    assert (await house.kinds(record.id))[-2:] == ["lease_lost", "failed"]
+
+
+async def test_the_end_of_a_poisoned_job_hints_the_next_in_its_line(house, clock):
+    record = await house.submit(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    for alone in (False, False, True):
+        running = await house.claim(record.id, alone=alone)
+        clock.now = running.lease.until
+        hinted = await sweep(house)
+    assert hinted[-1] == second.id
+    await house.claim(second.id)
+
+
+async def test_a_try_again_is_hinted_when_its_delay_is_over(house, clock):
+    running = await house.running()
+    job(await house.operations.retry(held(running), Reason.SANDBOX_UNAVAILABLE, "gone"))
+    clock.now += lifecycle.RETRY_DELAY_MS - 1
+    assert await sweep(house) == []
+    clock.now += 1
+    assert await sweep(house) == [running.id]
+    assert (await house.claim(running.id)).retries == 1
+
+
+async def test_a_job_that_waits_in_line_is_not_hinted(house, clock):
+    first = await house.running(conversation_id="c")
+    second = await house.submit(conversation_id="c")
+    job(await house.operations.pause(held(first), review()))
+    for _ in range(200):
+        clock.now += 1_000
+        assert await sweep(house) == []
+    job(await house.operations.cancel(first.id, "ann"))
+    assert await sweep(house) == [second.id]
+
+
+async def test_one_sweep_looks_at_all_that_is_due(house, clock):
+    records = [await house.submit() for _ in range(100)]
+    clock.now += lifecycle.FIRST_HINT_MS
+    house.hints.clear()
+    assert await house.operations.sweep(together=7) == 100
+    assert sorted(name for name, _ in house.hints) == sorted(record.id for record in records)
+    assert await house.operations.sweep() == 0
+
+
+async def test_waiting_for_a_person_costs_nothing_however_long(house, clock):
+    running = await house.running()
+    job(await house.operations.pause(held(running), review()))
+    clock.now += 10**10
+    assert await sweep(house) == []
+    record = await house.record(running.id)
+    assert (record.lease, record.ran_ms) == (None, 0)
+
+
+async def test_an_idempotency_key_is_forgotten_after_a_week(house, clock):
+    key = Idempotency("key", "body")
+    change = lifecycle.submit("j1", "acme", JobSpec("add"), NOW, by="ann", request_id="")
+    other = lifecycle.submit("j2", "acme", JobSpec("add"), NOW, by="ann", request_id="")
+    assert await house.store.create(change, key) is None
+    clock.now += ONCE_SECONDS * 1000 - 1
+    assert await house.store.create(other, key) == Existing("j1", "body")
+    clock.now += 1
+    assert await house.store.create(other, key) is None
+
+
+async def test_a_silent_worker_is_forgotten(house, clock):
+    await house.store.announce("w1", {}, 10)
+    clock.now += 9_999
+    assert len(await house.store.workers()) == 1
+    clock.now += 1
+    assert await house.store.workers() == []
+
+
+async def test_a_memory_store_runs_no_redis_commands(house):
+    running = await house.running()
+    with pytest.raises(ValueError, match="no Redis"):
+        await house.store.write(running.id, 1, Writes(commands=(("SET", "a", "b"),)))
+    assert await house.store.renew([Held(running.id, 1)], 1) == []
