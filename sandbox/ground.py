@@ -31,7 +31,8 @@ def find(python: str, bwrap: str | None = None) -> Ground:
         )
     trees, links = _system()
     inside, own = _interpreter(python)
-    return Ground(program, inside, (*trees, *own), links)
+    masked = tuple(each for each in policy.MASKED if Path(each).exists())
+    return Ground(program, inside, (*trees, *own), links, masked)
 
 
 def version(ground: Ground) -> str:

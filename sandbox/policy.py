@@ -1,7 +1,8 @@
 """What a room may see, hold and do: the one file to read in a security review. Pure.
 
-- It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` and a `/dev` of its own, the
-  few lines of `/etc` below. No `/home`, `/root`, `/var`, `/sys`, no other file of the host.
+- It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, some
+  files masked), a minimal `/dev`, the few lines of `/etc` below. No `/home`, `/var`, `/sys`, and
+  no other file of the host.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback. Its network namespace has no other interface.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
@@ -31,6 +32,12 @@ SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM_TREES = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
 COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/room")  # noqa: S108
 """What a room has of its own: an interpreter of the host cannot lie below one of these."""
+
+MASKED = (
+    *("/proc/cmdline", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys"),
+    *("/proc/latency_stats", "/proc/sched_debug", "/proc/sysrq-trigger", "/proc/timer_list"),
+)
+"""Files of `/proc` that tell of the machine, or act on it, and of nothing in the room."""
 
 VENV = "/opt/venv"
 """Where a virtual environment lies in the room, so that tracebacks read the same on any host."""
@@ -107,6 +114,8 @@ class Ground:
     trees: tuple[Tree, ...]
     links: tuple[tuple[str, str], ...] = ()
     """Symbolic links of the room: (target, path)."""
+    masked: tuple[str, ...] = ()
+    """Those of `MASKED` that this kernel has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,7 @@ def arguments(ground: Ground, size: int, given: Descriptors) -> list[str]:
         *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
         *(word for target, at in ground.links for word in ("--symlink", target, at)),
         *("--proc", "/proc", "--dev", "/dev"),
+        *(word for at in ground.masked for word in ("--ro-bind", "/dev/null", at)),
         *_tmpfs("/dev/shm", SHM_BYTES, "1777"),  # noqa: S108
         *_tmpfs("/tmp", TMP_BYTES, "1777"),  # noqa: S108
         *_tmpfs("/run", RUN_BYTES, "0755"),

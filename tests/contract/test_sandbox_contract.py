@@ -521,6 +521,17 @@ print(sorted(os.listdir('/etc')))
     }  # fmt: skip
 
 
+async def test_the_machine_is_not_told_of_in_proc(sandbox: Sandbox) -> None:
+    code = """
+for name in ('cmdline', 'kcore', 'interrupts', 'kallsyms', 'sysrq-trigger'):
+    try: print(open('/proc/' + name, 'rb').read(9))
+    except (FileNotFoundError, PermissionError): pass
+try: open('/proc/sys/kernel/hostname', 'w')
+except OSError: print('refused')
+"""
+    assert (await python(sandbox, code)).stdout.text == "refused\n"
+
+
 async def test_the_agent_and_its_channel_are_out_of_reach(sandbox: Sandbox) -> None:
     code = """
 import ctypes, os

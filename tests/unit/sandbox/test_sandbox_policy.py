@@ -11,6 +11,7 @@ GROUND = Ground(
     python="/opt/venv/bin/python",
     trees=(Tree("/usr", "/usr"), Tree("/tmp/0", "/opt/venv")),
     links=(("usr/bin", "/bin"),),
+    masked=("/proc/kcore",),
 )
 GIVEN = Descriptors(control=7, info=8, seccomp=9, texts={"/etc/passwd": 10, "/room/given": 11})
 
@@ -42,7 +43,7 @@ def test_no_capabilities_and_a_filter() -> None:
 
 def test_nothing_of_the_host_is_writable() -> None:
     assert not {"--bind", "--bind-try", "--dev-bind", "--dev-bind-try"} & set(words())
-    assert after("--ro-bind") == ["/usr", "/tmp/0"]
+    assert after("--ro-bind") == ["/usr", "/tmp/0", "/dev/null"]
     assert after("--remount-ro") == ["/dev", "/"]
     assert words().index("--remount-ro") > max(
         at for at, word in enumerate(words()) if word in {"--tmpfs", "--file", "--ro-bind"}
