@@ -32,8 +32,11 @@ LOST = (KombuError, RedisError, OSError)
 
 
 def celery_app(broker_url: str, **options: Any) -> Celery:
-    """The Celery app both ends share: no results, no retries, JSON, one queue with priorities."""
-    app = Celery("fettle", broker=broker_url, set_as_current=False)
+    """The Celery app both ends share: no results, no retries, JSON, one queue with priorities.
+
+    `broker_url` is a Redis URL as redis-py reads it: redis://, rediss:// or unix://.
+    """
+    app = Celery("fettle", broker=_spelled_for_kombu(broker_url), set_as_current=False)
     app.conf.update(
         task_default_queue=QUEUE,
         task_ignore_result=True,
@@ -58,8 +61,17 @@ def list_of(priority: Priority) -> str:
     return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
 
 
+def _spelled_for_kombu(url: str) -> str:
+    if not url.startswith("unix://"):
+        return url
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+
+
 class Hints:
-    """Sends hints from a thread of its own, so that nobody waits for the broker."""
+    """Sends hints from a thread of its own, so that nobody waits for the broker.
+
+    The broker need not be there; a URL that names no kind of broker raises here and now.
+    """
 
     def __init__(self, broker_url: str) -> None:
         self._line = _Line(celery_app(broker_url))
@@ -98,13 +110,10 @@ class _Line:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        self._connection: Any = None
-        self._producer: Any = None
+        self._dial()
 
     def send(self, job_id: str, priority: Priority) -> None:
         """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
-        if self._producer is None:
-            self._dial()
         if self._producer.channel.client.llen(list_of(priority)) >= MOST_IN_BROKER:
             return
         self._app.send_task(
@@ -117,14 +126,13 @@ class _Line:
         )
 
     def hang_up(self) -> None:
-        """Drop the connection, whatever state it is in."""
-        connection, self._connection, self._producer = self._connection, None, None
-        if connection is not None:
-            with contextlib.suppress(*LOST):
-                connection.close()
+        """Drop the connection, whatever state it is in; the next hint makes another."""
+        with contextlib.suppress(*LOST):
+            self._connection.close()
+        self._dial()
 
     def _dial(self) -> None:
-        # kombu would wait and try again within this call
+        # kombu would wait and try again within one call
         bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
-        self._connection = self._app.connection_for_write(transport_options=bound)
-        self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
+        self._connection: Any = self._app.connection_for_write(transport_options=bound)
+        self._producer: Any = self._app.amqp.Producer(self._connection, auto_declare=False)

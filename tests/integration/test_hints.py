@@ -1,0 +1,174 @@
+"""Hints over a real broker: order, bounds, a broker that is away or hangs, a real Celery worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+import redis_servers
+from kombu import Queue
+
+from jobs import hints
+from jobs.hints import Hints, celery_app, list_of
+from jobs.spec import Priority
+
+BINARY = next(iter(redis_servers.binaries().values()))
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+WORKER = """
+import sys
+from jobs import hints
+
+app = hints.celery_app(sys.argv[1], worker_prefetch_multiplier=1, worker_redirect_stdouts=False)
+
+@app.task(name=hints.NAME)
+def look(job_id):
+    print(job_id, flush=True)
+
+app.Worker(pool="solo", loglevel="ERROR", without_gossip=True, without_mingle=True,
+           without_heartbeat=True, quiet=True).start()
+"""
+
+
+def consume(url: str, most: int) -> list[str]:
+    """What a consumer gets that takes one message at a time."""
+    got: list[str] = []
+    app = celery_app(url)
+    with app.connection_for_read() as connection, connection.channel() as channel:
+        channel.basic_qos(0, 1, False)
+
+        def take(body, message):
+            got.append(body[0][0])
+            message.ack()
+
+        with app.amqp.Consumer(channel, [Queue(hints.QUEUE)], callbacks=[take], accept=["json"]):
+            while len(got) < most:
+                connection.drain_events(timeout=3)
+    return got
+
+
+def waiting(client: redis.Redis) -> int:
+    return sum(client.llen(list_of(priority)) for priority in Priority)
+
+
+def until(condition, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def broker(redis_url):
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+def test_urgent_hints_come_first_and_equals_in_order(redis_url, broker):
+    with closing(Hints(redis_url)) as sender:
+        for number in range(3):
+            for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
+                sender.send(f"{priority}{number}", priority)
+        until(lambda: waiting(broker) == 9)
+    assert [broker.llen(list_of(priority)) for priority in Priority] == [3, 3, 3]
+    order = [f"{p}{n}" for p in (Priority.HIGH, Priority.NORMAL, Priority.LOW) for n in range(3)]
+    assert consume(redis_url, 9) == order
+    assert waiting(broker) == 0
+
+
+def test_a_celery_worker_gets_what_was_sent(redis_url, broker):
+    with closing(Hints(redis_url)) as sender:
+        sender.send("low", Priority.LOW)
+        sender.send("high", Priority.HIGH)
+        until(lambda: waiting(broker) == 2)
+        with subprocess.Popen(
+            [sys.executable, "-c", WORKER, redis_url],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+        ) as worker:
+            try:
+                assert [worker.stdout.readline().strip() for _ in range(2)] == ["high", "low"]
+                sender.send("later", Priority.NORMAL)
+                assert worker.stdout.readline().strip() == "later"
+            finally:
+                worker.kill()
+
+
+def test_sending_costs_the_caller_nothing_and_the_sender_little(redis_url, broker):
+    with closing(Hints(redis_url)) as sender:
+        sender.send("first", Priority.NORMAL)
+        until(lambda: waiting(broker) == 1)
+        started = time.monotonic()
+        for number in range(200):
+            sender.send(str(number), Priority.NORMAL)
+        handed_over = time.monotonic() - started
+        until(lambda: waiting(broker) == 201)
+        sent = time.monotonic() - started
+    assert handed_over / 200 < 0.000_2
+    assert sent / 200 < 0.01
+    clients = broker.client_list()
+    assert len([client for client in clients if client["cmd"] == "lpush"]) <= 1
+
+
+def test_lists_stay_bounded_and_an_urgent_hint_still_gets_through(redis_url, broker):
+    broker.lpush(list_of(Priority.NORMAL), *["{}"] * hints.MOST_IN_BROKER)
+    with closing(Hints(redis_url)) as sender:
+        for number in range(20):
+            sender.send(str(number), Priority.NORMAL)
+        sender.send("urgent", Priority.HIGH)
+        until(lambda: broker.llen(list_of(Priority.HIGH)) == 1)
+    assert broker.llen(list_of(Priority.NORMAL)) == hints.MOST_IN_BROKER
+
+
+def test_a_broker_that_went_away_is_used_again_when_it_is_back(tmp_path):
+    port = free_port()
+    args = ("--port", str(port), "--bind", "127.0.0.1")
+    url = f"redis://127.0.0.1:{port}/0"
+    with closing(Hints(url)) as sender:
+        sender.send("nobody is there yet", Priority.NORMAL)
+        for number in range(2):
+            with redis_servers.start(BINARY, tmp_path, *args), redis.Redis.from_url(url) as client:
+                client.flushall()
+                sender.send("lost with the old connection", Priority.HIGH)
+                sender.send(str(number), Priority.HIGH)
+                until(partial(waiting, client))
+
+
+def test_a_url_that_names_no_broker_is_refused_at_once():
+    with pytest.raises(KeyError, match="transport"):
+        Hints("nonsense://there")
+
+
+def test_a_broker_that_hangs_delays_nobody_but_the_sender(tmp_path):
+    with redis_servers.start(BINARY, tmp_path, tcp=True) as server:
+        sender = Hints(server.url)
+        with redis.Redis.from_url(server.url) as client:
+            sender.send("x", Priority.NORMAL)
+            until(lambda: waiting(client) == 1)
+            os.kill(server.process.pid, signal.SIGSTOP)
+            started = time.monotonic()
+            for number in range(hints.MOST_WAITING + 10):
+                sender.send(str(number), Priority.NORMAL)
+            assert time.monotonic() - started < 1
+            time.sleep(2.2)
+            os.kill(server.process.pid, signal.SIGCONT)
+            until(lambda: waiting(client) > 100)
+        started = time.monotonic()
+        sender.close(0.2)
+        assert time.monotonic() - started < 1
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
