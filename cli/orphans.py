@@ -28,10 +28,10 @@ def children() -> set[int]:
     return {pid for pid in _pids() if _parent(pid) == own}
 
 
-def end(grace_seconds: float) -> None:
-    """Let our remaining children end by themselves for a moment, then kill them, until none is."""
+def end(grace_seconds: float, spared: set[int]) -> None:
+    """Let our children but the `spared` end by themselves for a moment, then kill them: all."""
     deadline = time.monotonic() + grace_seconds
-    while strays := children():
+    while strays := children() - spared:
         late = time.monotonic() > deadline
         for pid in strays:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):

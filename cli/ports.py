@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 from pathlib import Path
@@ -37,28 +38,27 @@ def taken(host: str, port: int) -> bool:
 
 def owner(port: int) -> str:
     """`name (pid N)` of the process that listens on a port; empty where that cannot be seen."""
-    inodes = _inodes(port)
+    sockets = _sockets(port)
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            links = {str(link.readlink()) for link in (process / "fd").iterdir()}
-            if inodes & links:
+        with contextlib.suppress(OSError):  # it has ended, or is not ours to look at
+            if any(_target(link) in sockets for link in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
-        except OSError:
-            continue
     return ""
 
 
-def _inodes(port: int) -> set[str]:
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:  # closed since it was listed
+        return ""
+
+
+def _sockets(port: int) -> set[str]:
     found = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
-            (
-                _,
-                local,
-                _,
-                state,
-                *_,
-            ) = fields = line.split()
+            fields = line.split()
+            local, state = fields[1], fields[3]
             if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
                 found.add(f"socket:[{fields[9]}]")
     return found

@@ -65,6 +65,7 @@ class Processes:
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals
+        self._others = orphans.children()  # whoever started them ends them
         self.children: list[Child] = []
 
     def start(self, program: Program, output: int | IO[bytes]) -> Child:
@@ -92,7 +93,7 @@ class Processes:
         """End all children. `wait(seconds)` is called between looks, to keep pipes flowing."""
         for tier in sorted({child.program.tier for child in self.children}, reverse=True):
             self._stop_tier([c for c in self.children if c.program.tier == tier], wait)
-        orphans.end(ORPHAN_SECONDS)
+        orphans.end(ORPHAN_SECONDS, self._others)
         self.children.clear()
 
     def _stop_tier(self, tier: list[Child], wait: Callable[[float], None]) -> None:

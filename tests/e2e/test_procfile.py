@@ -1,0 +1,87 @@
+"""The Procfile, run as any Procfile runner does: each line by a shell, with PORT set."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import redis_servers
+from fettle_command import REPOSITORY, environment
+
+from cli import ports
+
+pytestmark = pytest.mark.e2e
+
+LINES = dict(
+    line.split(": ", 1)
+    for line in (REPOSITORY / "Procfile").read_text().splitlines()
+    if line and not line.startswith("#")
+)
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    """Starts a line; ends all of them afterwards."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def starting(name: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
+        with (tmp_path / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                ["sh", "-c", LINES[name]],
+                cwd=REPOSITORY,
+                env=env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        begun.append(process)
+        return process
+
+    yield starting
+    for process in begun:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+    for process in begun:
+        process.wait(30)
+
+
+def answer(url: str, wanted: int, **more) -> None:
+    """Wait until a GET is answered so."""
+    deadline = time.monotonic() + 30
+    status = 0
+    while status != wanted:
+        assert time.monotonic() < deadline, f"{url} says {status}, not {wanted}"
+        time.sleep(0.1)
+        try:
+            status = httpx.get(url, **more).status_code
+        except httpx.TransportError:
+            continue
+
+
+def test_web_worker_and_flower(tmp_path, start):
+    assert set(LINES) == {"web", "worker", "flower"}
+    binary = redis_servers.binaries()["redis-server"]
+    with redis_servers.start(binary, tmp_path / "redis", tcp=True) as server:
+        port, flower_port = ports.free(2)
+        env = environment(
+            tmp_path,
+            PORT=str(port),
+            FLOWER_PORT=str(flower_port),
+            FETTLE_REDIS_URL=server.url,
+            FETTLE_BROKER_URL=server.url.removesuffix("0") + "1",
+            FETTLE_DATA_DIR=str(tmp_path / "data"),
+        )
+        assert start("flower", env).wait(10) != 0
+        assert "FLOWER_BASIC_AUTH" in (tmp_path / "flower.log").read_text()
+
+        start("web", env)
+        start("worker", env)
+        start("flower", {**env, "FLOWER_BASIC_AUTH": "me:hush"})
+        answer(f"http://127.0.0.1:{port}/readyz", 200)
+        answer(f"http://127.0.0.1:{flower_port}/", 401)
+        answer(f"http://127.0.0.1:{flower_port}/", 200, auth=("me", "hush"))

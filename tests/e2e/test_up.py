@@ -1,0 +1,197 @@
+"""`fettle up`, and every command against it, as on somebody's machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from fettle_command import Running, environment, fettle, started
+
+pytestmark = pytest.mark.e2e
+
+TASK = "Write a binary search and test it on 20 numbers."
+RECORDED = ("--model", "recording:demo-binary-search")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class House:
+    """A running `fettle up`, and commands that speak to it."""
+
+    def __init__(self, up: Running, cwd: Path, env: dict[str, str], flower: int) -> None:
+        self.up = up
+        self.cwd = cwd
+        self.env = env
+        self.flower = flower
+
+    def run(self, *args: str) -> str:
+        done = fettle(*args, cwd=self.cwd, env=self.env)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def json(self, *args: str) -> dict:
+        return json.loads(self.run(*args, "--json"))
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    cwd = tmp_path_factory.mktemp("up")
+    port, flower = free_port(), free_port()
+    env = environment(cwd, FETTLE_URL=f"http://127.0.0.1:{port}")
+    flags = ("--port", str(port), "--flower-port", str(flower))
+    with started("up", *flags, cwd=cwd, env=env) as up:
+        up.wait_for("stop: Ctrl-C")
+        yield House(up, cwd, env, flower)
+        up.interrupt()
+        assert up.end(25) == 0
+
+
+def test_it_says_where_everything_is(house):
+    assert f"{house.env['FETTLE_URL']}/docs" in house.up.text
+    assert "key: fettle-development-key" in house.up.text
+    assert "worker   | " in house.up.text
+    assert httpx.get(f"{house.env['FETTLE_URL']}/docs").status_code == 200
+
+
+def test_flower_wants_its_password(house):
+    url = f"http://127.0.0.1:{house.flower}/"
+    password = house.up.text.partition("user fettle, password ")[2].split()[0]
+    assert httpx.get(url).status_code == 401
+    assert httpx.get(url, auth=("fettle", password)).status_code == 200
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert password.encode() not in cmdline.read_bytes()
+        except OSError:
+            continue
+
+
+def test_run_list_and_show(house):
+    job = house.json("run", TASK, *RECORDED, "--label", "first")
+    assert job["status"] == "succeeded"
+    listed = house.json("list", "--label", "first")
+    assert [one["id"] for one in listed["jobs"]] == [job["id"]]
+    told = house.run("show", job["id"], "--save", "saved")
+    assert "run 1: exit 0" in told
+    assert "verdict: approve" in told
+    assert (house.cwd / "saved" / "binary_search.py").exists()
+    assert "succeeded: approved by critic" in house.run("watch", job["id"])
+
+
+def test_a_review_from_another_shell(house):
+    job_id = house.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
+    with started("watch", job_id, cwd=house.cwd, env=house.env) as watch:
+        watch.wait_for(f"decide: fettle review {job_id} ")
+        assert house.json("show", job_id)["status"] == "awaiting_review"
+        house.run("review", job_id, "approve")
+        assert watch.end() == 0
+    assert "decided: approve, by " in watch.text
+
+
+def test_a_review_on_a_terminal(house):
+    asked = ("run", TASK, *RECORDED, "--review")
+    with started(*asked, cwd=house.cwd, env=house.env, terminal=True) as run:
+        run.wait_for("decide: ")
+        run.type("perhaps\n")
+        run.wait_for("please one of")
+        run.type("app\n")
+        assert run.end() == 0
+    assert "def binary_search" not in run.text.partition("decide: ")[2]
+    assert "approved by" in run.text
+
+
+def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(house):
+    asked = ("run", TASK, *RECORDED, "--review")
+    with started(*asked, cwd=house.cwd, env=house.env) as run:
+        run.wait_for("decide: ")
+        run.interrupt()
+        assert run.end() == 130
+    job_id = run.text.split()[1]
+    assert f"fettle watch {job_id}" in run.text
+    assert house.json("show", job_id)["status"] == "awaiting_review"
+    house.run("cancel", job_id)
+    done = fettle("watch", job_id, cwd=house.cwd, env=house.env)
+    assert (done.returncode, "cancelled: " in done.stdout) == (1, True)
+    assert fettle("cancel", job_id, cwd=house.cwd, env=house.env).returncode == 1
+
+
+def test_keys_open_and_close(house):
+    key = house.json("keys", "create", "reader", "--scope", "read")
+    as_reader = {**house.env, "FETTLE_API_KEY": key["secret"]}
+    assert fettle("list", cwd=house.cwd, env=as_reader).returncode == 0
+    refused = fettle("run", TASK, *RECORDED, cwd=house.cwd, env=as_reader)
+    assert (refused.returncode, "The key may not do this" in refused.stderr) == (1, True)
+    house.run("keys", "revoke", key["id"])
+    assert fettle("list", cwd=house.cwd, env=as_reader).returncode == 1
+    assert "reader" in house.run("keys", "list")
+
+
+def test_doctor_finds_it_well(house):
+    told = house.json("doctor")
+    findings = {finding["name"].strip(): finding for finding in told["findings"]}
+    assert told["ok"]
+    assert findings["appendfsync"]["text"] == "always"
+    assert findings["sandbox"]["health"] == "good"
+    assert "demo-kmeans" in findings["models"]["text"]
+
+
+def test_a_worker_that_dies_is_started_again(house):
+    pid = next(w for w in house.json("doctor")["findings"] if w["name"] == "workers")["text"]
+    os.kill(int(pid.split(":")[1]), signal.SIGKILL)
+    house.up.wait_for("ended with signal 9; starts again", 20)
+    assert house.json("run", TASK, *RECORDED)["status"] == "succeeded"
+
+
+def test_a_second_one_on_the_same_data_is_refused(house):
+    done = fettle("up", cwd=house.cwd, env=house.env)
+    assert done.returncode == 1
+    assert "another `fettle up` runs" in done.stderr
+
+
+def test_a_port_that_is_taken_is_named_with_its_owner(house, tmp_path):
+    port = house.env["FETTLE_URL"].rpartition(":")[2]
+    done = fettle("up", "--port", port, cwd=tmp_path, env=house.env)
+    assert done.returncode == 1
+    assert f"port {port} is taken by python" in done.stderr
+    assert "--port" in done.stderr
+
+
+@pytest.mark.parametrize("moment", [0.3, "redis    | ", "api      | "])
+def test_an_interrupt_during_the_start_leaves_nothing(tmp_path, moment):
+    env = environment(tmp_path)
+    flags = ("--port", str(free_port()), "--flower-port", str(free_port()), "--workers", "2")
+    with started("up", *flags, cwd=tmp_path, env=env) as up:
+        up.wait_for(moment) if isinstance(moment, str) else signal.sigtimedwait([], moment)
+        up.interrupt()
+        assert up.end(25) in (0, 130)
+    assert "Traceback" not in up.text
+
+
+def test_jobs_survive_a_restart_of_everything(tmp_path):
+    port = free_port()
+    env = environment(tmp_path, FETTLE_URL=f"http://127.0.0.1:{port}")
+    flags = ("--port", str(port), "--flower-port", str(free_port()))
+    with started("up", *flags, cwd=tmp_path, env=env) as up:
+        up.wait_for("stop: Ctrl-C")
+        asked = ("run", TASK, *RECORDED, "--review")
+        with started(*asked, cwd=tmp_path, env=env) as run:
+            run.wait_for("decide: ")
+            run.interrupt()
+            run.end()
+        up.interrupt()
+        assert up.end(25) == 0
+    job_id = run.text.split()[1]
+    with started("up", *flags, cwd=tmp_path, env=env) as up:
+        up.wait_for("stop: Ctrl-C")
+        assert fettle("review", job_id, "approve", cwd=tmp_path, env=env).returncode == 0
+        assert fettle("watch", job_id, cwd=tmp_path, env=env).returncode == 0
+        up.interrupt()
+        assert up.end(25) == 0

@@ -1,0 +1,127 @@
+"""Children end with us, however we end; what they leave is ended too."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import redis
+import redis_servers
+
+from cli import ports, redis_server
+from cli.processes import Processes, Program
+from cli.signals import Signals
+
+REAPER = Path(__file__).resolve().parent.parent / "reaper.py"
+
+PARENT = """
+import os, subprocess, sys, time
+from cli.processes import Program, running
+from cli.signals import Signals
+with Signals() as signals, running(signals) as processes:
+    for number, code in enumerate(sys.argv[1:]):
+        argv = (sys.executable, "-c", code)
+        program = Program(f"child {number}", argv, dict(os.environ), stop_seconds=1)
+        processes.start(program, subprocess.DEVNULL)
+    time.sleep(0.4)
+    print("ready", flush=True)
+    time.sleep({rest})
+"""
+SLEEPER = "import time; time.sleep(60)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
+FORKER = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {STUBBORN!r}], start_new_session=True)
+{SLEEPER}
+"""
+
+
+def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) -> dict:
+    """Run a parent with children, end it, and tell what was left after the grace period."""
+    report = tmp_path / "report.json"
+    program = PARENT.replace("{rest}", "60" if signum else "0")
+    argv = [sys.executable, REAPER, report, str(grace), sys.executable, "-c", program, *children]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as reaper:
+        assert reaper.stdout.readline() == b"ready\n"
+        if signum:
+            os.kill(json.loads(report.read_text())["pid"], signum)
+        reaper.wait(30)
+    return json.loads(report.read_text())
+
+
+def test_the_end_of_the_block_ends_them_stubborn_ones_and_orphans_too(tmp_path):
+    told = end(tmp_path, None, SLEEPER, STUBBORN, FORKER)
+    assert (told["code"], told["left"]) == (0, [])
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_them(tmp_path, signum):
+    assert end(tmp_path, signum, SLEEPER, STUBBORN)["left"] == []
+
+
+def test_a_killed_parent_takes_its_children_with_it(tmp_path):
+    told = end(tmp_path, signal.SIGKILL, SLEEPER, SLEEPER, grace=5)
+    assert (told["code"], told["left"]) == (-signal.SIGKILL, [])
+
+
+def test_a_leash_whose_parent_has_gone_starts_nothing(tmp_path):
+    leash = Path(redis_server.__file__).with_name("leash.py")
+    argv = [sys.executable, "-I", "-S", leash, "1", "touch", tmp_path / "started"]
+    assert subprocess.run(argv, check=False).returncode == 128 + signal.SIGTERM
+    assert not (tmp_path / "started").exists()
+
+
+def test_tiers_end_in_order(tmp_path):
+    code = """
+import pathlib, signal, sys, time
+def stop(*_):
+    pathlib.Path(sys.argv[1]).write_text(str(time.monotonic()))
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
+time.sleep(60)
+"""
+    with Signals() as signals:
+        processes = Processes(signals)
+        for tier in (0, 1):
+            argv = (sys.executable, "-c", code, str(tmp_path / str(tier)))
+            program = Program(f"tier {tier}", argv, dict(os.environ), tier)
+            processes.start(program, subprocess.DEVNULL)
+        time.sleep(0.5)
+        processes.stop()
+    ended = [float((tmp_path / str(tier)).read_text()) for tier in (0, 1)]
+    assert ended[0] > ended[1]
+
+
+@pytest.mark.parametrize("name", sorted(redis_servers.binaries()))
+def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
+    binary = str(redis_servers.binaries()[name])
+    monkeypatch.setattr(redis_server, "binary", lambda: binary)
+    (port,) = ports.free(1)
+    server = redis_server.prepare(tmp_path / "redis", port, dict(os.environ))
+    with Signals() as signals:
+        processes = Processes(signals)
+        child = processes.start(server.program, subprocess.DEVNULL)
+        try:
+            redis_server.wait_ready(server, child)
+            with redis.Redis.from_url(server.url) as client:
+                assert client.config_get("append*")["appendonly"] == "yes"
+                assert client.config_get("append*")["appendfsync"] == "always"
+                assert client.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+            stranger = redis.Redis(port=port, retry=None)
+            with pytest.raises(redis.AuthenticationError):
+                stranger.ping()
+        finally:
+            child.signal(signal.SIGTERM)
+            assert child.process.wait(10) == 0
+    assert (tmp_path / "redis" / "redis.conf").stat().st_mode & 0o077 == 0
+
+
+def test_without_one_on_the_path_the_embedded_server_is_taken(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert any(package in redis_server.binary() for package in redis_server.PACKAGES)

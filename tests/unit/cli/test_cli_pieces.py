@@ -1,0 +1,170 @@
+"""Small pure pieces: back-off, choices, demo specs, pictures, checkup, provenance, ports, leash."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import socket
+
+import pytest
+from PIL import Image
+
+from cli import checkup, ports
+from cli.asking import matching
+from cli.backoff import Backoff
+from cli.checkup import Health
+from cli.demo.jobs import JOBS
+from cli.render.picture import picture
+from cli.signals import Signals, Stopped
+from settings.children import inherited, model_keys, sealed
+
+
+def test_backoff_doubles_to_a_bound_and_forgets_after_a_healthy_life():
+    backoff = Backoff()
+    waits = []
+    for _ in range(9):
+        backoff = backoff.died(lived_seconds=0.1)
+        waits.append(backoff.seconds)
+    assert waits[:4] == [0.5, 1.0, 2.0, 4.0]
+    assert waits[-1] == 30.0
+    assert backoff.died(lived_seconds=60).seconds == 0.5
+
+
+@pytest.mark.parametrize(
+    ("typed", "choice"),
+    [("approve", "approve"), ("A", "approve"), ("rev", "revise"), ("rej", "reject"),
+     ("re", None), ("", None), ("x", None), ("d", "delegate")],
+)  # fmt: skip
+def test_a_decision_may_be_typed_by_its_first_letters(typed, choice):
+    assert matching(typed) == choice
+
+
+def test_the_demo_names_recordings_only_without_a_key():
+    first, follow_up, reviewed, _ = JOBS
+    assert first.spec(None, recorded=True)["model"] == "recording:demo-binary-search"
+    assert "model" not in first.spec(None, recorded=False)
+    assert follow_up.spec("c1", recorded=True)["conversation_id"] == "c1"
+    assert "conversation_id" not in reviewed.spec("c1", recorded=True)
+    assert reviewed.spec(None, recorded=True)["review"]
+
+
+def png(width: int, height: int, colour: str) -> bytes:
+    image = Image.new("RGB", (width, height), "white")
+    image.paste(colour, (width // 4, height // 4, width * 3 // 4, height * 3 // 4))
+    held = io.BytesIO()
+    image.save(held, "PNG")
+    return held.getvalue()
+
+
+def test_a_picture_fits_and_keeps_its_colours():
+    drawn = picture(png(400, 200, "red"), columns=40, rows=10)
+    lines = drawn.plain.split("\n")
+    assert (len(lines), {len(line) for line in lines}) == (10, {40})
+    colours = {span.style.color.triplet for span in drawn.spans}
+    assert (255, 0, 0) in colours
+
+
+@pytest.mark.parametrize("data", [b"", b"GIF89a but no", b"\x89PNG\r\n\x1a\n broken"])
+def test_what_is_no_picture_is_not_drawn(data):
+    assert picture(data, 40, 10) is None
+
+
+def test_a_white_picture_is_drawn_too():
+    assert picture(png(20, 20, "white"), 10, 10) is not None
+
+
+SYSTEM = {
+    "version": "0.1.0",
+    "environment": "development",
+    "redis": {"server": "redis", "version": "7.0.15", "findings": [
+        {"name": "appendonly", "value": "yes", "verdict": "ok", "advice": ""}]},
+    "workers": [{"id": "w", "seen_seconds": 1.0, "slots": 32,
+                 "sandbox": {"backend": "local", "works": True, "why": "", "layers": []},
+                 "models": {"default": "groq:x", "keys": ["groq"], "recordings": []}}],
+    "jobs": {"queued": 2, "failed": 0},
+    "queue": {},
+    "models": ["groq:*"],
+}  # fmt: skip
+
+
+def bad(system: dict) -> list[str]:
+    return [f.name.strip() for f in checkup.findings(system) if f.health is Health.BAD]
+
+
+def test_a_healthy_deployment_has_nothing_bad():
+    assert bad(SYSTEM) == []
+    told = {finding.name: finding.text for finding in checkup.findings(SYSTEM)}
+    assert told["jobs"] == "2 queued"
+    assert told["models"] == "keys for groq; default groq:x"
+
+
+def test_what_stops_jobs_is_bad():
+    worker = SYSTEM["workers"][0]
+    broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
+    no_models = {"default": None, "keys": [], "recordings": []}
+    stale = {**worker, "seen_seconds": 90.0}
+    refused = [{"name": "appendonly", "value": "no", "verdict": "refuse", "advice": "set it"}]
+    assert bad({**SYSTEM, "workers": []}) == ["workers"]
+    assert bad({**SYSTEM, "workers": [stale]}) == ["workers"]
+    assert bad({**SYSTEM, "workers": [{**worker, "sandbox": broken}]}) == ["sandbox"]
+    assert bad({**SYSTEM, "workers": [{**worker, "models": no_models}]}) == ["models"]
+    assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
+
+
+def test_a_throw_away_deployment_takes_over_models_and_nothing_else(monkeypatch):
+    monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
+    monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
+    monkeypatch.setenv("FETTLE_MODEL", "groq:mine")
+    monkeypatch.setenv("FETTLE_GROQ_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("GROQ_API_KEY", "k")
+    env = sealed({"FETTLE_PORT": "1"})
+    ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
+    assert ours == {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY", "FETTLE_PORT"}
+    assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
+    assert "GROQ_API_KEY" in model_keys()
+
+
+def test_a_taken_port_is_seen_with_its_owner():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        assert ports.taken("127.0.0.1", port)
+        assert f"(pid {os.getpid()})" in ports.owner(port)
+    assert not ports.taken("127.0.0.1", port)
+    assert ports.owner(port) == ""
+
+
+def test_free_ports_differ():
+    assert len(set(ports.free(20))) == 20
+
+
+def test_a_signal_is_raised_once_and_then_counted():
+    with Signals() as signals:
+        with pytest.raises(Stopped) as stopped:
+            signal.raise_signal(signal.SIGTERM)
+        assert stopped.value.exit_code == 143
+        signal.raise_signal(signal.SIGINT)
+        assert signals.count == 2
+
+
+def test_a_signal_waits_for_the_end_of_a_change():
+    done = []
+
+    def change(signals: Signals) -> None:
+        with signals.held():
+            signal.raise_signal(signal.SIGINT)
+            done.append("whole")
+        done.append("more")
+
+    with Signals() as signals, pytest.raises(Stopped):
+        change(signals)
+    assert done == ["whole"]
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with Signals():
+        pass
+    assert signal.getsignal(signal.SIGTERM) is before
