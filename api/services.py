@@ -61,7 +61,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
         await store.close()
 
 
-def services(request: Request) -> Services:
+async def services(request: Request) -> Services:  # a plain function would cost a thread
     """The services of the application that serves this request."""
     return cast("Services", request.app.state.services)
 

@@ -16,6 +16,7 @@ from jobs.spec import JobSpec
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
+SHOWN = 100
 
 
 def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
@@ -97,13 +98,18 @@ def _path_errors(files: dict[str, str]) -> Iterator[FieldError]:
         try:
             normal = checked_path(path)
         except PathRefused as error:
-            yield FieldError(field=f"files.{path}", message=str(error))
+            yield _path_error(path, str(error))
             continue
         if normal in seen:
-            yield FieldError(field=f"files.{path}", message=f"is the same file as {seen[normal]!r}")
+            yield _path_error(path, f"is the same file as {seen[normal]!r}")
         seen[normal] = path
     for normal, path in seen.items():
         parts = normal.split("/")
         for depth in range(1, len(parts)):
             if (parent := "/".join(parts[:depth])) in seen:
-                yield FieldError(field=f"files.{path}", message=f"{parent!r} is a file already")
+                yield _path_error(path, f"{parent!r} is a file already")
+
+
+def _path_error(path: str, message: str) -> FieldError:
+    # a path may be as long as a body: it is not sent back whole
+    return FieldError(field=f"files.{path[:SHOWN]}", message=message[: 2 * SHOWN])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from limits import parse
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr
 
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 
@@ -30,7 +29,11 @@ class ApiSettings(StoreSettings):
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"
     )
-    rate_limit: str = Field("600/minute", description="requests a key may make")
+    rate_limit: str = Field(
+        "600/minute",
+        pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$",
+        description="requests a key may make, as N/second, N/minute, N/hour or N/day",
+    )
     heartbeat_seconds: float = Field(15.0, gt=0, description="comment line in a quiet event stream")
     worker_seen_seconds: float = Field(
         20.0, gt=0, description="how lately a worker must have been seen for /readyz"
@@ -42,14 +45,8 @@ class ApiSettings(StoreSettings):
         5, ge=0, description="how long requests in flight may take to end at shutdown"
     )
 
-    @field_validator("rate_limit")
-    @classmethod
-    def _parses(cls, rate: str) -> str:
-        parse(rate)
-        return rate
-
     def first_key(self) -> str | None:
         """The key that is good without being on record: the configured, else development's."""
-        if self.api_key is not None:
-            return self.api_key.get_secret_value() or None
+        if self.api_key is not None and self.api_key.get_secret_value():
+            return self.api_key.get_secret_value()  # an empty one counts as none: compose sends it
         return DEVELOPMENT_KEY if self.env is Environment.DEVELOPMENT else None

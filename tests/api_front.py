@@ -109,7 +109,9 @@ class Front:
         """A job that waits for a person; returns its id."""
         job_id = await self.submit(review=True)
         held = await self.claim(job_id)
-        payload = {"plan": ["one"], "answer": "42", "runs": [a_run(succeeded=succeeded)]}
+        run = a_run(succeeded=succeeded)
+        await self.tell(held, ("run_finished", run))
+        payload = {"plan": ["one"], "answer": "42", "runs": [run]}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.house.store.now())
         done(await self.house.operations.pause(held, review))
         return job_id

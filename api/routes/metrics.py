@@ -16,7 +16,10 @@ router = APIRouter(tags=["system"])
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
 async def metrics(house: ServicesDep) -> Response:
-    """Jobs by status, waiting jobs by priority, workers, HTTP requests and latency by route."""
+    """Jobs by status, waiting jobs by priority, workers, HTTP requests and latency by route.
+
+    Needs no key: these are counts and times over all tenants, with no job's content in them.
+    """
     store = house.store
     try:
         jobs, queue, workers = await asyncio.gather(

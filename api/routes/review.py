@@ -14,7 +14,7 @@ from api.routes.found import found
 from api.routes.jobs import job_answer
 from api.schemas.job import Job
 from api.schemas.review import ReviewRequest
-from api.services import ServicesDep
+from api.services import Services, ServicesDep
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review
@@ -41,25 +41,27 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings.max_body_bytes)
     review = _open_review(loaded.record)
+    override = asked.action is Action.APPROVE and not await _has_succeeded(house, job_id)
     decision = Decision(
         review_id=asked.review_id or review.id,
         action=asked.action,
         by=caller.name,
         feedback=asked.feedback,
         code=asked.code,
-        override=asked.action is Action.APPROVE and not has_succeeded(review),
+        override=override,
     )
     decided = await house.operations.decide(job_id, decision)
     if isinstance(decided, Refusal):
         more = {"review_id": review.id} if decided.code == "stale_review" else {}
         raise from_refusal(decided, **more)
-    log.info("review_decided", job=job_id, action=asked.action, override=decision.override)
+    log.info("review_decided", job=job_id, action=asked.action, override=override)
     return await job_answer(house, decided, loaded.now, status=202)
 
 
-def has_succeeded(review: Review) -> bool:
-    """Whether any run that the review shows has succeeded."""
-    return any(run.get("succeeded") for run in review.payload.get("runs", ()))
+async def _has_succeeded(house: Services, job_id: str) -> bool:
+    # a review shows the last few runs, the events know all
+    events = await house.store.events(job_id)
+    return any(fact.data["succeeded"] for fact in events if fact.kind == "run_finished")
 
 
 def _open_review(record: JobRecord) -> Review:

@@ -44,7 +44,7 @@ async def system(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG
 
 
 def _redis(fitness: Fitness) -> RedisState:
-    findings = [Finding(**asdict(finding)) for finding in fitness.findings]
+    findings = [Finding.model_validate(asdict(finding)) for finding in fitness.findings]
     return RedisState(server=fitness.server, version=fitness.version, findings=findings)
 
 

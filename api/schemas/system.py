@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from api.schemas.wire import Told
-from jobs.fitness import Verdict
 
 
 class Finding(Told):
@@ -15,7 +14,7 @@ class Finding(Told):
 
     name: str
     value: str
-    verdict: Verdict
+    verdict: Literal["ok", "warn", "refuse"]
     advice: str = ""
 
 

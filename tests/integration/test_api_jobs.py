@@ -279,6 +279,12 @@ async def test_an_unforeseen_failure_is_a_problem_and_tells_nothing(front):
     assert "json" not in answer.json()["detail"].lower()
 
 
+async def test_a_path_as_long_as_a_body_is_not_sent_back(front):
+    answer = await front.client.post("/jobs", json={"task": "x", "files": {"a" * 500_000: ""}})
+    assert answer.status_code == 422
+    assert len(answer.content) < 2_000
+
+
 async def test_a_run_can_say_more_than_we_know(front):
     job_id = await front.submit()
     held = await front.claim(job_id)

@@ -124,6 +124,13 @@ async def test_a_configured_key_takes_the_place_of_developments(redis_url, tmp_p
             assert (await operator.get("/keys")).json()["keys"][0]["name"] == "operator"
 
 
+async def test_an_empty_configured_key_is_none(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, api_key="")) as front:
+        assert (await front.client.get("/jobs")).status_code == 200
+        async with front.with_key("") as nobody:
+            assert (await nobody.get("/jobs")).status_code == 401
+
+
 async def test_each_key_has_a_rate_limit_over_all_processes(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, rate_limit="5/minute")
     async with started(settings) as front, started(settings) as twin:

@@ -36,7 +36,7 @@ def test_files_are_bounded_in_number_and_bytes():
 
 @pytest.mark.parametrize("path", ["../a", "/a", "a//b", "", "a\\b", "a\x00b", "a/../b", "x" * 241])
 def test_paths_that_could_leave_are_named(path):
-    assert errors(files={path: ""}) == [(f"files.{path}", None)]
+    assert errors(files={path: ""}) == [(f"files.{path}"[:106], None)]
 
 
 def test_two_names_of_one_file_and_a_file_as_directory_are_named():
