@@ -59,7 +59,7 @@ async def events(
     caller: Reader,
     after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
     last_event_id: Annotated[
-        str | None, Header(pattern=r"^\d{1,15}$", description="where a broken stream was left")
+        str | None, Header(pattern=r"^\d{0,15}$", description="where a broken stream was left")
     ] = None,
 ) -> Response:
     """Server-Sent Events from the first, or from where you were; ends after the final event.

@@ -1,0 +1,65 @@
+"""Logs: one event a line, ours and the library's alike."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import structlog
+
+from settings import logs
+
+
+@pytest.fixture
+def configured():
+    """Set up logging; put back what pytest had."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield logs.configure
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
+    configured("json", "INFO")
+    with structlog.contextvars.bound_contextvars(request_id="r1", job="j1"):
+        structlog.get_logger("ours").info("job_submitted", new=True)
+        logging.getLogger("theirs").warning("it is %s", "late", extra={"color_message": "x"})
+    logging.getLogger("theirs").debug("not told")
+    ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
+    assert ours["timestamp"].endswith("Z")
+    del ours["timestamp"], theirs["timestamp"]
+    bound = {"request_id": "r1", "job": "j1"}
+    assert ours == {
+        "event": "job_submitted",
+        "new": True,
+        "logger": "ours",
+        "level": "info",
+        **bound,
+    }
+    assert theirs == {"event": "it is late", "logger": "theirs", "level": "warning", **bound}
+
+
+def test_an_exception_stays_on_its_line(configured, capsys):
+    configured("json", "INFO")
+    try:
+        int("broken")
+    except ValueError:
+        structlog.get_logger("ours").exception("failed")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ValueError: invalid literal" in json.loads(line)["exception"]
+
+
+def test_for_people_it_is_readable_and_tells_no_variables(configured, capsys):
+    configured("console", "INFO")
+    secret = "hidden" * 2
+    try:
+        int(f"{len(secret)} letters")
+    except ValueError:
+        structlog.get_logger("ours").exception("failed", job="j1")
+    said = capsys.readouterr().err
+    assert "failed" in said
+    assert "job=j1" in said
+    assert secret not in said
