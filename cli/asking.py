@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 
 import click
 
@@ -34,7 +34,7 @@ class Later(Exception):
 def ask(service: Service, job: Job, screen: Screen) -> None:
     """Show the open review and apply what the person decides. Raises Later at end of input."""
     review = job["review"]
-    show(service, job, screen, Path(tempfile.gettempdir()) / f"fettle-{job['id']}")
+    show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
     while True:
         decision = {
             **_decision(screen, lambda: whole_code(service, job)),

@@ -7,6 +7,7 @@ import selectors
 from dataclasses import dataclass, field
 from typing import IO
 
+from rich.table import Table
 from rich.text import Text
 
 from cli.render.words import printable
@@ -51,9 +52,15 @@ class Logs:
     def say(self, name: str, line: str, style: str = "") -> None:
         """One line under a name."""
         colour = self._colours.setdefault(name, COLOURS[len(self._colours) % len(COLOURS)])
-        prefix = f"{name:<{NAME_WIDTH}}│ " if self._screen.drawing else f"{name:<{NAME_WIDTH}}| "
-        text = Text.assemble((prefix, colour), (printable(line), style))
-        self._screen.console.print(text, soft_wrap=True)
+        text = Text(printable(line), style)
+        if not self._screen.drawing:
+            self._screen.text(f"{name:<{NAME_WIDTH}}| {text.plain}")
+            return
+        grid = Table.grid()
+        grid.add_column(width=NAME_WIDTH + 2)
+        grid.add_column(overflow="fold")
+        grid.add_row(Text(f"{name:<{NAME_WIDTH}}│", colour), text)
+        self._screen.console.print(grid)
 
     def _take(self, source: _Source, chunk: bytes) -> None:
         source.partial += chunk

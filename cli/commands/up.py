@@ -51,11 +51,13 @@ def command(**flags: int | None) -> None:
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
         _free(ports.LOOPBACK, up.flower_port, "--flower-port")
-        try:
-            with running(signals, logs.pump) as processes:
+        with running(signals, logs.pump) as processes:
+            try:
                 _run(processes, logs, screen, api, up)
-        except Stopped:  # which is how this command is meant to end
-            screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
+            except Stopped:  # which is how this command is meant to end
+                screen.text()
+                screen.line("stopping", "workers hand back what they hold; again: at once")
+        screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 
 
 def _run(

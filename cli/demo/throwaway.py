@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli import bubblewrap, ports, redis_server
+from cli import bubblewrap, checkup, ports, redis_server
+from cli.checkup import Health
 from cli.deployment import Deployment, environment
 from cli.errors import CliError
 from cli.processes import Child, Processes, Program, running
@@ -48,7 +49,10 @@ class _Starting:
         begun = time.monotonic()
         redis_port, api_port = ports.free(2)
         server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
-        redis_server.wait_ready(server, self._start(server.program))
+        try:
+            redis_server.wait_ready(server, self._start(server.program))
+        except CliError as error:
+            raise self._failure(server.program, error.title) from None
         self._screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
         key = secrets.token_urlsafe(24)
         own = environment(
@@ -64,6 +68,7 @@ class _Starting:
         children = [self._start(p) for p in (deployment.api(), *deployment.workers(1))]
         service = Service(f"http://{ports.LOOPBACK}:{api_port}", key)
         self._wait_ready(service, children)
+        _refuse_what_cannot_work(service)
         seconds = time.monotonic() - begun
         self._screen.line("service", f"{service.url} with one worker, ready in {seconds:.1f} s")
         return service
@@ -90,3 +95,11 @@ class _Starting:
 
     def _log(self, program: Program) -> Path:
         return self._folder / f"{program.name}.log"
+
+
+def _refuse_what_cannot_work(service: Service) -> None:
+    """Say at once what would make every job fail."""
+    for finding in checkup.findings(service.system()):
+        if finding.health is Health.BAD:
+            title = f"no job can run here: {finding.name.strip()}"
+            raise CliError(title, finding.text, finding.advice or "see `fettle doctor`")
