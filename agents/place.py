@@ -12,6 +12,9 @@ from langgraph.runtime import ExecutionInfo
 
 from agents.ports import Place
 
+PER_REPLY = 1_000
+"""Places kept for one reply of the model and the tool calls in it."""
+
 
 def place(info: ExecutionInfo | None, ordinal: int = 0) -> Place:
     """The place of the graph task at work. The same after a crash: LangGraph makes a task's id
@@ -20,6 +23,15 @@ def place(info: ExecutionInfo | None, ordinal: int = 0) -> Place:
         raise RuntimeError("not inside a node of the graph")
     namespace, _, _ = info.checkpoint_ns.rpartition("|")
     return Place(namespace, info.task_id, ordinal)
+
+
+def within(outer: Place, reply: int, offset: int = 0) -> Place:
+    """The place of a call inside one pass of the executor, whose own place is `outer`.
+
+    Calls are counted by the model's replies before them and not by graph tasks: the pass keeps no
+    checkpoints of its own, and one that starts anew after a crash finds its calls where they were.
+    """
+    return Place(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
 
 
 def digest(*parts: Any) -> str:

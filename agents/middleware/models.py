@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, To
 from agents.calls import model_call
 from agents.history import replies
 from agents.models import ReplyMalformed, malformed
-from agents.place import place
-from agents.ports import Ports
+from agents.place import within
+from agents.ports import Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
 
@@ -56,7 +56,8 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's word for its type
         return reply
 
-    at = place(request.runtime.execution_info, ordinal)
+    state = cast("dict[str, Any]", request.state)
+    at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
     return await model_call(request.runtime.context, EXECUTOR, at, request.messages, call)
 
 

@@ -10,10 +10,14 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from agents.calls import finished, once
+from agents.history import replies
 from agents.middleware.models import MALFORMED
-from agents.place import digest, place
-from agents.ports import Fact, Finished, Ports
+from agents.place import digest, within
+from agents.ports import Fact, Finished, Place, Ports
 from agents.tools.trace import Trace, of_use
+
+FIRST_TOOL = 10
+"""Offset of a reply's first tool call; the call of the model and its repair come before."""
 
 Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
@@ -29,7 +33,7 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         """One tool call, with its trace in the message's artifact."""
         ports: Ports = cast("Ports", request.runtime.context)
         call = request.tool_call
-        at = place(request.runtime.execution_info)
+        at = _place(request)
 
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
@@ -40,6 +44,14 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
 
         async with ports.turn:
             return await once(ports, at.key(digest(call["name"], call["args"])), make)
+
+
+def _place(request: ToolCallRequest) -> Place:
+    """Behind the reply that made the call, in the order of its calls."""
+    messages = request.state["messages"]
+    ids = [call["id"] for call in messages[-1].tool_calls]
+    offset = FIRST_TOOL + ids.index(request.tool_call["id"])
+    return within(Place(*request.state["outer"]), replies(messages), offset)
 
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:

@@ -11,7 +11,8 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cache
+from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -59,6 +60,12 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
     except ReplyMalformed as error:
         message = AIMessage(content=error.said)
     return read(message, schema)
+
+
+@cache
+def _as_tool(schema: type[BaseModel]) -> dict[str, Any]:
+    """A schema as the tool on offer; making it takes a millisecond, so it is made once."""
+    return convert_to_openai_tool(schema)
 
 
 def read(message: AIMessage, schema: type[T]) -> Answer[T]:

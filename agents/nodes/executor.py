@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import astuple
 from typing import Any, Protocol
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -37,15 +39,23 @@ class Node(Protocol):
 
 
 class Pass(AgentState[Any]):
-    """One pass of the loop; `runs_before` counts the job's runs before it."""
+    """One pass of the loop; `runs_before` counts the job's runs before it.
+
+    `outer` is the pass's own place in the graph: namespace, node, ordinal.
+    """
 
     messages: Messages
     revision: int
     runs_before: int
+    outer: tuple[str, str, int]
 
 
 def build_agent() -> Agent:
-    """The loop, compiled. What belongs to one job comes with the runtime context."""
+    """The loop, compiled. What belongs to one job comes with the runtime context.
+
+    It keeps no checkpoints: each of its calls is in the journal, so a pass that starts anew after
+    a crash recalls them all, and a long pass costs one write a call.
+    """
     return create_agent(
         model=PerJob(),
         tools=build_tools(),
@@ -53,6 +63,7 @@ def build_agent() -> Agent:
         middleware=(ModelCalls(), ToolCalls()),
         state_schema=Pass,
         context_schema=Ports,
+        checkpointer=False,
     )
 
 
@@ -62,16 +73,22 @@ def build_executor(agent: Agent) -> Node:
     async def executor(state: State, *, runtime: Runtime[Ports]) -> dict[str, Any]:
         ports = runtime.context
         revision = state["revision"] + 1
+        at = place(runtime.execution_info)
         history, runs = state.get("messages", []), state.get("runs", [])
         request = HumanMessage(_request(state, ports))
         got = await agent.ainvoke(
-            {"messages": [*history, request], "revision": revision, "runs_before": len(runs)},
-            get_config(),
+            {
+                "messages": [*history, request],
+                "revision": revision,
+                "runs_before": len(runs),
+                "outer": astuple(at),
+            },
+            _unsaved(get_config()),
         )
         said: list[AnyMessage] = got["messages"][len(history) :]
         answer = trimmed(closing_words(said), ports.bounds.answer)
         answered = {"revision": revision, "text": answer}
-        await ports.events.emit(Fact(place(runtime.execution_info), "answered", answered))
+        await ports.events.emit(Fact(at, "answered", answered))
         found = traces(said)
         made = [file for trace in found for file in trace["files"]]
         return {
@@ -84,6 +101,15 @@ def build_executor(agent: Agent) -> Node:
         }
 
     return executor
+
+
+def _unsaved(config: RunnableConfig) -> RunnableConfig:
+    """`config` for a graph that keeps no checkpoints inside one that does.
+
+    The outer graph's durability comes with its config, and "sync" fails where there is no
+    checkpointer (LangGraph 1.2.22); given as an argument it works, but warns on every call.
+    """
+    return {**config, "configurable": {**config["configurable"], "__pregel_durability": "async"}}
 
 
 def _request(state: State, ports: Ports) -> str:
