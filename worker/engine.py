@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import structlog
+import uvloop
 
 from jobs.errors import StoreUnavailable
 from jobs.hints import Hints
@@ -35,7 +36,7 @@ class Engine:
     def __init__(self, settings: WorkerSettings, worker_id: str) -> None:
         self._settings = settings
         self._worker_id = worker_id
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
         self._hints = Hints(settings.broker_url)
         self._tasks: list[asyncio.Task[None]] = []
