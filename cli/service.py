@@ -34,6 +34,7 @@ class Service:
 
     def __init__(self, url: str, key: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self.url = url.rstrip("/")
+        self.key = key
         self._sleep = sleep
         self._http = httpx.Client(
             base_url=self.url,

@@ -105,6 +105,12 @@ def read_event(seq: int, stored: str) -> Event:
     return Event(seq=seq, at=int(at), kind=content["kind"], data=content["data"])
 
 
+def read_message(message: str) -> list[Event]:
+    """The events that a message of a job's channel carries: the first one's number, a line each."""
+    first, *stored = message.split("\n")
+    return [read_event(int(first) + i, line) for i, line in enumerate(stored)]
+
+
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +20,22 @@ CONFIRM_SECONDS = 1.0
 AGAIN_SECONDS = 0.1
 
 
+RECENT = 16
+"""Messages that a channel remembers: a reader that comes back after each of them misses none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listener gets: the latest messages before it came, gapless, and those from then on."""
+
+    recent: Sequence[str]
+    queue: asyncio.Queue[str]
+
+
 @dataclass(slots=True)
 class _Channel:
     queues: set[asyncio.Queue[str]] = field(default_factory=set)
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT))
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
     left_at: float = 0.0
 
@@ -40,15 +54,15 @@ class Listener:
         self._connecting = asyncio.Lock()
 
     @contextlib.asynccontextmanager
-    async def subscribed(self, name: str) -> AsyncIterator[asyncio.Queue[str]]:
-        """A queue of the channel's messages from now on; redis' errors come through."""
+    async def subscribed(self, name: str) -> AsyncIterator[Heard]:
+        """The channel's messages; redis' errors come through."""
         queue: asyncio.Queue[str] = asyncio.Queue()
         channel = await self._join(name, queue)
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CONFIRM_SECONDS):
                     await channel.confirmed.wait()
-            yield queue
+            yield Heard(tuple(channel.recent), queue)
         finally:
             channel.queues.discard(queue)
             channel.left_at = time.monotonic()
@@ -117,6 +131,10 @@ class Listener:
             text = "" if missed else None
         else:
             text = _text(message["data"]) if message["type"] == "message" else None
+        if text == "":
+            channel.recent.clear()
+        elif text is not None:
+            channel.recent.append(text)
         if text is not None:
             for queue in channel.queues:
                 queue.put_nowait(text)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from jobs import keys, redis_index
-from jobs.codec import dump, read_event, read_record
+from jobs.codec import dump, read_event, read_message, read_record
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.keys import JobKeys
@@ -136,25 +136,28 @@ class RedisStore:
         return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """See Store."""
-        if found := await self.events(job_id, after):
-            return found
+        """See Store. A reader that keeps up is served by what the channel carries alone."""
         ends = time.monotonic() + seconds
-        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as nudges:
-            while not (found := await self.events(job_id, after)):
-                left = ends - time.monotonic()
-                if left <= 0:
-                    break
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, LOOK_SECONDS)):
-                        await nudges.get()
+        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as heard:
+            told = [event for message in heard.recent for event in read_message(message)]
+            if told and told[0].seq <= after + 1 and told[-1].seq >= after:
+                found: Sequence[Event] = [event for event in told if event.seq > after]
+            else:
+                found = await self.events(job_id, after)
+            while not found and (left := ends - time.monotonic()) > 0:
+                message = await _heard(heard.queue, min(left, LOOK_SECONDS))
+                told = read_message(message) if message else []
+                if told and told[0].seq == after + 1:
+                    found = told
+                else:
+                    found = await self.events(job_id, after)
         return found
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
         """See Store."""
-        async with reaching(), self._listener.subscribed(keys.STOP) as queue:
-            yield queue
+        async with reaching(), self._listener.subscribed(keys.STOP) as heard:
+            yield heard.queue
 
     async def due(self, limit: int) -> Sequence[str]:
         """See Store."""
@@ -274,3 +277,11 @@ def _fenced(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
 
 def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in fields.items()}
+
+
+async def _heard(queue: asyncio.Queue[str], seconds: float) -> str:
+    """The next message; empty when none came in time."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await queue.get()
+    return ""

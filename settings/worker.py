@@ -37,7 +37,9 @@ class WorkerSettings(StoreSettings):
     recordings_dir: Path = Field(
         REPOSITORY / "agents" / "recordings", description="where recording:NAME is looked up"
     )
-    model_timeout_seconds: float = Field(120.0, gt=0, description="bound on one model call, with its tries")
+    model_timeout_seconds: float = Field(
+        120.0, gt=0, description="bound on one model call, with its tries"
+    )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
     max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
     max_steps: int = Field(25, gt=0, description="model calls of one revision")

@@ -9,12 +9,12 @@ import click
 
 from cli.demo.jobs import JOBS
 from cli.demo.playing import Play, files_folder
-from cli.demo.throwaway import throwaway
 from cli.errors import FAILED
 from cli.render.parts import Tone
 from cli.render.words import duration, money
 from cli.screen import Screen
 from cli.service import Job
+from cli.throwaway import throwaway
 from settings.children import model_keys
 
 RECORDED = (

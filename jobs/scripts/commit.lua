@@ -43,11 +43,12 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local channel, seq = take(), 0
+local channel, seq, fresh = take(), 0, {}
 for _ = 1, tonumber(take()) do
   local key, body = take(), take()
   if redis.call('SADD', KEYS[2], key) == 1 then
-    seq = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. body)
+    fresh[#fresh + 1] = string.format('%.0f ', now) .. body
+    seq = redis.call('RPUSH', KEYS[1], fresh[#fresh])
   end
 end
 
@@ -61,5 +62,7 @@ for _ = 1, tonumber(take()) do
   end
 end
 
-if seq > 0 then redis.call('PUBLISH', channel, seq) end
+if seq > 0 then
+  redis.call('PUBLISH', channel, seq - #fresh + 1 .. '\n' .. table.concat(fresh, '\n'))
+end
 return {1, now, seq}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,15 +24,20 @@ LOG_LINES = 15
 
 
 @contextmanager
-def throwaway(screen: Screen) -> Iterator[Service]:
-    """A service that is ready for jobs. Raises CliError where it cannot become so."""
+def throwaway(
+    screen: Screen, *, workers: int = 1, env: Mapping[str, str] | None = None
+) -> Iterator[Service]:
+    """A service that is ready for jobs; `env` goes to its processes, over what they are given.
+
+    Raises CliError where it cannot become so.
+    """
     with (
         Signals() as signals,
         TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True) as folder,
         running(signals) as processes,
     ):
         bubblewrap.ensure()
-        with _Starting(screen, processes, Path(folder)).service() as service:
+        with _Starting(screen, processes, Path(folder)).service(workers, env or {}) as service:
             yield service
 
 
@@ -44,8 +49,8 @@ class _Starting:
         self._processes = processes
         self._folder = folder
 
-    def service(self) -> Service:
-        """Start Redis, then API and worker, and wait until a job could run."""
+    def service(self, workers: int, given: Mapping[str, str]) -> Service:
+        """Start Redis, then API and workers, and wait until a job could run."""
         begun = time.monotonic()
         redis_port, api_port = ports.free(2)
         server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
@@ -63,24 +68,26 @@ class _Starting:
             port=api_port,
         )
         no_file = str(self._folder / "fettle.toml")
-        env = sealed({**own, "FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file})
+        env = sealed({**own, "FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file, **given})
         deployment = Deployment(api_port, env)
-        children = [self._start(p) for p in (deployment.api(), *deployment.workers(1))]
+        children = [self._start(p) for p in (deployment.api(), *deployment.workers(workers))]
         service = Service(f"http://{ports.LOOPBACK}:{api_port}", key)
-        self._wait_ready(service, children)
+        self._wait_ready(service, children, workers)
         _refuse_what_cannot_work(service)
         seconds = time.monotonic() - begun
-        self._screen.line("service", f"{service.url} with one worker, ready in {seconds:.1f} s")
+        self._screen.line(
+            "service", f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
+        )
         return service
 
     def _start(self, program: Program) -> Child:
         with self._log(program).open("wb") as log:
             return self._processes.start(program, log)
 
-    def _wait_ready(self, service: Service, children: list[Child]) -> None:
+    def _wait_ready(self, service: Service, children: list[Child], workers: int) -> None:
         deadline = time.monotonic() + READY_SECONDS
         with self._screen.waiting("starting the API and a worker"):
-            while service.ready() is None:
+            while service.ready() is None or len(service.system()["workers"]) < workers:
                 for child in children:
                     if child.ended() is not None:
                         raise self._failure(child.program, "it ended while it started")
@@ -103,3 +110,7 @@ def _refuse_what_cannot_work(service: Service) -> None:
         if finding.health is Health.BAD:
             title = f"no job can run here: {finding.name.strip()}"
             raise CliError(title, finding.text, finding.advice or "see `fettle doctor`")
+
+
+def _workers(count: int) -> str:
+    return "one worker" if count == 1 else f"{count} workers"
