@@ -113,14 +113,15 @@ async def test_no_tenants_name_reaches_into_anothers_keys(store):
 
 
 async def test_a_commit_on_an_old_version_writes_nothing(house, store):
-    record = await house.submit()
-    await house.claim(record.id)
-    before = await store.events(record.id)
-    change = lifecycle.cancel(record, NOW, by="ann")
-    assert not await store.commit(record, change)
-    assert await store.events(record.id) == before
-    assert (await house.record(record.id)).status is Status.RUNNING
+    running = await house.running()
+    paused = job(await house.operations.pause(held(running), review()))
+    assert paused.due_at == running.due_at  # so that the version alone tells them apart
+    before = await store.events(running.id)
+    assert not await store.commit(running, lifecycle.cancel(running, NOW, by="ann"))
+    assert await store.events(running.id) == before
+    assert await house.record(running.id) == paused
     assert (await store.counts())[Status.CANCELLED] == 0
+    assert await store.next_in_line(TENANT, running.id) == running.id
 
 
 async def test_a_lease_renewed_meanwhile_cannot_be_taken_back(store):
@@ -337,6 +338,15 @@ async def test_the_queue_is_counted_by_priority(house, store):
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
     job(await house.operations.give_back(held(low), "drained"))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
+
+
+async def test_the_queues_depth_is_told_by_priority(house, store):
+    await house.submit(priority=Priority.HIGH)
+    await house.submit(priority=Priority.LOW)
+    running = await house.running(priority=Priority.LOW)
+    assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
+    job(await house.operations.give_back(held(running), "drain"))
+    assert (await store.queue_depth())[Priority.LOW] == 2
 
 
 async def test_a_conversation_remembers_its_last_turns(house, store):

