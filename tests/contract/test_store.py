@@ -266,6 +266,37 @@ async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store):
     assert time.monotonic() - committed < 0.5
 
 
+async def test_a_reader_misses_none_wherever_it_stands(house, store):
+    running = await house.running()
+    assert await store.wait_events(running.id, 2, 0.01) == []
+    for number in range(30):
+        events = tuple(said(f"{number}-{part}\n") for part in range(1 + number % 3))
+        await store.write(running.id, 1, Writes(events))
+    everything = await store.events(running.id)
+    for after in range(len(everything)):
+        found = await store.wait_events(running.id, after, 5)
+        assert list(found) == everything[after : after + len(found)]
+        assert found
+    assert await store.wait_events(running.id, len(everything), 0.01) == []
+
+
+async def test_a_reader_that_follows_hears_each_event_once(house, store):
+    running = await house.running()
+    heard: list[int] = []
+
+    async def follow():
+        while len(heard) < 62:
+            after = heard[-1] if heard else 0
+            heard.extend(event.seq for event in await store.wait_events(running.id, after, 5))
+
+    following = asyncio.create_task(follow())
+    for number in range(30):
+        await store.write(running.id, 1, Writes((said(f"a{number}"), said(f"b{number}"))))
+        await asyncio.sleep(0.001 * (number % 3))
+    await following
+    assert heard == list(range(1, 63))
+
+
 async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
     first, second = await house.running(), await house.running()
     job(await house.operations.cancel(second.id, "ann"))
