@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from celery import Celery
+from kombu.entity import Exchange, Queue
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
@@ -38,9 +39,10 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     """
     app = Celery("fettle", broker=_spelled_for_kombu(broker_url), set_as_current=False)
     app.conf.update(
+        # no_ack: a hint may be lost, so nobody keeps book of those under way (3 round trips each)
+        task_queues=[Queue(QUEUE, Exchange(QUEUE, "direct"), QUEUE, no_ack=True)],
         task_default_queue=QUEUE,
         task_ignore_result=True,
-        task_acks_late=False,
         task_serializer="json",
         accept_content=["json"],
         broker_connection_retry_on_startup=True,

@@ -130,7 +130,7 @@ def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refus
         "override": decision.override,
     }
     decided = NewEvent(f"decided:{record.epoch}", "decided", data)
-    closed = replace(record, review=None, decision=decision)
+    closed = replace(record, review=None, decision=decision, decided_epoch=record.epoch)
     if decision.action is Action.REJECT:
         detail = decision.feedback or f"rejected by {decision.by}"
         change = _end(closed, now, Status.FAILED, reason=Reason.REJECTED, detail=detail)

@@ -75,6 +75,7 @@ class JobRecord:
 
     `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
     without a new version.
+    `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
     time before the present attempt.
@@ -100,6 +101,7 @@ class JobRecord:
     review: Review | None = None
     decision: Decision | None = None
     workspace: str | None = None
+    decided_epoch: int = 0
     claimed_at: int | None = None
     started_at: int | None = None
     finished_at: int | None = None
@@ -108,3 +110,8 @@ class JobRecord:
     result: Result | None = None
     submitted_by: str = ""
     request_id: str = ""
+
+    @property
+    def resumes_pause(self) -> bool:
+        """Whether this attempt is the first behind a Decision: no call can have been in flight."""
+        return self.decision is not None and self.epoch == self.decided_epoch + 1

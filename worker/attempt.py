@@ -29,7 +29,7 @@ from jobs.store import Held, Turn
 from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, Retry, fate
 from worker.ledger import Ledger
-from worker.resumption import Asked, Begin, Ended, GoOn, resumption
+from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
 
 TURNS_SEEN = 3
 RECURSION_LIMIT = 10_000
@@ -133,8 +133,8 @@ class Attempt:
         return await self._finish(ledger, outcome(state))
 
     async def _where(self) -> Begin | GoOn | Asked | Ended:
-        if self.record.attempts == 1:
-            return Begin()
+        if (known := foreseen(self.record)) is not None:
+            return known
         return resumption(self.record, await self.equipment.graph.aget_state(self._config()))
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:

@@ -47,9 +47,9 @@ class Equipment:
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
-        first = record.attempts == 1
-        journal = {} if first else await self.store.journal(record.id)
-        charges = [] if first else await self.store.charges(record.id)
+        begins = record.attempts == 1
+        journal = {} if begins or record.resumes_pause else await self.store.journal(record.id)
+        charges = [] if begins else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         ledger = Ledger(self.store, Held(record.id, record.epoch), journal, tokens)
         self.ledgers[record.id] = ledger
@@ -64,7 +64,7 @@ class Equipment:
             journal=ledger,
             events=ledger,
             budget=TokenBudget(ledger, self.max_job_tokens),
-            cancel=StoreCancel(self.store, ledger.held),
+            cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
             sandbox=self.sandbox,
             models=RoleModels(self.models, self.choice, record.spec.model),

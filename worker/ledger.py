@@ -8,6 +8,7 @@ deterministic: what a crashed attempt has said already is not said again.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -44,10 +45,14 @@ class Ledger:
     def __init__(
         self, store: Store, held: Held, journal: Mapping[str, bytes], tokens: int = 0
     ) -> None:
-        """`journal` and `tokens` (spent so far) are what earlier attempts left on record."""
+        """`journal` and `tokens` (spent so far) are what earlier attempts left on record.
+
+        `accepted_at` is when the last accepted write was sent (monotonic seconds).
+        """
         self._store = store
         self.held = held
         self.tokens = tokens
+        self.accepted_at = float("-inf")
         self._known = dict(journal)
         self._waiting: list[NewEvent] = []
         self._workspace: str | None = None
@@ -111,7 +116,9 @@ class Ledger:
         if before is not None:
             await asyncio.wait({before})
         self._open = None
+        begun = time.monotonic()
         await self._store.write(self.held.job_id, self.held.epoch, batch.writes())
+        self.accepted_at = begun
 
 
 def _event(fact: Fact) -> NewEvent:

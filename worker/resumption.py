@@ -38,6 +38,16 @@ class Ended:
     state: Mapping[str, Any]
 
 
+def foreseen(record: JobRecord) -> Begin | GoOn | None:
+    """How an attempt continues where the record alone tells: the first one, and the first behind a
+    Decision. None: only the checkpoint knows, since an attempt ended without a word."""
+    if record.attempts == 1:
+        return Begin()
+    if record.resumes_pause and record.decision is not None:
+        return GoOn(_answered(record.decision))
+    return None
+
+
 def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Asked | Ended:
     """How an attempt after the first continues. A Decision goes to the pause that it names."""
     if not snapshot.values and not snapshot.next:
@@ -46,18 +56,19 @@ def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Ask
         return Ended(snapshot.values)
     asked = {interrupt.id: interrupt for interrupt in snapshot.interrupts}
     if record.decision is not None and record.decision.review_id in asked:
-        return GoOn(Command(resume={record.decision.review_id: answer(record.decision)}))
+        return GoOn(_answered(record.decision))
     if asked:
         return Asked(next(iter(asked.values())))
     return GoOn(None)
 
 
-def answer(decision: Decision) -> dict[str, Any]:
-    """A Decision as the review gate wants it."""
-    return {
+def _answered(decision: Decision) -> Command[Any]:
+    """A Decision as the review gate wants it, for the pause that it names and no other."""
+    answer = {
         "action": str(decision.action),
         "feedback": decision.feedback,
         "code": decision.code,
         "by": decision.by,
         "override": decision.override,
     }
+    return Command(resume={decision.review_id: answer})
