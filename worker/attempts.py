@@ -23,7 +23,6 @@ log = structlog.get_logger("worker.attempts")
 class Running:
     """An attempt at work."""
 
-    held: Held
     control: RunControl
     work: asyncio.Task[None]
 
@@ -38,13 +37,13 @@ class Attempts:
         self._operations = operations
         self._equipment = equipment
         self._slots = asyncio.Semaphore(slots)
-        self._running: dict[str, Running] = {}
+        self._running: dict[Held, Running] = {}
         self._starting: set[asyncio.Task[None]] = set()
         self._draining = asyncio.Event()
 
     def held(self) -> tuple[Held, ...]:
         """The leases of this process; safe to call from any thread (it copies in one step)."""
-        return tuple(running.held for running in list(self._running.values()))
+        return tuple(self._running)
 
     async def take(self, job_id: str) -> None:
         """Answer a hint: returns as soon as there is a slot, so that no hint is taken too early.
@@ -69,20 +68,25 @@ class Attempts:
             control.request_drain()
         attempt = Attempt(claimed, self._operations, self._equipment, control)
         work = asyncio.create_task(attempt.run())
-        self._running[job_id] = Running(attempt.held, control, work)
+        self._running[attempt.held] = Running(control, work)
         try:
             await asyncio.wait({work})
         finally:
-            if self._running.get(job_id, None) is not None:
-                del self._running[job_id]
-            self._equipment.release(job_id)
+            del self._running[attempt.held]
+            self._equipment.release(attempt.held)
         if not work.cancelled():
             work.result()
 
-    def stop(self, job_id: str) -> None:
-        """End an attempt now: its job was cancelled, or its lease is lost. Kills its room."""
-        if (running := self._running.get(job_id)) is not None:
-            log.info("attempt stopped", job_id=job_id)
+    def stop_job(self, job_id: str) -> None:
+        """End the attempts at a job now: it was cancelled. Kills its rooms."""
+        for held in self.held():
+            if held.job_id == job_id:
+                self.stop(held)
+
+    def stop(self, held: Held) -> None:
+        """End an attempt now: its lease is lost."""
+        if (running := self._running.get(held)) is not None:
+            log.info("attempt stopped", job_id=held.job_id)
             running.work.cancel()
 
     async def drain(self, seconds: float) -> None:

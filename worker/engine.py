@@ -20,12 +20,15 @@ from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
+from jobs.store import Held
 from settings.worker import WorkerSettings
 from worker.attempts import Attempts
 from worker.capabilities import announcement
 from worker.fit import equip
 from worker.leases import Leases
 from worker.sweeper import sweep_forever
+
+AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger("worker.engine")
 
@@ -104,8 +107,8 @@ class Engine:
         await self._equipment.close()
         await self._store.close()
 
-    def _stop_soon(self, job_id: str) -> None:
-        self._loop.call_soon_threadsafe(self._attempts.stop, job_id)
+    def _stop_soon(self, held: Held) -> None:
+        self._loop.call_soon_threadsafe(self._attempts.stop, held)
 
     async def _stop_cancelled(self) -> None:
         """Hear of cancelled jobs at once; a heartbeat finds those that were not heard of."""
@@ -113,5 +116,13 @@ class Engine:
             with contextlib.suppress(StoreUnavailable):
                 async with self._store.stops() as stopped:
                     while True:
-                        self._attempts.stop(await stopped.get())
-            await asyncio.sleep(1)
+                        await self._heard(await stopped.get())
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _heard(self, job_id: str) -> None:
+        if job_id:
+            self._attempts.stop_job(job_id)
+            return
+        for held in self._attempts.held():  # the connection was lost: some may have been missed
+            if not await self._store.owns(held):
+                self._attempts.stop(held)

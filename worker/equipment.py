@@ -72,9 +72,11 @@ class Equipment:
             bounds=self.bounds,
         )
 
-    def release(self, job_id: str) -> None:
-        """Forget what an attempt used."""
-        self.ledgers.pop(job_id, None)
+    def release(self, held: Held) -> None:
+        """Forget what an attempt used, unless the job's next attempt is here already."""
+        ledger = self.ledgers.get(held.job_id)
+        if ledger is not None and ledger.held == held:
+            del self.ledgers[held.job_id]
 
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""

@@ -33,7 +33,7 @@ class Leases:
         lease_seconds: float,
         heartbeat_seconds: float,
         held: Callable[[], Sequence[Held]],
-        lost: Callable[[str], None],
+        lost: Callable[[Held], None],
         facts: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._worker_id = worker_id
@@ -77,7 +77,7 @@ class Leases:
         if held := self._held():
             for lease in await store.renew(held, self._lease_ms):
                 log.warning("lease lost", job_id=lease.job_id, epoch=lease.epoch)
-                self._lost(lease.job_id)
+                self._lost(lease)
         facts = {**self._facts(), "busy": len(held)}
         forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
         await store.announce(self._worker_id, facts, forget)

@@ -31,7 +31,15 @@ class Batch:
 
     def writes(self) -> Writes:
         """The batch as the store takes it."""
-        return Writes(self.events, self.journal, self.charges, self.workspace, self.commands)
+        return Writes(
+            events=self.events,
+            journal=self.journal,
+            charges=self.charges,
+            workspace=self.workspace,
+            commands=self.commands,
+            # a job gets on by finished calls: a checkpoint alone may only hold what is tried again
+            progress=bool(self.journal),
+        )
 
 
 class Ledger:
