@@ -1,0 +1,19 @@
+"""The job that both sides do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+MODEL: Final = "recording:overhead"
+TASK: Final = "Keep a list of primes in a file."
+MAX_REVISIONS: Final = 2
+PAUSES: Final = 2
+MODEL_CALLS: Final = 9
+TOOL_CALLS: Final = 4
+
+
+def body() -> dict[str, Any]:
+    """The body of POST /jobs."""
+    return {"task": TASK, "model": MODEL, "review": True, "max_revisions": MAX_REVISIONS}

@@ -1,0 +1,81 @@
+"""`python -m settings`: every setting as the table of docs/configuration.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from settings.api import ApiSettings
+from settings.base import FettleSettings, StoreSettings
+from settings.client import ClientSettings
+from settings.provenance import variable
+from settings.up import UpSettings
+from settings.worker import WorkerSettings, sandbox_python
+
+REPOSITORY = sandbox_python().parents[3]
+
+SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
+    ("API and workers", StoreSettings),
+    ("API", ApiSettings),
+    ("Workers", WorkerSettings),
+    ("The command line", ClientSettings),
+    ("`fettle up`", UpSettings),
+)
+
+HEAD = """\
+# Configuration
+
+A value comes from, first wins: a flag, the environment, `fettle.toml` in the working directory (or
+the file that `FETTLE_CONFIG` names; the same names in lower case without `FETTLE_`), the default.
+`fettle config` shows every value and where it came from. Sizes are in bytes, times in seconds.
+
+This page is written by `python -m settings`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    shared = set(StoreSettings.model_fields)
+    for title, kind in SECTIONS:
+        fields = {
+            name: field
+            for name, field in kind.model_fields.items()
+            if kind is StoreSettings or name not in shared
+        }
+        rows = [_row(variable(kind, name, field), field) for name, field in fields.items()]
+        parts.append(
+            "\n".join(
+                (
+                    f"\n## {title}\n",
+                    "| variable | default | what it sets |",
+                    "|---|---|---|",
+                    *rows,
+                    "",
+                )
+            )
+        )
+    return "".join(parts)
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    return f"| `{name}` | {_default(field)} | {field.description} |"
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None:
+        return ""
+    if isinstance(default, SecretStr):
+        return "a known one"
+    if isinstance(default, Path) and default.is_relative_to(REPOSITORY):
+        default = default.relative_to(REPOSITORY)
+    if isinstance(default, tuple):
+        default = ", ".join(default)
+    return f"`{default}`"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

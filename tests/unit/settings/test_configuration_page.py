@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from settings.__main__ import page
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test_the_page_names_every_setting_as_it_is() -> None:
+    written = (REPOSITORY / "docs" / "configuration.md").read_text()
+    assert written == page(), "write it anew: python -m settings > docs/configuration.md"
