@@ -23,7 +23,6 @@ FIRST_HINT_MS = 2_000
 MOST_HINT_MS = 60_000
 CRASHES_BEFORE_ALONE = 2
 RETRIES = 3
-RETRY_DELAY_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,8 @@ class Policy:
     """Numbers that an operator sets; milliseconds."""
 
     lease_ms: int = 15_000
+    retry_ms: int = 5_000
+    """Rest after infrastructure trouble, doubled each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +172,15 @@ def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Cha
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 
-def retry(record: JobRecord, now: int, *, reason: Reason, detail: str) -> Change | Refusal:
+def retry(
+    record: JobRecord, now: int, *, reason: Reason, detail: str, policy: Policy
+) -> Change | Refusal:
     """Infrastructure trouble: try again after a delay, a bounded number of times, then fail."""
     if record.status is not Status.RUNNING:
         return _not_running(record)
     if record.retries >= RETRIES:
         return _end(record, now, Status.FAILED, reason=reason, detail=detail)
-    delay = RETRY_DELAY_MS * 2**record.retries
+    delay = policy.retry_ms * 2**record.retries
     after = _leave_worker(
         record, now, status=Status.QUEUED, retries=record.retries + 1, hints=0, due_at=now + delay
     )

@@ -6,12 +6,13 @@ Each operation returns the new record, or the Refusal that says why it does not 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from jobs import lifecycle
-from jobs.errors import Contended
+from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import JobRecord, Reason, Result, Status
 from jobs.review import Decision, Review
@@ -116,7 +117,10 @@ class Operations:
     async def retry(self, held: Held, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Infrastructure trouble: later again, or failed when that was tried often enough."""
         changed = await self._own(
-            held, lambda record, now: lifecycle.retry(record, now, reason=reason, detail=detail)
+            held,
+            lambda record, now: lifecycle.retry(
+                record, now, reason=reason, detail=detail, policy=self._policy
+            ),
         )
         return await self._nudged(changed)
 
@@ -131,15 +135,21 @@ class Operations:
     async def sweep(self, together: int = 32) -> int:
         """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8).
 
-        Returns how many were changed; `together` are looked at side by side.
+        Returns how many were changed; `together` are looked at side by side. A job that cannot be
+        looked at hinders no other: what it raised is raised when all others have had their turn.
         """
         total = 0
         while True:
             due = await self.store.due(together)
-            changed = sum(await asyncio.gather(*map(self._look, due)))
+            looks = await asyncio.gather(*map(self._look, due), return_exceptions=True)
+            changed = sum(look is True for look in looks)
             total += changed
             if changed == 0 or len(due) < together:
-                return total
+                break
+        for look in looks:
+            if isinstance(look, BaseException):
+                raise look
+        return total
 
     async def _look(self, job_id: str) -> bool:
         swept = await self._change(job_id, _sweep)
@@ -160,7 +170,9 @@ class Operations:
 
     async def _nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
         if isinstance(changed, JobRecord):
-            await self._nudge(changed)
+            # what was committed stands, whether or not Redis still answers: the sweeper hints too
+            with contextlib.suppress(StoreUnavailable):
+                await self._nudge(changed)
         return changed
 
     async def _nudge(self, changed: JobRecord) -> None:

@@ -51,6 +51,9 @@ class WorkerSettings(StoreSettings):
     )
     heartbeat_seconds: float = Field(5.0, gt=0, description="how often leases are renewed")
     sweep_seconds: float = Field(2.0, gt=0, description="how often due jobs are looked for")
+    retry_seconds: float = Field(
+        5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
 
     sandbox: str = Field("local", description="backend that runs code: local")

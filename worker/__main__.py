@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from types import FrameType
 
 import click
@@ -20,6 +21,9 @@ from settings.worker import WorkerSettings
 from worker.engine import Engine
 from worker.tasks import worker_app
 
+SAME_SECONDS = 1.0
+"""Signals within this time are one wish: a terminal and a process runner both send theirs."""
+
 log = structlog.get_logger("worker")
 
 
@@ -28,36 +32,47 @@ log = structlog.get_logger("worker")
 def main(alone: str | None) -> None:
     """Work on jobs until a signal."""
     settings = WorkerSettings()
+    if alone:
+        settings = settings.model_copy(update={"concurrency": 1})
     configure(settings.log_format, settings.log_level)
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
     engine = Engine(settings, worker_id)
+    _drain_on_signals(engine)
     try:
         engine.start()
     except (JobsError, SandboxError) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
-    if alone:
-        engine.work_alone(alone)
-    else:
-        log.info("worker ready", worker=worker_id, slots=settings.concurrency)
-        _consume(settings, engine, worker_id)
-    engine.stop(settings.drain_seconds)
+    code = 0
+    if not engine.draining:
+        if alone:
+            engine.work_alone(alone)
+        else:
+            log.info("worker ready", worker=worker_id, slots=settings.concurrency)
+            code = _consume(settings, engine, worker_id)
+    engine.stop()
+    sys.exit(code)
 
 
-def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> None:
-    """Take hints in this thread until a signal; the second one does not wait for anything."""
-    asked = 0
+def _drain_on_signals(engine: Engine) -> None:
+    """The first signal drains; a later one does not wait for anything."""
+    first: float | None = None
 
     def stop(signum: int, _: FrameType | None) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
+        nonlocal first
+        now = time.monotonic()
+        if first is not None and now - first > SAME_SECONDS:
             os._exit(128 + signum)  # rooms die with our socket, jobs go back by their leases
+        first = now if first is None else first
         celery_state.should_stop = 0
         engine.request_drain()
 
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, stop)
+
+
+def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
+    """Take hints in this thread until a signal; returns the exit code."""
     # Celery's WorkController without its command line: signals, banner and logs are ours
     consumer = worker_app(settings.broker_url, engine).WorkController(
         pool="solo",
@@ -67,6 +82,7 @@ def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> None:
         without_heartbeat=True,
     )
     consumer.start()
+    return int(consumer.exitcode or 0)
 
 
 if __name__ == "__main__":

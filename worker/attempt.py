@@ -7,19 +7,20 @@ record here, or is left to the lease.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.job import JobInput, initial_state
 from agents.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
-from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Result
@@ -28,7 +29,8 @@ from jobs.spec import JobSpec, OnExhausted
 from jobs.store import Held, Turn
 from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, Retry, fate
-from worker.ledger import Ledger
+from worker.ledger import CURRENT, Ledger
+from worker.patience import patient
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
 
 TURNS_SEEN = 3
@@ -53,20 +55,35 @@ class Attempt:
         return Held(self.record.id, self.record.epoch)
 
     async def run(self) -> None:
-        """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation."""
+        """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation,
+        and not even that where the worker drains: then the job is given back.
+        """
         logger = log.bind(
             job_id=self.record.id, attempt=self.record.attempts, request_id=self.record.request_id
         )
         logger.info("attempt started")
         try:
-            ended = await self._guarded()
-        except (StaleEpoch, StoreUnavailable) as error:
+            ended = await self._to_the_end()
+        except (StaleEpoch, StoreUnavailable, Contended) as error:
             # nothing can be said to Redis now: the lease runs out and another worker goes on
             ended = Refusal("left", str(error))
+        except Exception as error:
+            logger.error("attempt could not be ended", exc_info=error)
+            ended = Refusal("left", f"{type(error).__name__}: {error}")
         if isinstance(ended, Refusal):
             logger.warning("attempt dropped", why=ended.detail)
         else:
             logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
+
+    async def _to_the_end(self) -> JobRecord | Refusal:
+        try:
+            return await self._guarded()
+        except asyncio.CancelledError:
+            if not self.control.drain_requested:
+                raise
+            if ledger := CURRENT.get(None):
+                await ledger.settled()  # a call that has finished counts
+            return await self.operations.give_back(self.held, "stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
         """The drive, with every failure turned into a change of the record."""
@@ -88,7 +105,7 @@ class Attempt:
             case Drop(why):
                 return Refusal("dropped", why)
             case Retry(reason, detail):
-                return await self.operations.retry(self.held, reason, detail)
+                return await patient(lambda: self.operations.retry(self.held, reason, detail))
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=self.record.id, exc_info=error)
@@ -96,6 +113,7 @@ class Attempt:
 
     async def _drive(self) -> JobRecord | Refusal:
         ledger = await self.equipment.ledger(self.record)
+        CURRENT.set(ledger)
         match await self._where():
             case Begin():
                 return await self._begin(ledger)
@@ -135,13 +153,13 @@ class Attempt:
     async def _where(self) -> Begin | GoOn | Asked | Ended:
         if (known := foreseen(self.record)) is not None:
             return known
-        return resumption(self.record, await self.equipment.graph.aget_state(self._config()))
+        return resumption(self.record, await self._snapshot())
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
         now = await self.operations.store.now()
         review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value, now)
-        return await self.operations.pause(self.held, review)
+        return await patient(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
         await ledger.flush()
@@ -149,14 +167,24 @@ class Attempt:
         spec = self.record.spec
         if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
             said = f"not approved within {spec.max_revisions} revisions"
-            return await self.operations.fail(self.held, Reason.UNAPPROVED, said, result)
-        return await self.operations.succeed(self.held, result, ended.summary)
+            return await self._failed(Reason.UNAPPROVED, said, result)
+        return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
 
     async def _fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Fail with the best result that the checkpoints hold."""
-        snapshot = await self.equipment.graph.aget_state(self._config())
+        snapshot = await self._snapshot()
         best = _result(outcome(snapshot.values)) if snapshot.values else None
-        return await self.operations.fail(self.held, reason, detail, best)
+        return await self._failed(reason, detail, best)
+
+    async def _failed(
+        self, reason: Reason, detail: str, result: Result | None
+    ) -> JobRecord | Refusal:
+        return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
+
+    async def _snapshot(self) -> StateSnapshot:
+        read: Callable[[], Awaitable[StateSnapshot]]
+        read = partial(self.equipment.graph.aget_state, self._config())
+        return await patient(read)
 
     def _config(self) -> RunnableConfig:
         return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass
 
 import structlog
@@ -13,8 +12,12 @@ from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.store import Held
+from worker.alone import run_alone
 from worker.attempt import Attempt
 from worker.equipment import Equipment
+
+HAND_OVER_SECONDS = 5.0
+"""How long the jobs that a drain has cut short may take to be given back."""
 
 log = structlog.get_logger("worker.attempts")
 
@@ -38,12 +41,15 @@ class Attempts:
         self._equipment = equipment
         self._slots = asyncio.Semaphore(slots)
         self._running: dict[Held, Running] = {}
+        self._held: tuple[Held, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
+        self._alone: set[str] = set()
         self._draining = asyncio.Event()
+        self._drained: asyncio.Task[None] | None = None
 
     def held(self) -> tuple[Held, ...]:
-        """The leases of this process; safe to call from any thread (it copies in one step)."""
-        return tuple(self._running)
+        """The leases of this process; safe to call from any thread."""
+        return self._held
 
     async def take(self, job_id: str) -> None:
         """Answer a hint: returns as soon as there is a slot, so that no hint is taken too early.
@@ -57,7 +63,11 @@ class Attempts:
         starting.add_done_callback(self._starting.discard)
 
     async def work(self, job_id: str, *, alone: bool) -> None:
-        """Claim a job and work on it to the attempt's end."""
+        """Claim a job and work on it to the attempt's end.
+
+        A cancel that is told before the attempt is known here meets its first write, which comes
+        before any call.
+        """
         claimed = await self._operations.claim(job_id, self._worker_id, alone=alone)
         if isinstance(claimed, Refusal):
             if claimed.code == "alone" and not alone:
@@ -67,19 +77,19 @@ class Attempts:
         if self._draining.is_set():
             control.request_drain()
         attempt = Attempt(claimed, self._operations, self._equipment, control)
+        held = attempt.held
         work = asyncio.create_task(attempt.run())
-        self._running[attempt.held] = Running(control, work)
+        self._running[held] = Running(control, work)
+        self._held = tuple(self._running)
         try:
             await asyncio.wait({work})
         finally:
-            del self._running[attempt.held]
-            self._equipment.release(attempt.held)
-        if not work.cancelled():
-            work.result()
+            del self._running[held]
+            self._held = tuple(self._running)
 
     def stop_job(self, job_id: str) -> None:
         """End the attempts at a job now: it was cancelled. Kills its rooms."""
-        for held in self.held():
+        for held in self._held:
             if held.job_id == job_id:
                 self.stop(held)
 
@@ -90,17 +100,27 @@ class Attempts:
             running.work.cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Stop taking jobs; let each graph stop at its next step, and end what has not by then."""
+        """Stop taking jobs; let each graph stop at its next step, and end what has not by then.
+
+        Asked again, it is the first drain that is waited for.
+        """
+        if self._drained is None:
+            self._drained = asyncio.create_task(self._drain(seconds))
+        await asyncio.shield(self._drained)
+
+    async def _drain(self, seconds: float) -> None:
         self._draining.set()
         for running in self._running.values():
             running.control.request_drain()
-        waiting = {running.work for running in self._running.values()} | self._starting
-        if waiting:
+        if waiting := self._under_way():
             await asyncio.wait(waiting, timeout=seconds)
-        for running in list(self._running.values()):
+        for running in self._running.values():
             running.work.cancel()
-        if self._starting:
-            await asyncio.wait(self._starting, timeout=5)
+        if waiting := self._under_way():
+            await asyncio.wait(waiting, timeout=HAND_OVER_SECONDS)
+
+    def _under_way(self) -> set[asyncio.Task[None]]:
+        return {running.work for running in self._running.values()} | self._starting
 
     async def _slot(self) -> bool:
         if self._draining.is_set():
@@ -124,8 +144,10 @@ class Attempts:
 
     async def _elsewhere(self, job_id: str) -> None:
         """Run a job that crashed twice in a process of its own, so that it harms no other (J7)."""
-        log.warning("job runs alone", job_id=job_id)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "worker", "--alone", job_id
-        )
-        await process.wait()
+        if job_id in self._alone:  # a second hint, while that process starts
+            return
+        self._alone.add(job_id)
+        try:
+            await run_alone(job_id, self._draining)
+        finally:
+            self._alone.discard(job_id)

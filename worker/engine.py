@@ -34,7 +34,7 @@ log = structlog.get_logger("worker.engine")
 
 
 class Engine:
-    """Start it, offer it hints from any thread, stop it."""
+    """Start it, offer it hints from any thread, stop it. `draining`: it takes no more jobs."""
 
     def __init__(self, settings: WorkerSettings, worker_id: str) -> None:
         self._settings = settings
@@ -42,29 +42,42 @@ class Engine:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
         self._hints = Hints(settings.broker_url)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._opened = contextlib.AsyncExitStack()
+        self._attempts: Attempts | None = None
+        self.draining = False
 
     def start(self) -> None:
         """Raises jobs.errors.JobsError where Redis cannot be used, SandboxError likewise."""
         self._thread.start()
-        self._call(self._open())
+        try:
+            self._call(self._open())
+        except BaseException:
+            self._end()
+            raise
 
     def take(self, job_id: str) -> None:
         """Answer a hint; waits for a free slot."""
-        self._call(self._attempts.take(job_id))
+        self._call(self._working().take(job_id))
 
     def work_alone(self, job_id: str) -> None:
         """Work on one job and nothing else, to the attempt's end."""
-        self._call(self._attempts.work(job_id, alone=True))
+        self._call(self._working().work(job_id, alone=True))
 
     def request_drain(self) -> None:
-        """Have every graph stop at its next step; returns at once."""
-        coroutine = self._attempts.drain(self._settings.drain_seconds)
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        """Have every graph stop at its next step; returns at once, also while it starts."""
+        self.draining = True
+        if self._attempts is not None:
+            drain = self._attempts.drain(self._settings.drain_seconds)
+            asyncio.run_coroutine_threadsafe(drain, self._loop)
 
-    def stop(self, seconds: float) -> None:
-        """Drain within `seconds`, close rooms and connections, end the thread."""
-        self._call(self._close(seconds))
+    def stop(self) -> None:
+        """Drain, close rooms and connections, end the thread."""
+        try:
+            self._call(self._opened.aclose())
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
         self._hints.close()
@@ -72,57 +85,75 @@ class Engine:
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
+    def _working(self) -> Attempts:
+        if self._attempts is None:
+            raise RuntimeError("the engine was not started")
+        return self._attempts
+
     async def _open(self) -> None:
+        async with contextlib.AsyncExitStack() as opened:
+            self._attempts = await self._build(opened)
+            self._opened = opened.pop_all()
+
+    async def _build(self, opened: contextlib.AsyncExitStack) -> Attempts:
+        """Everything that runs; `opened` closes it, the last first."""
         settings = self._settings
-        self._store = RedisStore(connect(settings.redis_url))
-        await self._store.now()
-        policy = Policy(lease_ms=int(settings.lease_seconds * 1000))
-        operations = Operations(self._store, self._hints.send, policy)
-        self._equipment = equip(settings, self._store)
-        facts = await announcement(settings, self._equipment.sandbox)
-        self._attempts = Attempts(
-            self._worker_id, operations, self._equipment, settings.concurrency
+        store = RedisStore(connect(settings.redis_url))
+        opened.push_async_callback(store.close)
+        await store.now()
+        policy = Policy(
+            lease_ms=int(settings.lease_seconds * 1000),
+            retry_ms=int(settings.retry_seconds * 1000),
         )
-        self._leases = Leases(
+        operations = Operations(store, self._hints.send, policy)
+        equipment = equip(settings, store)
+        opened.push_async_callback(equipment.close)
+        facts = await announcement(settings, equipment.sandbox)
+        attempts = Attempts(self._worker_id, operations, equipment, settings.concurrency)
+        leases = Leases(
             self._worker_id,
             settings.redis_url,
             lease_seconds=settings.lease_seconds,
             heartbeat_seconds=settings.heartbeat_seconds,
-            held=self._attempts.held,
-            lost=self._stop_soon,
+            held=attempts.held,
+            lost=lambda held: self._stop_soon(attempts, held),
             facts=lambda: facts,
         )
-        self._leases.start()
-        self._tasks = [
-            asyncio.create_task(sweep_forever(operations, settings.sweep_seconds)),
-            asyncio.create_task(self._stop_cancelled()),
-        ]
+        leases.start()
+        opened.push_async_callback(asyncio.to_thread, leases.stop)
+        for forever in (
+            sweep_forever(operations, settings.sweep_seconds),
+            _stop_cancelled(store, attempts),
+        ):
+            opened.push_async_callback(_ended, asyncio.create_task(forever))
+        opened.push_async_callback(attempts.drain, settings.drain_seconds)
+        return attempts
 
-    async def _close(self, seconds: float) -> None:
-        await self._attempts.drain(seconds)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._leases.stop)
-        await self._equipment.close()
-        await self._store.close()
+    def _stop_soon(self, attempts: Attempts, held: Held) -> None:
+        self._loop.call_soon_threadsafe(attempts.stop, held)
 
-    def _stop_soon(self, held: Held) -> None:
-        self._loop.call_soon_threadsafe(self._attempts.stop, held)
 
-    async def _stop_cancelled(self) -> None:
-        """Hear of cancelled jobs at once; a heartbeat finds those that were not heard of."""
-        while True:
-            with contextlib.suppress(StoreUnavailable):
-                async with self._store.stops() as stopped:
-                    while True:
-                        await self._heard(await stopped.get())
-            await asyncio.sleep(AGAIN_SECONDS)
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
-    async def _heard(self, job_id: str) -> None:
-        if job_id:
-            self._attempts.stop_job(job_id)
-            return
-        for held in self._attempts.held():  # the connection was lost: some may have been missed
-            if not await self._store.owns(held):
-                self._attempts.stop(held)
+
+async def _stop_cancelled(store: RedisStore, attempts: Attempts) -> None:
+    """Hear of cancelled jobs at once; a heartbeat finds those that were not heard of."""
+    while True:
+        with contextlib.suppress(StoreUnavailable):
+            async with store.stops() as stopped:
+                await _stop_lost(store, attempts)
+                while True:
+                    if job_id := await stopped.get():
+                        attempts.stop_job(job_id)
+                    else:
+                        await _stop_lost(store, attempts)
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _stop_lost(store: RedisStore, attempts: Attempts) -> None:
+    """Look at every job that is held, when some word may have been missed."""
+    for held in attempts.held():
+        if not await store.owns(held):
+            attempts.stop(held)

@@ -14,8 +14,8 @@ from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
 from jobs.store import Held
 from sandbox.protocol import Limits, Sandbox
-from worker.checkpoints import RedisSaver
-from worker.ledger import Ledger
+from worker.checkpoints import Command, RedisSaver
+from worker.ledger import CURRENT, Ledger
 from worker.ports.budget import TokenBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.models import ModelChoice, RoleModels
@@ -26,8 +26,8 @@ from worker.ports.workspace import ManifestWorkspace
 class Equipment:
     """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
 
-    `ledgers` holds the ledger of each job that is being worked on: a checkpoint is written through
-    it, so that it bears the attempt's epoch.
+    A checkpoint is written through the ledger of the attempt at work (`ledger.CURRENT`), so that it
+    bears that attempt's epoch.
     """
 
     store: RedisStore
@@ -38,12 +38,11 @@ class Equipment:
     limits: Limits
     bounds: Bounds
     max_job_tokens: int
-    ledgers: dict[str, Ledger] = field(default_factory=dict)
     graph: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compile the graph over checkpoints that are written through the ledgers."""
-        self.graph = build(RedisSaver(self.store.redis, self._checkpoint))
+        """Compile the graph over checkpoints that are written through ledgers."""
+        self.graph = build(RedisSaver(self.store.redis, _checkpoint))
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
@@ -51,9 +50,7 @@ class Equipment:
         journal = {} if begins or record.resumes_pause else await self.store.journal(record.id)
         charges = [] if begins else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
-        ledger = Ledger(self.store, Held(record.id, record.epoch), journal, tokens)
-        self.ledgers[record.id] = ledger
-        return ledger
+        return Ledger(self.store, Held(record.id, record.epoch), journal, tokens)
 
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
@@ -72,18 +69,14 @@ class Equipment:
             bounds=self.bounds,
         )
 
-    def release(self, held: Held) -> None:
-        """Forget what an attempt used, unless the job's next attempt is here already."""
-        ledger = self.ledgers.get(held.job_id)
-        if ledger is not None and ledger.held == held:
-            del self.ledgers[held.job_id]
-
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""
         await self.sandbox.close()
         await self.models.aclose()
 
-    async def _checkpoint(
-        self, thread_id: str, commands: Sequence[tuple[str | bytes | int | float, ...]]
-    ) -> None:
-        await self.ledgers[thread_id].checkpoint(commands)
+
+async def _checkpoint(
+    thread_id: str,  # noqa: ARG001 - the ledger's own job
+    commands: Sequence[Command],
+) -> None:
+    await CURRENT.get().checkpoint(commands)

@@ -8,7 +8,7 @@ from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.models.errors import ModelError, ModelUnavailable
-from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
 
@@ -49,7 +49,7 @@ def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
             return GiveBack()
         case StaleEpoch() | Stopped():
             return Drop("the job is no longer this attempt's")
-        case StoreUnavailable():
+        case StoreUnavailable() | Contended():
             return Drop(str(error))
         case BudgetExhausted():
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
@@ -59,6 +59,8 @@ def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
             return Fail(Reason.MODEL_UNAVAILABLE, str(error))
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, str(error))
+        case OSError():  # the artifact store, most likely: a full disk, a share that is away
+            return Retry(Reason.INTERNAL, f"{type(error).__name__}: {error}")
         case _:
             said = f"{type(error).__name__}: {error}"
             return Fail(Reason.INTERNAL, said, unforeseen=True)

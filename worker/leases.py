@@ -18,6 +18,8 @@ from jobs.store import Held
 
 log = structlog.get_logger("worker.leases")
 
+AGAIN_SECONDS = 1.0
+"""After a heartbeat that was missed: whoever is back first, sweeper or worker, has the job."""
 MISSED_ANNOUNCEMENTS = 3
 """A worker is forgotten after this many heartbeats without a word."""
 
@@ -62,11 +64,13 @@ class Leases:
         store = RedisStore(connect(self._redis_url))
         try:
             while not self._stopping.is_set():
+                wait = self._every
                 try:
                     await self._beat_once(store)
                 except StoreUnavailable as error:
                     log.warning("heartbeat missed", error=str(error))
-                await asyncio.to_thread(self._stopping.wait, self._every)
+                    wait = min(wait, AGAIN_SECONDS)
+                await asyncio.to_thread(self._stopping.wait, wait)
             await store.withdraw(self._worker_id)
         except StoreUnavailable as error:
             log.warning("no goodbye", error=str(error))

@@ -8,15 +8,19 @@ deterministic: what a crashed attempt has said already is not said again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from agents.ports import Charge, Fact, Finished
 from jobs import store as jobs_store
+from jobs.errors import JobsError, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.store import Held, Store, Writes
 from worker.checkpoints import Command
+from worker.patience import patient
 
 
 @dataclass(slots=True)
@@ -48,6 +52,10 @@ class Ledger:
     Whoever writes waits until it is on disk. What is written while another write is under way goes
     out together, right behind it: LangGraph saves a step and its results side by side, and both
     cost one round trip. Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
+
+    It is patient with a Redis that is away, since what it writes has been paid for. A write that
+    was given up ends it (jobs.errors.StoreUnavailable): what came later must not be on record
+    without what came before.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Ledger:
         self._workspace: str | None = None
         self._open: Batch | None = None
         self._sending: asyncio.Task[None] | None = None
+        self._given_up: StoreUnavailable | None = None
 
     async def recall(self, key: str) -> bytes | None:
         """See agents.ports.Journal."""
@@ -104,6 +113,11 @@ class Ledger:
             self._batch()
         await self._sent()
 
+    async def settled(self) -> None:
+        """Wait until nothing is under way, however it ends."""
+        with contextlib.suppress(JobsError):
+            await self._sent()
+
     def _batch(self) -> Batch:
         """The batch that is not under way yet, with every fact that waited before it."""
         if self._open is None:
@@ -124,9 +138,32 @@ class Ledger:
         if before is not None:
             await asyncio.wait({before})
         self._open = None
+        if self._given_up is not None:
+            await self._paid(batch)
+            raise self._given_up
+        try:
+            await patient(lambda: self._write(batch.writes()))
+        except StoreUnavailable as error:
+            self._given_up = error
+            raise
+
+    async def _write(self, writes: Writes) -> None:
         begun = time.monotonic()
-        await self._store.write(self.held.job_id, self.held.epoch, batch.writes())
+        await self._store.write(self.held.job_id, self.held.epoch, writes)
         self.accepted_at = begun
+
+    async def _paid(self, batch: Batch) -> None:
+        """The money is gone, whatever becomes of the rest (J5)."""
+        with contextlib.suppress(StoreUnavailable):
+            await self._store.charge(self.held.job_id, batch.charges)
+
+
+CURRENT: ContextVar[Ledger] = ContextVar("ledger")
+"""The ledger of the attempt that the running code belongs to.
+
+A checkpoint is written through it. LangGraph's background tasks inherit it, so that what is left of
+an old attempt can never write under the epoch of the job's next attempt in the same process.
+"""
 
 
 def _event(fact: Fact) -> NewEvent:

@@ -20,4 +20,6 @@ async def sweep_forever(operations: Operations, seconds: float) -> None:
                 log.info("swept", jobs=changed)
         except (StoreUnavailable, Contended) as error:
             log.warning("sweep missed", error=str(error))
+        except Exception as error:
+            log.error("sweep failed", exc_info=error)
         await asyncio.sleep(seconds)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from redis.asyncio import Redis
 
+from jobs.redis_reach import reached
 from worker.checkpoints.keys import ThreadKeys, encode
 from worker.checkpoints.records import (
     CHECKPOINT,
@@ -52,7 +53,10 @@ class Outline:
 
 
 class Reader:
-    """Reads over one client. A page, or a walk's part, is one round trip."""
+    """Reads over one client. A page, or a walk's part, is one round trip.
+
+    Raises jobs.errors.StoreUnavailable.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -61,7 +65,7 @@ class Reader:
 
     async def newest(self, keys: ThreadKeys, namespace: str) -> StoredCheckpoint | None:
         """The newest checkpoint of a namespace."""
-        found = await self._read(keys=[keys.index], args=["newest", encode(namespace)])
+        found = await reached(self._read(keys=[keys.index], args=["newest", encode(namespace)]))
         return StoredCheckpoint.from_reply(found[0]) if found else None
 
     async def named(
@@ -70,7 +74,7 @@ class Reader:
         """Those of the named checkpoints that exist, with their names, in the order given."""
         for start in range(0, len(names), page_size):
             page = names[start : start + page_size]
-            found = await self._read(keys=[keys.index], args=["named", *page])
+            found = await reached(self._read(keys=[keys.index], args=["named", *page]))
             for name, reply in zip(page, found, strict=True):
                 if reply is not None:
                     yield name, StoredCheckpoint.from_reply(reply)
@@ -84,9 +88,10 @@ class Reader:
         """
         wanted = {encode(channel) for channel in channels}
         while wanted:
-            checkpoint, trail = await self._ancestors(
+            walked = self._ancestors(
                 keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *wanted]
             )
+            checkpoint, trail = await reached(walked)
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
                 wanted -= seeds.keys()
@@ -98,12 +103,11 @@ class Reader:
     async def names(self, keys: ThreadKeys, namespace: str | None = None) -> list[str]:
         """Index members of a thread or of one namespace, newest of each namespace first."""
         if namespace is None:
-            reply = await self._redis.zrange(keys.index, 0, -1)
+            stored = self._redis.zrange(keys.index, 0, -1)
         else:
             prefix = encode(namespace).encode() + b":"
-            reply = await self._redis.zrangebylex(
-                keys.index, b"[" + prefix, b"(" + prefix + b"\xff"
-            )
+            stored = self._redis.zrangebylex(keys.index, b"[" + prefix, b"(" + prefix + b"\xff")
+        reply = await reached(stored)
         return [name.decode() for name in reversed(cast("list[bytes]", reply))]
 
     async def outlines(self, keys: ThreadKeys) -> list[Outline]:
@@ -112,13 +116,13 @@ class Reader:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for name in names:
                 pipeline.hmget(keys.checkpoint(name), [CHECKPOINT, METADATA, PARENT, VALUES])
-            rows = await pipeline.execute()
+            rows = await reached(pipeline.execute())
         return [_outline(name, row) for name, row in zip(names, rows, strict=True)]
 
     async def members(self, key: str) -> list[str]:
         """A set's members, sorted."""
-        found = cast("set[bytes]", await self._redis.smembers(key))
-        return sorted(name.decode() for name in found)
+        stored = cast("Awaitable[set[bytes]]", self._redis.smembers(key))
+        return sorted(name.decode() for name in await reached(stored))
 
 
 def _outline(name: str, row: list[bytes | None]) -> Outline:

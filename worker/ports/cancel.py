@@ -7,6 +7,7 @@ import time
 from agents.errors import Stopped
 from jobs.store import Store
 from worker.ledger import Ledger
+from worker.patience import patient
 
 FRESH_SECONDS = 0.02
 """A write that was accepted so lately has asked the same question."""
@@ -24,5 +25,5 @@ class StoreCancel:
         if time.monotonic() - self._ledger.accepted_at < FRESH_SECONDS:
             return
         held = self._ledger.held
-        if not await self._store.owns(held):
+        if not await patient(lambda: self._store.owns(held)):
             raise Stopped(f"job {held.job_id} is no longer this attempt's")

@@ -16,6 +16,12 @@ LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms
 
 
+def retried(record, now):
+    return lifecycle.retry(
+        record, now, reason=Reason.MODEL_UNAVAILABLE, detail="x", policy=Policy()
+    )
+
+
 def paused():
     return lifecycle.pause(claimed(queued()), NOW, review=review()).after
 
@@ -40,7 +46,7 @@ COMMANDS = {
     "succeed": lambda r: lifecycle.succeed(r, LATER, result=RESULT),
     "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
     "give_back": lambda r: lifecycle.give_back(r, LATER, why="drained"),
-    "retry": lambda r: lifecycle.retry(r, LATER, reason=Reason.INTERNAL, detail="x"),
+    "retry": lambda r: retried(r, LATER),
     "expire": lambda r: lifecycle.expire(r, AFTER_LEASE),
     "hint": lambda r: lifecycle.hint(r, AFTER_LEASE),
 }
@@ -122,14 +128,14 @@ def test_what_is_queued_again_at_once_has_a_hint_on_its_way():
 def test_tries_are_further_apart_each_time_and_end_in_a_failure():
     record, delays = RECORDS[Status.RUNNING], []
     for _ in range(lifecycle.RETRIES):
-        waiting = lifecycle.retry(record, NOW, reason=Reason.MODEL_UNAVAILABLE, detail="x").after
+        waiting = retried(record, NOW).after
         early = lifecycle.claim(waiting, waiting.due_at - 1, worker="w", policy=Policy())
         assert isinstance(early, Refusal)
         assert early.code == "not_due"
         delays.append(waiting.due_at - NOW)
         record = claimed(waiting, waiting.due_at)
     assert delays == [5_000, 10_000, 20_000]
-    last = lifecycle.retry(record, NOW, reason=Reason.MODEL_UNAVAILABLE, detail="x")
+    last = retried(record, NOW)
     assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
 
 

@@ -7,7 +7,7 @@ from job_examples import NOW, House, held, job, review
 
 from jobs import lifecycle
 from jobs.errors import StaleEpoch
-from jobs.lifecycle import Refusal
+from jobs.lifecycle import Policy, Refusal
 from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
 from jobs.spec import JobSpec, Priority
@@ -101,7 +101,7 @@ async def test_the_end_of_a_poisoned_job_hints_the_next_in_its_line(house, clock
 async def test_a_try_again_is_hinted_when_its_delay_is_over(house, clock):
     running = await house.running()
     job(await house.operations.retry(held(running), Reason.SANDBOX_UNAVAILABLE, "gone"))
-    clock.now += lifecycle.RETRY_DELAY_MS - 1
+    clock.now += Policy().retry_ms - 1
     assert await sweep(house) == []
     clock.now += 1
     assert await sweep(house) == [running.id]

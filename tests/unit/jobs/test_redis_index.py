@@ -23,7 +23,9 @@ COMMANDS = {
     "succeed": lambda r, now: lifecycle.succeed(r, now, result=RESULT),
     "fail": lambda r, now: lifecycle.fail(r, now, reason=Reason.INTERNAL, detail=""),
     "give_back": lambda r, now: lifecycle.give_back(r, now, why="drained"),
-    "retry": lambda r, now: lifecycle.retry(r, now, reason=Reason.INTERNAL, detail=""),
+    "retry": lambda r, now: lifecycle.retry(
+        r, now, reason=Reason.INTERNAL, detail="", policy=lifecycle.Policy()
+    ),
     "expire": lifecycle.expire,
     "hint": lifecycle.hint,
 }
