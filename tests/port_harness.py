@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
+
+import redis_servers
 
 from agents.memory import (
     MemoryBudget,
@@ -16,6 +20,22 @@ from agents.memory import (
     MemoryWorkspace,
 )
 from agents.ports import Budget, Cancel, Charge, Events, Journal, Workspace
+from jobs import store as jobs_store
+from jobs.blobs import Blobs, DirectoryBlobs, MemoryBlobs
+from jobs.lifecycle import Policy
+from jobs.memory_store import MemoryStore
+from jobs.operations import Operations, Submitted
+from jobs.record import JobRecord
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+from jobs.store import Store
+from worker.ledger import Ledger
+from worker.ports.budget import TokenBudget
+from worker.ports.cancel import StoreCancel
+from worker.ports.workspace import ManifestWorkspace
+
+OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "cancelled"}
+"""What a job's own life tells: not of the graph."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +95,88 @@ class MemoryHarness:
         self.switch.cancelled = True
 
 
+@dataclass
+class StoreHarness:
+    """Implements Harness with the worker's ports, over any store."""
+
+    operations: Operations
+    blobs: Blobs
+    job_id: str
+
+    @classmethod
+    async def over(cls, store: Store, blobs: Blobs) -> StoreHarness:
+        operations = Operations(store, lambda *_: None, Policy(lease_ms=60_000))
+        submitted = await operations.submit("default", JobSpec("count"), by="test")
+        assert isinstance(submitted, Submitted)
+        return cls(operations, blobs, submitted.record.id)
+
+    async def attempt(self, most_tokens: int = 1_000_000) -> Held:
+        record = await self._claimed()
+        store = self.operations.store
+        charges = await store.charges(self.job_id)
+        tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
+        lease = jobs_store.Held(self.job_id, record.epoch)
+        ledger = Ledger(store, lease, await store.journal(self.job_id), tokens)
+        return Held(
+            ledger,
+            ledger,
+            TokenBudget(ledger, most_tokens),
+            StoreCancel(store, ledger),
+            await ManifestWorkspace.open(self.blobs, record.workspace),
+        )
+
+    async def facts(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        told = await self.operations.store.events(self.job_id)
+        return [(event.kind, event.data) for event in told if event.kind not in OF_THE_JOB]
+
+    async def charges(self) -> Sequence[Charge]:
+        found = await self.operations.store.charges(self.job_id)
+        return [Charge(*astuple(charge)) for charge in found]
+
+    async def cancel(self) -> None:
+        await self.operations.cancel(self.job_id, "ann")
+
+    async def _claimed(self) -> JobRecord:
+        """The job in a new attempt's hands; the one before gives it back, with what it left."""
+        loaded = await self.operations.store.load(self.job_id)
+        assert loaded is not None
+        if loaded.record.lease is not None:
+            lease = jobs_store.Held(self.job_id, loaded.record.epoch)
+            await self.operations.give_back(lease, "the test has another attempt")
+        claimed = await self.operations.claim(self.job_id, "worker-1")
+        assert isinstance(claimed, JobRecord), claimed
+        return claimed
+
+
 @asynccontextmanager
 async def memory() -> AsyncIterator[Harness]:
     """The in-memory twins."""
     yield MemoryHarness()
 
 
-HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {"memory": memory}
+@asynccontextmanager
+async def store_in_memory() -> AsyncIterator[Harness]:
+    """The worker's ports over the memory store."""
+    yield await StoreHarness.over(MemoryStore(), MemoryBlobs())
+
+
+@asynccontextmanager
+async def store_in_redis() -> AsyncIterator[Harness]:
+    """The worker's ports over a real Redis and a directory: what a worker has."""
+    binary = next(iter(redis_servers.binaries().values()))
+    with (
+        TemporaryDirectory() as folder,
+        redis_servers.start(binary, Path(folder) / "redis") as server,
+    ):
+        store = RedisStore(connect(server.url))
+        try:
+            yield await StoreHarness.over(store, DirectoryBlobs(Path(folder) / "blobs"))
+        finally:
+            await store.close()
+
+
+HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {
+    "memory": memory,
+    "worker-memory": store_in_memory,
+    "worker-redis": store_in_redis,
+}
