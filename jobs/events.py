@@ -7,7 +7,7 @@
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, output_tokens, cost_usd (null: unknown), seconds |
 | run_finished | a run, see below |
-| tool_used | tool, path, ok, note |
+| tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind |
 | decided | review_id, action, by, feedback, override |

@@ -97,11 +97,11 @@ def event(fact: Event) -> dict[str, Any]:
 
 
 def artifacts(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
-    """The files that runs have produced, by name: of each its newest version."""
+    """The files that runs and tools have made, by name: of each its newest version."""
     found: dict[str, dict[str, Any]] = {}
     for fact in events:
-        if fact.kind == "run_finished":
-            found.update({made["name"]: dict(made) for made in fact.data["artifacts"]})
+        if fact.kind in ("run_finished", "tool_used"):
+            found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
     return found
 
 

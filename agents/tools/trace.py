@@ -31,8 +31,9 @@ def of_use(
     tool: str, path: str | None, *, ok: bool, note: str = "", made: Sequence[Artifact] = ()
 ) -> Trace:
     """The trace of a call that ran nothing."""
-    data = {"tool": tool, "path": path, "ok": ok, "note": note}
-    return Trace(kind="tool_used", data=data, files=[asdict(artifact) for artifact in made])
+    files: list[ArtifactFields] = [asdict(artifact) for artifact in made]
+    data = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
+    return Trace(kind="tool_used", data=data, files=files)
 
 
 def traces(messages: Sequence[BaseMessage]) -> list[Trace]:

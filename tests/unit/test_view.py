@@ -133,3 +133,17 @@ def test_a_summary_needs_the_record_alone():
 def test_an_event_carries_its_number_and_time():
     told = view.event(fact(3, "planned", steps=[]))
     assert told == {"seq": 3, "at": view.iso(NOW + 3), "kind": "planned", "data": {"steps": []}}
+
+
+def test_what_a_tool_has_written_is_an_artifact_too():
+    wrote = {"tool": "write_file", "path": "a", "ok": True, "note": ""}
+    events = [
+        fact(1, "tool_used", **wrote, artifacts=[artifact("a", "1")]),
+        fact(2, "run_finished", **a_run(1, artifacts=[artifact("b", "2"), artifact("a", "3")])),
+        fact(3, "tool_used", **wrote, artifacts=[artifact("b", "4")]),
+        fact(4, "tool_used", tool="list_dir", path=".", ok=True, note="", artifacts=[]),
+    ]
+    assert {name: made["digest"] for name, made in view.artifacts(events).items()} == {
+        "a": "3",
+        "b": "4",
+    }
