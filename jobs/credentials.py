@@ -16,6 +16,8 @@ from typing import Protocol
 OPERATOR = "default"
 """The operator's tenant: its admin keys see to the keys of every tenant."""
 PREFIX = "fettle_"
+RESERVED = frozenset({"critic", "executor", "planner", "operator", "development"})
+"""Names that sign what no key on record has done: the house's own roles, and the configured key."""
 
 
 class Scope(StrEnum):
@@ -47,6 +49,11 @@ class Credential:
         """Whether the key still opens anything."""
         return self.revoked_at is None
 
+    @property
+    def signature(self) -> str:
+        """What two active keys cannot have in common: tenant and name, in one case."""
+        return f"{self.tenant}:{self.name.lower()}"
+
     def may(self, scope: Scope) -> bool:
         """Whether the key has this scope."""
         return scope in self.scopes
@@ -59,8 +66,12 @@ class Credential:
 class Credentials(Protocol):
     """Where keys are kept. Raises StoreUnavailable when that cannot be reached in time."""
 
-    async def add(self, credential: Credential, digest: str) -> None:
-        """Keep a new key under the digest of its secret."""
+    async def add(self, credential: Credential, digest: str) -> bool:
+        """Keep a new key under the digest of its secret.
+
+        False, and nothing is kept, where an active key of the tenant has its name already, in
+        whatever case: names sign decisions.
+        """
         ...
 
     async def find(self, digest: str) -> Credential | None:
@@ -86,9 +97,13 @@ class MemoryCredentials:
     def __init__(self) -> None:
         self._kept: dict[str, Credential] = {}
 
-    async def add(self, credential: Credential, digest: str) -> None:
+    async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""
+        signing = {kept.signature for kept in self._kept.values() if kept.active}
+        if credential.signature in signing:
+            return False
         self._kept[digest] = credential
+        return True
 
     async def find(self, digest: str) -> Credential | None:
         """See Credentials."""

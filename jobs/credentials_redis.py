@@ -2,6 +2,7 @@
 
 fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at
 fettle:keys          hash  id -> digest
+fettle:key-names     hash  tenant:name of the active keys -> id
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ from jobs.keys import PREFIX
 from jobs.redis_reach import reached
 
 DIGESTS = PREFIX + "keys"
+NAMES = PREFIX + "key-names"
+
+ADD = """
+if redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2]) == 0 then return 0 end
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+return 1
+"""
+"""KEYS: the key's hash, DIGESTS, NAMES. ARGV: signature, id, digest, then fields and values."""
 
 
 class RedisCredentials:
@@ -24,12 +34,14 @@ class RedisCredentials:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def add(self, credential: Credential, digest: str) -> None:
+    async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hset(_key(digest), mapping=cast("Any", _fields(credential)))
-            pipe.hset(DIGESTS, credential.id, digest)
-            await reached(pipe.execute())
+        keys = (_key(digest), DIGESTS, NAMES)
+        fields = [text for field in _fields(credential).items() for text in field]
+        added = self._redis.eval(
+            ADD, len(keys), *keys, credential.signature, credential.id, digest, *fields
+        )
+        return bool(await reached(added))
 
     async def find(self, digest: str) -> Credential | None:
         """See Credentials."""
@@ -54,9 +66,14 @@ class RedisCredentials:
 
     async def revoke(self, key_id: str, at: int) -> None:
         """See Credentials."""
-        if digest := await self._digest(key_id):
-            stored = self._redis.hsetnx(_key(digest), "revoked_at", str(at))
-            await reached(cast("Awaitable[Any]", stored))
+        digest = await self._digest(key_id)
+        credential = await self.find(digest) if digest else None
+        if digest is None or credential is None or not credential.active:
+            return  # by then another key may have its name
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hsetnx(_key(digest), "revoked_at", str(at))
+            pipe.hdel(NAMES, credential.signature)
+            await reached(pipe.execute())
 
     async def _digest(self, key_id: str) -> str | None:
         stored = self._redis.hget(DIGESTS, key_id)

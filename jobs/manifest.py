@@ -17,6 +17,9 @@ from jobs.blobs import Blobs
 from jobs.errors import PathRefused
 
 LONGEST_PATH = 240
+"""Bytes of a path. A sandbox's own limit may be wider, never narrower."""
+DEEPEST_PATH = 32
+"""Parts of a path, and so levels of directories: what a sandbox takes."""
 
 
 class FileEntry(NamedTuple):
@@ -35,6 +38,8 @@ def checked_path(path: str) -> str:
     parts = [part for part in path.split("/") if part != "."]
     if not parts or any(part in ("", "..") for part in parts):
         raise PathRefused(f"a path has no empty parts and no '..': {path!r}")
+    if len(parts) > DEEPEST_PATH:
+        raise PathRefused(f"a path has at most {DEEPEST_PATH} parts, not {len(parts)}")
     return "/".join(parts)
 
 

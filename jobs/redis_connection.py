@@ -18,11 +18,14 @@ def connect(url: str, *, seconds: float = 2.0) -> Redis:
     tell a caller that his decision did not apply. A connection that died while it was idle is
     noticed and replaced before it is used. Answers stay bytes: checkpoints are not text.
     """
+    # Protocol 2: on 3, redis-py listens for maintenance notifications, for which it gives up
+    # looking whether an idle connection has died (8.1: ConnectionPool.ensure_connection).
     pool = ConnectionPool.from_url(
         url,
         socket_timeout=seconds,
         socket_connect_timeout=seconds,
         retry=Retry(NoBackoff(), 0),
+        protocol=2,
         health_check_interval=30,
         max_connections=1_000,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jobs.credentials import (
@@ -92,3 +94,20 @@ def test_the_operators_admins_govern_every_tenant():
     assert not admin.governs("other")
     assert operator.governs("acme")
     assert not reader.governs("default")
+
+
+async def test_two_active_keys_of_a_tenant_have_different_names(credentials):
+    assert await credentials.add(ADA, digest_of("s1"))
+    twin = replace(ADA, id="k3", name="Ada")
+    assert not await credentials.add(twin, digest_of("s3"))
+    assert await credentials.find(digest_of("s3")) is None
+    assert [key.id for key in await credentials.every()] == ["k1"]
+    assert await credentials.add(replace(twin, id="k4", tenant="other"), digest_of("s4"))
+
+
+async def test_a_revoked_keys_name_is_free_again_once(credentials):
+    await credentials.add(ADA, digest_of("s1"))
+    await credentials.revoke("k1", 2_000)
+    assert await credentials.add(replace(ADA, id="k3"), digest_of("s3"))
+    await credentials.revoke("k1", 3_000)
+    assert not await credentials.add(replace(ADA, id="k5"), digest_of("s5"))

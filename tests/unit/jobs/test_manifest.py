@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from jobs.blobs import MemoryBlobs
 from jobs.errors import PathRefused
-from jobs.manifest import LONGEST_PATH, FileEntry, Manifest, checked_path, load, save
+from jobs.manifest import (
+    DEEPEST_PATH,
+    LONGEST_PATH,
+    FileEntry,
+    Manifest,
+    checked_path,
+    load,
+    save,
+)
+from sandbox import paths as room
 
 
 @pytest.mark.parametrize(
@@ -113,3 +122,22 @@ def test_a_run_lays_its_files_over_those_before():
     assert after.files == {"keep": one, "change": two, "new": two}
     assert Manifest.read(after.dump()) == after
     assert before.files["change"] == one
+
+
+def test_a_path_is_as_deep_as_a_sandbox_takes_it():
+    deepest = "/".join("a" * DEEPEST_PATH)
+    assert checked_path(deepest) == deepest
+    assert room.fault(deepest) is None
+    for too_deep in (f"{deepest}/a", f"./{deepest}/a"):
+        with pytest.raises(PathRefused, match="at most 32 parts, not 33"):
+            checked_path(too_deep)
+    assert room.fault(f"{deepest}/a")
+
+
+@given(st.lists(st.text(max_size=90), max_size=40).map("/".join))
+def test_what_is_accepted_here_is_accepted_by_a_sandbox(path):
+    try:
+        normal = checked_path(path)
+    except PathRefused:
+        return
+    assert room.fault(normal) is None
