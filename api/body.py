@@ -5,6 +5,7 @@ FastAPI would read and parse a body before it asks who sent it.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TypeVar
 
 from fastapi import Request
@@ -15,14 +16,24 @@ from api import problems
 from api.problems import Refused
 from api.refusals import invalid
 from api.schemas.wire import Asked
+from settings.api import ApiSettings
 
 A = TypeVar("A", bound=Asked)
 
 
-async def read(request: Request, model: type[A], most: int) -> tuple[A, int]:
-    """The body as `model`, and its size. Raises Refused: 413 above `most` bytes, 415, 422."""
+async def read(
+    request: Request, model: type[A], settings: ApiSettings, most: int | None = None
+) -> tuple[A, int]:
+    """The body as `model`, and its size.
+
+    Raises Refused: 408, 415, 422, and 413 above `most` bytes (the settings' `max_body_bytes`).
+    """
     _check_type(request.headers.get("content-type", ""))
-    raw = await _bytes(request, most)
+    try:
+        async with asyncio.timeout(settings.body_seconds):
+            raw = await _bytes(request, settings.max_body_bytes if most is None else most)
+    except TimeoutError:
+        raise _too_slow(settings.body_seconds) from None
     try:
         return model.model_validate_json(raw), len(raw)
     except ValidationError as error:
@@ -33,6 +44,11 @@ def too_large(most: int, what: str = "the body") -> Refused:
     """A 413; the connection is closed, since its rest is not read."""
     detail = f"{what} may have at most {most} bytes"
     return Refused(problems.TOO_LARGE, detail, {"limit": most}, {"Connection": "close"})
+
+
+def _too_slow(seconds: float) -> Refused:
+    detail = f"the body did not come within {seconds:g} s"
+    return Refused(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
 
 
 def _check_type(content_type: str) -> None:

@@ -26,7 +26,7 @@ _ALWAYS = (
     problems.INTERNAL,
     problems.STORE_UNAVAILABLE,
 )
-_BODY = (problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED)
+_BODY = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED)
 ABOUT = """
 Fettle takes a coding task in plain English and hands back code that has been run.
 
@@ -40,7 +40,10 @@ TAGS = [
     {"name": "events", "description": "What happens to a job, as it happens."},
     {"name": "review", "description": "A person's decision on a job that waits for one."},
     {"name": "files", "description": "A job's workspace as it stands now."},
-    {"name": "artifacts", "description": "Files and outputs that runs have produced."},
+    {
+        "name": "artifacts",
+        "description": "Files that runs and tools have made, and the whole outputs of runs.",
+    },
     {"name": "keys", "description": "API keys: who may do what, for which tenant."},
     {"name": "system", "description": "Whether all is well, and what is not."},
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from api.schemas.patterns import PATTERNS
 from api.schemas.problem import FieldError
 
 MOST = 50
@@ -31,7 +32,8 @@ def _field_error(error: Mapping[str, Any]) -> FieldError:
     limit = next((context[name] for name in _LIMITS if name in context), None)
     field = context.get("field") or _field(error["loc"])
     more = {} if limit is None else {"limit": limit}
-    return FieldError(field=str(field), message=str(error["msg"]), **more)
+    message = PATTERNS.get(str(limit), error["msg"])
+    return FieldError(field=str(field), message=str(message), **more)
 
 
 def _field(place: Sequence[Any]) -> str:

@@ -36,8 +36,28 @@ def add_to_job(told: dict[str, Any]) -> dict[str, Any]:
     results = [told["result"]["artifacts"]] if told["result"] else []
     runs = [_with_texts(job_id, run) for run in told["runs"]]
     for listed in (told["artifacts"], *results, *(run["artifacts"] for run in runs)):
-        listed[:] = [{**made, "href": artifact(job_id, made["name"])} for made in listed]
-    return {**told, "runs": runs, "links": job(job_id)}
+        listed[:] = _with_hrefs(job_id, listed)
+    review = told["review"] and {
+        **told["review"],
+        "payload": _with_review_links(job_id, told["review"]["payload"]),
+    }
+    return {**told, "runs": runs, "review": review, "links": job(job_id)}
+
+
+def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
+    linked: dict[str, Any] = {}
+    if "artifacts" in payload:
+        linked["artifacts"] = _with_hrefs(job_id, payload["artifacts"])
+    if "runs" in payload:
+        runs = [_with_texts(job_id, run) for run in payload["runs"]]
+        linked["runs"] = [
+            {**run, "artifacts": _with_hrefs(job_id, run["artifacts"])} for run in runs
+        ]
+    return {**payload, **linked}
+
+
+def _with_hrefs(job_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**made, "href": artifact(job_id, made["name"])} for made in listed]
 
 
 def _with_texts(job_id: str, run: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     )
     for noun in ROUTES:
         app.include_router(noun.router)
-    refusals.install(app)
+    refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     documented.install(app)
     app.add_middleware(Wall)
     return app

@@ -97,6 +97,20 @@ CONFIGURED_KEY = Kind(
     "This key is not on record",
     "The key comes from FETTLE_API_KEY (or is development's): take it away there.",
 )
+NAME_TAKEN = Kind(
+    "name-taken",
+    409,
+    "Another key has this name",
+    "A key's name signs decisions, so no two active keys of a tenant have the same. Choose another "
+    "name, or revoke the key that has it.",
+)
+TOO_SLOW = Kind(
+    "body-too-slow",
+    408,
+    "The body did not come in time",
+    "The body has to be here within `limit` seconds of its headers. Nothing was done.",
+    retryable=True,
+)
 TOO_LARGE = Kind(
     "body-too-large",
     413,
@@ -143,6 +157,14 @@ BYTES_MISSING = Kind(
     "The bytes are not in the artifact store",
     "The record names bytes that are not there. API and workers must share FETTLE_DATA_DIR.",
 )
+STORAGE_UNAVAILABLE = Kind(
+    "storage-unavailable",
+    503,
+    "Files cannot be kept or read now",
+    "The artifact store refused: its disk is full, or FETTLE_DATA_DIR cannot be used. Nothing was "
+    "accepted. An operator has to make room; the log says what is wrong.",
+    retryable=True,
+)
 STORE_UNAVAILABLE = Kind(
     "store-unavailable",
     503,
@@ -178,6 +200,8 @@ KINDS: Mapping[str, Kind] = {
         NO_OPEN_REVIEW,
         STALE_REVIEW,
         CONFIGURED_KEY,
+        NAME_TAKEN,
+        TOO_SLOW,
         TOO_LARGE,
         MEDIA_TYPE_REFUSED,
         INVALID,
@@ -185,6 +209,7 @@ KINDS: Mapping[str, Kind] = {
         RATE_LIMITED,
         INTERNAL,
         BYTES_MISSING,
+        STORAGE_UNAVAILABLE,
         STORE_UNAVAILABLE,
         CONTENDED,
         NOT_READY,

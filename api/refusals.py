@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
 
 from api import problems
 from api.field_errors import field_errors
@@ -40,8 +42,8 @@ def from_refusal(refusal: Refusal, **more: Any) -> Refused:
     return Refused(kind, refusal.detail, more)
 
 
-def install(app: FastAPI) -> None:
-    """Have every failure answered with a problem."""
+def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Have every failure answered with a problem; `routes` are all that there are."""
 
     def answer(request: Request, refused: Refused) -> Response:
         return response(refused, request.scope.get("request_id", ""))
@@ -56,15 +58,20 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
-        kind = _BY_STATUS.get(error.status_code, problems.BAD_REQUEST)
-        headers = dict(error.headers or {})
-        return answer(request, Refused(kind, str(error.detail), headers=headers))
+        return answer(request, _of_http(request, error, routes))
 
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
-        log.warning("store_unavailable", error=str(error))
+        log.warning("store unavailable", error=str(error))
         # the error names the server's address, which is nobody's business outside
         return answer(request, _later(problems.STORE_UNAVAILABLE, "the job record did not answer"))
+
+    @app.exception_handler(OSError)
+    async def _storage(request: Request, error: OSError) -> Response:
+        # Redis' own come as StoreUnavailable: what is left is the disk
+        log.error("storage unavailable", error=str(error))
+        said = f"the artifact store refused: {error.strerror or type(error).__name__}"
+        return answer(request, _later(problems.STORAGE_UNAVAILABLE, said))
 
     @app.exception_handler(Contended)
     async def _contended(request: Request, error: Contended) -> Response:
@@ -73,6 +80,25 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(BlobMissing)
     async def _missing(request: Request, error: BlobMissing) -> Response:
         return answer(request, Refused(problems.BYTES_MISSING, str(error)))
+
+
+def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Refused:
+    kind = _BY_STATUS.get(error.status_code, problems.BAD_REQUEST)
+    headers = dict(error.headers or {})
+    detail = str(error.detail)
+    if kind is problems.NOT_FOUND:
+        detail = "there is no such page; /docs describes those that there are"
+    elif kind is problems.METHOD_NOT_ALLOWED:
+        headers["Allow"] = allow = ", ".join(_methods(request, routes))
+        detail = f"this path takes {allow}, not {request.method}"
+    return Refused(kind, detail, headers=headers)
+
+
+def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
+    """Every method of the path: the library tells those of one route of several only."""
+    here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = [route.methods or () for route in here if isinstance(route, Route)]
+    return sorted({name for names in methods for name in names})
 
 
 def invalid(errors: Any) -> Refused:

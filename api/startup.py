@@ -39,7 +39,7 @@ async def check(house: Services) -> None:
     else:
         reasons += [f"{f.name} is {f.value}: {f.advice}" for f in fitness.at(Verdict.REFUSE)]
         for finding in fitness.at(Verdict.WARN):
-            log.warning("redis_setting", name=finding.name, value=finding.value, do=finding.advice)
+            log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
         if production and house.settings.first_key() is None and not await _has_admin(house):
             reasons.append(
                 "there is no key: set FETTLE_API_KEY to a random one, such as "
@@ -48,7 +48,7 @@ async def check(house: Services) -> None:
     if reasons and production:
         raise Unfit(reasons)
     for reason in reasons:
-        log.warning("unfit_for_production", reason=reason)
+        log.warning("unfit for production", reason=reason)
 
 
 def key_reasons(settings: ApiSettings) -> Sequence[str]:
@@ -71,7 +71,7 @@ async def _fitness(house: Services, patience: float) -> Fitness | None:
             return await house.fitness()
         except StoreUnavailable as error:
             if loop.time() >= ends:
-                log.warning("redis_unreachable", error=str(error))
+                log.warning("redis unreachable", error=str(error))
                 return None
             await asyncio.sleep(0.5)
 

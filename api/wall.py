@@ -37,7 +37,7 @@ class Wall:
             try:
                 await self._app(scope, receive, request.send)
             except Exception:
-                log.exception("request_failed", method=scope["method"], path=scope["path"])
+                log.exception("request failed", method=scope["method"], path=scope["path"])
                 if request.status:
                     raise  # half an answer is out: all that is left is to cut it off
                 broken = Refused(problems.INTERNAL, "look it up in the log by its request id")

@@ -24,8 +24,12 @@ class ApiSettings(StoreSettings):
         description="allow-list of models a job may name, as provider:model or provider:*",
     )
     max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, files apart")
-    max_files: int = Field(100, ge=0, description="most files with a job")
-    max_files_bytes: int = Field(10 * MIB, ge=0, description="their bytes together")
+    max_files: int = Field(
+        100, ge=0, le=1_000, description="most files with a job; a sandbox takes 1,000"
+    )
+    max_files_bytes: int = Field(
+        10 * MIB, ge=0, le=32 * MIB, description="their bytes together; a sandbox's file has 32 MiB"
+    )
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"
     )
@@ -34,7 +38,12 @@ class ApiSettings(StoreSettings):
         pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$",
         description="requests a key may make, as N/second, N/minute, N/hour or N/day",
     )
-    heartbeat_seconds: float = Field(15.0, gt=0, description="comment line in a quiet event stream")
+    body_seconds: float = Field(
+        30.0, gt=0, description="how long a request's body may take to arrive; then it is a 408"
+    )
+    stream_heartbeat_seconds: float = Field(
+        15.0, gt=0, description="comment line in a quiet event stream"
+    )
     worker_seen_seconds: float = Field(
         20.0, gt=0, description="how lately a worker must have been seen for /readyz"
     )

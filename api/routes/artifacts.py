@@ -1,4 +1,4 @@
-"""Artifacts: what runs have produced, and the whole texts of runs."""
+"""Artifacts: what runs and tools have made, and the whole texts of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = APIRouter(tags=["artifacts"])
     responses=responses(problems.NOT_FOUND),
 )
 async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
-    """The files that the job's runs have produced: of each its newest version."""
+    """The files that the job's runs and tools have made: of each its newest version."""
     await found(house, caller, job_id)
     made = view.artifacts(await house.store.events(job_id))
     listed = [Artifact(**one, href=links.artifact(job_id, one["name"])) for one in made.values()]
@@ -49,7 +49,7 @@ async def artifact(
     await found(house, caller, job_id)
     made = view.artifacts(await house.store.events(job_id)).get(name)
     if made is None:
-        raise Refused(problems.NOT_FOUND, "no run of this job has produced such a file")
+        raise Refused(problems.NOT_FOUND, "this job has made no such file")
     headers = untrusted_headers(name, made["media_type"], made["digest"])
     if unchanged(request, made["digest"]):
         return Response(status_code=304, headers=headers)

@@ -15,6 +15,7 @@ from api.answers import as_json
 from api.caller import Reader
 from api.documented import responses
 from api.routes.found import found
+from api.schemas import patterns
 from api.schemas.event import Event as EventTold
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
@@ -59,7 +60,8 @@ async def events(
     caller: Reader,
     after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
     last_event_id: Annotated[
-        str | None, Header(pattern=r"^\d{0,15}$", description="where a broken stream was left")
+        str | None,
+        Header(pattern=patterns.LAST_EVENT_ID, description="where a broken stream was left"),
     ] = None,
 ) -> Response:
     """Server-Sent Events from the first, or from where you were; ends after the final event.
@@ -85,7 +87,7 @@ async def _stream(house: Services, job_id: str, after: int) -> AsyncIterator[byt
             async for facts in _followed(house, job_id, after):
                 yield b"".join(map(_encoded, facts)) or HEARTBEAT
         except StoreUnavailable as error:
-            log.warning("stream_broken", job=job_id, error=str(error))
+            log.warning("stream broken", job_id=job_id, error=str(error))
             yield BROKEN
         if house.closing.is_set():
             yield CLOSING
@@ -111,7 +113,7 @@ async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[S
 async def _next(house: Services, job_id: str, after: int) -> Sequence[Event]:
     """The next events; none when it stays quiet for a heartbeat or the server closes."""
     waiting = asyncio.ensure_future(
-        house.store.wait_events(job_id, after, house.settings.heartbeat_seconds)
+        house.store.wait_events(job_id, after, house.settings.stream_heartbeat_seconds)
     )
     closing = asyncio.ensure_future(house.closing.wait())
     try:

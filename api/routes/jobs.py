@@ -14,10 +14,12 @@ from api.caller import Reader, Submitter
 from api.documented import body_responses, responses, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
+from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobSummary
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
+from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Status
 from jobs.store import Idempotency
@@ -30,7 +32,7 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        pattern=r"^[\x21-\x7e]+$",
+        pattern=patterns.IDEMPOTENCY_KEY,
         description="makes it safe to send the same body again: the same key is the same job",
     ),
 ]
@@ -54,7 +56,7 @@ async def submit(
     """
     settings = house.settings
     most = settings.max_body_bytes + settings.max_files_bytes
-    asked, size = await body.read(request, JobRequest, most)
+    asked, size = await body.read(request, JobRequest, settings, most)
     submission.check(asked, size, settings)
     files = {path: text.encode() for path, text in asked.files.items()}
     workspace = await manifest.save(house.blobs, files)
@@ -69,11 +71,11 @@ async def submit(
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)
     record = submitted.record
-    log.info("job_submitted", job=record.id, new=submitted.new)
+    log.info("job submitted", job_id=record.id, new=submitted.new)
     headers = {"Location": f"/jobs/{record.id}"}
     if not submitted.new:
         headers["Idempotency-Replayed"] = "true"
-    return await job_answer(house, record, record.updated_at, status=202, headers=headers)
+    return await changed_answer(house, record, record.updated_at, headers)
 
 
 @router.get(
@@ -123,8 +125,8 @@ async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response
     cancelled = await house.operations.cancel(job_id, caller.name)
     if isinstance(cancelled, Refusal):
         raise from_refusal(cancelled)
-    log.info("job_cancelled", job=job_id)
-    return await job_answer(house, cancelled, loaded.now, status=202)
+    log.info("job cancelled", job_id=job_id)
+    return await changed_answer(house, cancelled, loaded.now)
 
 
 async def job_answer(
@@ -136,3 +138,16 @@ async def job_answer(
     )
     told = links.add_to_job(view.whole(record, events, charges, now))
     return as_json(Job.model_validate(told), status, headers)
+
+
+async def changed_answer(
+    house: Services, record: JobRecord, now: int, headers: Any = None
+) -> Response:
+    """202 with the job that a commit has left. The change stands, so that is the answer even where
+    Redis has fallen silent since: then with what the record alone tells, and `partial`."""
+    try:
+        return await job_answer(house, record, now, 202, headers)
+    except StoreUnavailable as error:
+        log.warning("store unavailable", job_id=record.id, error=str(error))
+        told = links.add_to_job(view.whole(record, (), (), now))
+        return as_json(Job.model_validate({**told, "partial": True}), 202, headers)

@@ -24,7 +24,7 @@ router = APIRouter(tags=["keys"])
     status_code=201,
     response_model=NewKey,
     summary="Make a key",
-    responses=body_responses(),
+    responses=body_responses(problems.NAME_TAKEN),
     openapi_extra=with_body(KeyRequest),
 )
 async def create(request: Request, house: ServicesDep, caller: Admin) -> Response:
@@ -33,7 +33,7 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
     Admin keys make keys for their own tenant; those of the tenant `default`, the operator's, for
     any.
     """
-    asked, _ = await body.read(request, KeyRequest, house.settings.max_body_bytes)
+    asked, _ = await body.read(request, KeyRequest, house.settings)
     tenant = asked.tenant or caller.tenant
     if not caller.governs(tenant):
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
@@ -46,8 +46,10 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
         created_at=await house.store.now(),
         created_by=caller.name,
     )
-    await house.credentials.add(credential, digest_of(secret))
-    log.info("key_created", key=credential.id, key_name=asked.name, key_tenant=tenant)
+    if not await house.credentials.add(credential, digest_of(secret)):
+        detail = f"an active key of the tenant {tenant} is named {asked.name}"
+        raise Refused(problems.NAME_TAKEN, detail)
+    log.info("key created", key=credential.id, key_name=asked.name, key_tenant=tenant)
     return as_json(NewKey(**_told(credential), secret=secret), 201, {"Cache-Control": "no-store"})
 
 
@@ -74,7 +76,7 @@ async def revoke(key_id: str, house: ServicesDep, caller: Admin) -> Response:
     if known is None or not caller.governs(known.tenant):
         raise Refused(problems.NOT_FOUND, "there is no such key")
     await house.credentials.revoke(key_id, await house.store.now())
-    log.info("key_revoked", key=key_id)
+    log.info("key revoked", key=key_id)
     return Response(status_code=204)
 
 

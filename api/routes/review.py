@@ -11,7 +11,7 @@ from api.documented import body_responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.found import found
-from api.routes.jobs import job_answer
+from api.routes.jobs import changed_answer
 from api.schemas.job import Job
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
@@ -39,7 +39,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     Approving what has no successful run is possible, and recorded as an override.
     """
     loaded = await found(house, caller, job_id)
-    asked, _ = await body.read(request, ReviewRequest, house.settings.max_body_bytes)
+    asked, _ = await body.read(request, ReviewRequest, house.settings)
     review = _open_review(loaded.record)
     override = asked.action is Action.APPROVE and not await _has_succeeded(house, job_id)
     decision = Decision(
@@ -54,8 +54,8 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     if isinstance(decided, Refusal):
         more = {"review_id": review.id} if decided.code == "stale_review" else {}
         raise from_refusal(decided, **more)
-    log.info("review_decided", job=job_id, action=asked.action, override=override)
-    return await job_answer(house, decided, loaded.now, status=202)
+    log.info("review decided", job_id=job_id, action=asked.action, override=override)
+    return await changed_answer(house, decided, loaded.now)
 
 
 async def _has_succeeded(house: Services, job_id: str) -> bool:

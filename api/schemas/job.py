@@ -121,7 +121,9 @@ class Job(Life):
     decisions: list[Decision]
     review: Review | None = Field(description="the open review")
     result: Result | None
-    artifacts: list[Artifact] = Field(description="files that runs produced, newest versions")
+    artifacts: list[Artifact] = Field(
+        description="files that runs and tools have made, newest versions"
+    )
     reason: Reason | None = Field(description="why it failed")
     detail: str
     cost: Cost
@@ -130,4 +132,9 @@ class Job(Life):
     retries: int
     last_event: int = Field(description="the newest event's number: follow from here")
     ran_seconds: float = Field(description="running time; waiting does not count")
+    partial: bool = Field(
+        False,
+        description="the change was made, but Redis fell silent before plan, runs and cost could "
+        "be read: read the job again",
+    )
     links: dict[str, str] = Field(default_factory=dict)

@@ -6,15 +6,14 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from api.schemas import patterns
 from api.schemas.wire import Asked
 from jobs.spec import OnExhausted, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
-Label = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$")]
+Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 TASK_CHARACTERS = 20_000
-CONVERSATION_PATTERN = r"^[A-Za-z0-9._:-]{1,100}$"
-MODEL_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
 
 
 class JobRequest(Asked):
@@ -41,13 +40,13 @@ class JobRequest(Asked):
     task: str = Field(
         min_length=1,
         max_length=TASK_CHARACTERS,
-        pattern=r"\S",
+        pattern=patterns.SOME_TEXT,
         description="what shall be done, in plain words",
     )
     review: bool = Field(False, description="ask a person before the critic decides")
     model: str | None = Field(
         None,
-        pattern=MODEL_PATTERN,
+        pattern=patterns.MODEL,
         description="provider:model from the operator's allow-list; else the worker's default",
     )
     steps: list[Step] = Field(
@@ -59,7 +58,7 @@ class JobRequest(Asked):
     )
     conversation_id: str | None = Field(
         None,
-        pattern=CONVERSATION_PATTERN,
+        pattern=patterns.CONVERSATION,
         description="the conversation this job follows up; it runs one job at a time",
     )
     max_revisions: int = Field(3, ge=0, le=20, description="passes executor -> critic, at most")

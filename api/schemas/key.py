@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from typing import Annotated
 
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from api.schemas import patterns
 from api.schemas.wire import Asked, Told
-from jobs.credentials import Scope
+from jobs.credentials import RESERVED, Scope
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
-TENANT_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-"""No colon: tenants are parts of names in Redis."""
+
+def _free(name: str) -> str:
+    if name.lower() in RESERVED:
+        said = "{name} signs what no key has done: choose another name"
+        raise PydanticCustomError("reserved", said, {"name": name})
+    return name
 
 
 class KeyRequest(Asked):
@@ -19,10 +26,12 @@ class KeyRequest(Asked):
         json_schema_extra={"examples": [{"name": "ada", "scopes": ["submit", "read", "review"]}]}
     )
 
-    name: str = Field(pattern=NAME_PATTERN, description="signs decisions")
+    name: Annotated[str, AfterValidator(_free)] = Field(
+        pattern=patterns.KEY_NAME, description="signs decisions; no other active key may have it"
+    )
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
     tenant: str | None = Field(
-        None, pattern=TENANT_PATTERN, description="whose jobs it opens; else your key's own"
+        None, pattern=patterns.TENANT, description="whose jobs it opens; else your key's own"
     )
 
 

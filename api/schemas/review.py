@@ -37,6 +37,12 @@ class ReviewRequest(Asked):
 
     @model_validator(mode="after")
     def _complete(self) -> ReviewRequest:
+        if self.code and self.action is not Action.EDIT:
+            raise PydanticCustomError(
+                "not_wanted",
+                "{action} takes no code: it goes with edit",
+                {"action": self.action, "field": "code"},
+            )
         needed = _NEEDS.get(self.action)
         if needed and not getattr(self, needed).strip():
             raise PydanticCustomError(

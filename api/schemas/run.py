@@ -12,7 +12,7 @@ Part = Literal["code", "stdout", "stderr"]
 
 
 class Artifact(Told):
-    """A file that a run produced."""
+    """A file that a run or a tool has made."""
 
     name: str
     digest: str = Field(description="sha256 of its bytes")
@@ -22,7 +22,7 @@ class Artifact(Told):
 
 
 class ArtifactList(Told):
-    """What runs have produced, newest versions."""
+    """What runs and tools have made, newest versions."""
 
     artifacts: list[Artifact]
 

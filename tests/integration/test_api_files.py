@@ -6,9 +6,11 @@ import io
 import tarfile
 
 import pytest
-from api_front import settings_for, started, text
+from api_front import a_run, done, settings_for, started, text
 
 from jobs import manifest
+from jobs.events import NewEvent
+from jobs.review import Review, ReviewKind
 from jobs.store import Writes
 
 
@@ -122,3 +124,43 @@ async def test_bytes_that_are_gone_are_told_as_a_problem(front):
     await front.run(held, 1, artifacts=[gone])
     answer = await front.client.get(f"/jobs/{job_id}/artifacts/a.png")
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/bytes-missing")
+
+
+async def test_what_a_tool_has_written_is_served_at_its_newest(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    wrote = {"tool": "write_file", "path": "a.py", "ok": True, "note": ""}
+    versions = [await front.made("a.py", text, "text/x-python") for text in (b"1", b"2")]
+    for ordinal, made in enumerate(versions):
+        fact = NewEvent(f"tool:{ordinal}", "tool_used", {**wrote, "artifacts": [made]})
+        await front.house.store.write(job_id, held.epoch, Writes(events=[fact]))
+    listed = (await front.client.get(f"/jobs/{job_id}/artifacts")).json()["artifacts"]
+    assert [(one["name"], one["digest"]) for one in listed] == [("a.py", versions[1]["digest"])]
+    assert (await front.client.get(listed[0]["href"])).content == b"2"
+
+
+async def test_an_open_review_links_to_what_it_shows(front):
+    job_id = await front.submit(review=True)
+    held = await front.claim(job_id)
+    made = await front.made("p.png", b"png", "image/png")
+    run = a_run(artifacts=[made])
+    await front.tell(held, ("run_finished", run))
+    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
+    review = Review("r1", ReviewKind.REVIEW, payload, await front.house.store.now())
+    done(await front.house.operations.pause(held, review))
+    told = (await front.job(job_id))["review"]["payload"]
+    assert (await front.client.get(told["artifacts"][0]["href"])).content == b"png"
+    assert (await front.client.get(told["runs"][0]["artifacts"][0]["href"])).content == b"png"
+    assert (await front.client.get(told["runs"][0]["code"]["href"])).text == "print(42)"
+
+
+async def test_a_disk_that_refuses_is_503_and_no_job(redis_url, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "blobs").write_text("in the way")
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        answer = await front.client.post("/jobs", json={"task": "x", "files": {"a": "1"}})
+        assert (answer.status_code, answer.json()["type"]) == (503, "/problems/storage-unavailable")
+        assert answer.json()["retryable"] is True
+        assert str(tmp_path) not in answer.text
+        assert (await front.client.get("/jobs")).json()["total"] == 0
+        assert (await front.client.post("/jobs", json={"task": "x"})).status_code == 202

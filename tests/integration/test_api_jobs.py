@@ -271,7 +271,7 @@ async def test_an_unforeseen_failure_is_a_problem_and_tells_nothing(front):
     with structlog.testing.capture_logs() as logs:
         answer = await front.client.get(f"/jobs/{job_id}")
     assert answer.status_code == 500
-    assert [line["path"] for line in logs if line["event"] == "request_failed"] == [
+    assert [line["path"] for line in logs if line["event"] == "request failed"] == [
         f"/jobs/{job_id}"
     ]
     assert answer.headers["content-type"] == "application/problem+json"

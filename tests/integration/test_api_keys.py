@@ -152,3 +152,20 @@ async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
         assert (await front.client.get("/jobs")).status_code == 429
         async with front.with_key(secret) as other:
             assert (await other.get("/jobs")).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["critic", "Critic", "executor", "operator", "development"])
+async def test_no_key_signs_as_the_house_does(front, name):
+    answer = await front.client.post("/keys", json={"name": name, "scopes": ["review"]})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
+
+
+async def test_a_name_belongs_to_one_active_key_of_a_tenant(front):
+    asked = {"name": "eve", "scopes": ["read"]}
+    first = await front.client.post("/keys", json=asked)
+    again = await front.client.post("/keys", json={**asked, "name": "Eve"})
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/name-taken")
+    elsewhere = await front.client.post("/keys", json={**asked, "tenant": "acme"})
+    assert elsewhere.status_code == 201
+    await front.client.delete(f"/keys/{first.json()['id']}")
+    assert (await front.client.post("/keys", json=asked)).status_code == 201

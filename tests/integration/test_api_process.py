@@ -50,7 +50,7 @@ def redis_server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def api(redis_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
-    env = environment(redis_server.url, folder, heartbeat_seconds="0.3")
+    env = environment(redis_server.url, folder, stream_heartbeat_seconds="0.3")
     with running(env, folder / "log") as api:
         yield api
 
@@ -280,7 +280,7 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
 
 async def test_a_stream_ends_when_redis_goes_and_says_so(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
-        env = environment(server.url, tmp_path, heartbeat_seconds="0.2")
+        env = environment(server.url, tmp_path, stream_heartbeat_seconds="0.2")
         with running(env, tmp_path / "log") as api:
             async with api.client() as client:
                 job_id = await submit(client)
@@ -395,3 +395,18 @@ def test_the_process_holds_no_graph(tmp_path):
         argv, env=env, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.strip() == "[]"
+
+
+async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
+    env = environment(redis_server.url, tmp_path, body_seconds="0.3")
+    with running(env, tmp_path / "log") as api:
+        place = urlsplit(api.url)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        writer.write(
+            b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
+        )
+        answer = await asyncio.wait_for(reader.read(), 5)
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"/problems/body-too-slow" in answer
+        writer.close()

@@ -92,7 +92,8 @@ async def test_no_page_and_no_method_are_problems_too(front):
     assert (lost.status_code, lost.headers["content-type"]) == (404, "application/problem+json")
     wrong = await front.client.put("/jobs", json={})
     assert (wrong.status_code, wrong.json()["type"]) == (405, "/problems/method-not-allowed")
-    assert wrong.headers["allow"]
+    assert wrong.headers["allow"] == "GET, POST"
+    assert (await front.client.get("/")).headers["location"] == "docs"
 
 
 @pytest.mark.parametrize("sent", ["", "a b", "x" * 101, "a\tb"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from api import submission
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
+from sandbox.protocol import Limits
 from settings.api import ApiSettings
 
 SETTINGS = ApiSettings(
@@ -42,6 +44,22 @@ def test_paths_that_could_leave_are_named(path):
 def test_two_names_of_one_file_and_a_file_as_directory_are_named():
     assert errors(files={"a": "1", "./a": "2"}) == [("files../a", None)]
     assert errors(files={"a": "1", "a/b": "2"}) == [("files.a/b", None)]
+
+
+def test_a_path_too_deep_is_named_with_its_limit():
+    path = "/".join("a" * 33)
+    refusal = refused(files={path: "1"})
+    assert refusal.kind.status == 422
+    assert "at most 32 parts" in refusal.detail
+
+
+def test_what_settings_allow_fits_a_sandbox():
+    most = {"max_files": Limits().workspace_files, "max_files_bytes": Limits().file_bytes}
+    ApiSettings(**most)
+    for name, value in most.items():
+        with pytest.raises(ValidationError, match=name):
+            ApiSettings(**{name: value + 1})
+    assert Limits().file_bytes <= Limits().workspace_bytes
 
 
 def test_the_allow_list_decides_on_models():

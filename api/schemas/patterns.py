@@ -1,0 +1,24 @@
+"""Patterns of fields, and what each means in words: a person is told the words."""
+
+from __future__ import annotations
+
+SOME_TEXT = r"\S"
+CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
+MODEL = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
+LABEL = r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$"
+IDEMPOTENCY_KEY = r"^[\x21-\x7e]+$"
+LAST_EVENT_ID = r"^\d{0,15}$"
+KEY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
+TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+"""No colon: tenants are parts of names in Redis."""
+
+PATTERNS = {
+    SOME_TEXT: "it has no text in it",
+    CONVERSATION: "an id has 1 to 100 letters, digits and . _ : -",
+    MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile",
+    LABEL: "a label has 1 to 100 characters on one line, and no space in front",
+    IDEMPOTENCY_KEY: "a key has visible ASCII characters only, no spaces",
+    LAST_EVENT_ID: "it is the number of an event",
+    KEY_NAME: "a name has 1 to 64 letters, digits, spaces and . _ @ -; first a letter or digit",
+    TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
+}

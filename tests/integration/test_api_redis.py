@@ -1,0 +1,103 @@
+"""A Redis that restarts, or falls silent right behind a commit: no false word reaches a caller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+import redis_servers
+from api_front import settings_for, started
+
+from jobs.operations import Operations
+from jobs.redis_store import RedisStore
+
+REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+
+
+@pytest.fixture
+def restartable(tmp_path):
+    """A running server, and a function that starts it again in its place."""
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(redis_servers.start(REDIS, tmp_path / "redis", tcp=True))
+        port = urlsplit(first.url).port
+
+        def restart() -> None:
+            first.kill()
+            stack.enter_context(redis_servers.start(REDIS, tmp_path / "redis", port=port))
+
+        yield first, restart
+
+
+async def test_after_a_restart_of_redis_every_route_answers_at_once(restartable, tmp_path):
+    server, restart = restartable
+    async with started(settings_for(server.url, tmp_path)) as front:
+        reviewed, open_job = await front.paused(), await front.submit()
+        calls = [
+            ("GET", "/jobs", None),
+            ("GET", f"/jobs/{open_job}", None),
+            ("GET", f"/jobs/{open_job}/files", None),
+            ("GET", f"/jobs/{open_job}/artifacts", None),
+            ("GET", "/keys", None),
+            ("GET", "/system", None),
+            ("POST", "/jobs", {"task": "another"}),
+            ("POST", f"/jobs/{reviewed}/review", {"action": "approve"}),
+            ("POST", f"/jobs/{open_job}/cancel", None),
+        ]
+        # as many connections in the pool as there are calls, all of them dead afterwards
+        await asyncio.gather(*(front.client.get("/jobs") for _ in range(3 * len(calls))))
+        await asyncio.to_thread(restart)
+        for method, path, body in calls:
+            answer = await front.client.request(method, path, json=body)
+            assert answer.status_code < 300, (path, answer.text)
+
+
+class Falls(RedisStore):
+    """The store, whose server dies as soon as a commit has been answered."""
+
+    server: redis_servers.RedisServer
+
+    async def create(self, *args, **more):
+        existing = await super().create(*args, **more)
+        self.server.kill()
+        return existing
+
+    async def commit(self, *args, **more):
+        committed = await super().commit(*args, **more)
+        self.server.kill()
+        return committed
+
+
+def fall(front, server):
+    """Have the server die behind the next commit."""
+    store = Falls(front.house.store.redis)
+    store.server = server
+    operations = Operations(store, lambda *_: None)
+    front.app.state.services = dataclasses.replace(front.house, store=store, operations=operations)
+
+
+@pytest.mark.parametrize("what", ["submit", "review", "reject", "cancel"])
+async def test_what_was_committed_is_told_although_redis_is_gone(restartable, tmp_path, what):
+    server, restart = restartable
+    async with started(settings_for(server.url, tmp_path)) as front:
+        job_id = await front.paused()
+        before = front.house
+        fall(front, server)
+        path, body, status = {
+            "submit": ("/jobs", {"task": "one more"}, "queued"),
+            "review": (f"/jobs/{job_id}/review", {"action": "approve"}, "queued"),
+            "reject": (f"/jobs/{job_id}/review", {"action": "reject", "feedback": "no"}, "failed"),
+            "cancel": (f"/jobs/{job_id}/cancel", None, "cancelled"),
+        }[what]
+        answer = await front.client.post(path, json=body)
+        assert answer.status_code == 202, answer.text
+        told = answer.json()
+        assert (told["status"], told["partial"]) == (status, True)
+
+        await asyncio.to_thread(restart)
+        front.app.state.services = before
+        kept = await front.job(told["id"])
+        assert (kept["status"], kept["partial"]) == (status, False)
