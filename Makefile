@@ -1,6 +1,5 @@
 # Fettle's front door. `make demo` shows it at work, `make test` proves it, `make up` runs it.
 SHELL := /bin/bash
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -9,10 +8,8 @@ BIN := $(VENV)/bin
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(VENV)/.installed  ## make the locked environment in .venv
-
-$(VENV)/.installed: deploy/install.sh requirements/dev.lock requirements/sandbox.lock pyproject.toml
-	@PYTHON=$(PYTHON) deploy/install.sh $(VENV)
+install:  ## make the locked environment in .venv; PYTHON=python3.12 names the interpreter
+	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV)
 
 lock:  ## write the lock files anew from pyproject.toml
 	deploy/lock.sh
@@ -34,8 +31,9 @@ format: install  ## put the code in order
 	$(BIN)/ruff check --fix .
 
 test: install  ## pass all tests
-	@deploy/packages.sh bubblewrap
+	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	$(BIN)/pytest
 
-clean:  ## remove what the other targets made
-	rm -rf $(VENV) .fettle .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+clean:  ## remove what the other targets made, the jobs of `make up` too
+	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

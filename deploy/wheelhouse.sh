@@ -11,12 +11,11 @@ python=${PYTHON:-python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$python" -m venv "$scratch/venv"
-deploy/build-lock.sh >"$scratch/build.lock"
 
 rm -rf wheelhouse
 mkdir wheelhouse
 echo '*' >wheelhouse/.gitignore
-for lock in requirements/base.lock requirements/sandbox.lock "$scratch/build.lock"; do
+for lock in requirements/{base,sandbox,build}.lock; do
     "$scratch/venv/bin/python" -m pip wheel --quiet --quiet --disable-pip-version-check \
         --require-hashes --no-deps --wheel-dir wheelhouse --requirement "$lock"
 done
