@@ -14,6 +14,7 @@ from api.startup import Unfit, check
 from settings import logs
 from settings.api import ApiSettings
 from settings.base import Environment
+from settings.provenance import complaints
 
 
 def main() -> int:
@@ -21,7 +22,8 @@ def main() -> int:
     try:
         settings = ApiSettings()
     except ValidationError as error:
-        sys.stderr.write(f"fettle: the settings are not valid:\n{error}\n")
+        wrong = "".join(f"  - {text}\n" for text in complaints(ApiSettings, error))
+        sys.stderr.write(f"fettle: a setting does not fit:\n{wrong}")
         return 2
     logs.configure(settings.log_format, settings.log_level)
     if settings.env is Environment.PRODUCTION:

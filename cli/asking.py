@@ -11,11 +11,13 @@ import click
 from cli.downloads import save
 from cli.errors import Refused
 from cli.render.drawn import INSET
+from cli.render.parts import Code
 from cli.render.picture import picture
 from cli.render.review import review_parts
-from cli.render.words import printable
+from cli.render.words import clip, printable
 from cli.screen import Screen
 from cli.service import Job, Service
+from cli.written import as_text
 
 CHOICES = {
     "approve": "take it as it is",
@@ -25,6 +27,8 @@ CHOICES = {
     "delegate": "let the critic decide",
 }
 PICTURE_ROWS = 28
+SOURCES = frozenset({".py", ".md", ".txt", ".toml", ".sql", ".sh"})
+SOURCE_LINES = 200
 
 
 class Later(Exception):
@@ -57,8 +61,11 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     screen.parts(review_parts(payload))
     names = {artifact["name"] for artifact in payload["artifacts"]}
     for path in save(service, job["id"], folder, names):
-        draw(screen, path.read_bytes())
+        content = path.read_bytes()
+        draw(screen, content)
         screen.line("saved", printable(str(path)))
+        if path.suffix in SOURCES and (text := as_text(content)):
+            screen.part(Code(clip(printable(text), SOURCE_LINES)))
 
 
 def draw(screen: Screen, data: bytes) -> None:

@@ -12,6 +12,7 @@ from cli.errors import BadSettings
 from cli.service import Service
 from settings.base import FettleSettings
 from settings.client import ClientSettings
+from settings.provenance import complaints
 
 Kind = TypeVar("Kind", bound=FettleSettings)
 
@@ -21,13 +22,12 @@ def load(kind: type[Kind], **flags: Any) -> Kind:
     try:
         return kind(**flags)
     except ValidationError as error:
-        raise bad_settings(error) from None
+        raise bad_settings(kind, error) from None
 
 
-def bad_settings(error: ValidationError) -> BadSettings:
-    """What does not fit, in words."""
-    wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-    return BadSettings("a setting does not fit", wrong, "`fettle config` shows where each is from")
+def bad_settings(kind: type[FettleSettings], error: ValidationError) -> BadSettings:
+    """What does not fit, by the name in the environment, and where its value came from."""
+    return BadSettings("a setting does not fit", "; ".join(complaints(kind, error)))
 
 
 def open_service(flags: Mapping[str, Any]) -> Service:

@@ -46,20 +46,24 @@ class Unreachable(CliError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which."""
+    """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which.
+
+    `about` is the first part of the path that was asked for: jobs, keys.
+    """
 
     status: int
     title: str
     detail: str = ""
     retryable: bool = False
     fields: tuple[str, ...] = ()
+    about: str = ""
 
 
 class Refused(CliError):
     """The service answered with a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        detail = "; ".join((problem.detail, *problem.fields))
+        detail = "; ".join(problem.fields) or problem.detail  # which sums the fields up
         super().__init__(problem.title, detail, _advice(problem))
         self.problem = problem
         if problem.status in _WRONG_REQUEST:
@@ -72,6 +76,8 @@ def _advice(problem: Problem) -> str:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"
         case 403:
             return "use a key with the scope that this needs (`fettle keys list` shows them)"
+        case 404 | 409 if problem.about == "keys":
+            return "`fettle keys list` shows the keys"
         case 404:
             return "`fettle list` shows the jobs that this key can see"
         case 409:

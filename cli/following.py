@@ -10,6 +10,7 @@ from cli.render.job import outcome_parts
 from cli.render.review import how_to_decide
 from cli.screen import Screen, print_json
 from cli.service import Job, Service
+from cli.written import text_of
 
 DETACHED = 130
 """As a shell says that SIGINT ended something."""
@@ -17,7 +18,7 @@ DETACHED = 130
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:
     """Show a job's events to the final one; returns the job as it then is."""
-    with LiveView(screen, Detail()) as view:
+    with LiveView(screen, Detail(), text_of(service, job_id)) as view:
         for event in service.events(job_id):
             view.show(event)
             if event.kind == "review_opened":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -13,7 +14,8 @@ from rich.text import Text
 
 from cli.events import Event
 from cli.progress import Detail, parts
-from cli.render.words import money, plural
+from cli.render.parts import Code
+from cli.render.words import clip, money, plural, printable
 from cli.screen import Screen
 from cli.tally import Stage, Tally, after
 
@@ -21,10 +23,16 @@ TRACK = {Stage.PLAN: "plan", Stage.CODE: "code", Stage.REVIEW: "review", Stage.V
 
 
 class LiveView:
-    """Shows events on a screen. Use it as a context; `hidden` takes the footer off for a prompt."""
+    """Shows events on a screen. Use it as a context; `pause` takes the footer off for a prompt.
 
-    def __init__(self, screen: Screen, detail: Detail) -> None:
+    `text_of` fetches the text of a file that a tool has written; None where it has none to show.
+    """
+
+    def __init__(
+        self, screen: Screen, detail: Detail, text_of: Callable[[Mapping[str, Any]], str | None]
+    ) -> None:
         self.tally = Tally()
+        self._text_of = text_of
         self._screen = screen
         self._detail = detail
         self._footer = _Footer()
@@ -59,8 +67,13 @@ class LiveView:
         """Show an event, and what it changes."""
         self.tally = after(self.tally, event)
         self._footer.tally = self.tally
-        if not event.final:  # how the job ended is told with what came of it
-            self._screen.parts(parts(event, self._detail))
+        if event.final:  # how the job ended is told with what came of it
+            return
+        self._screen.parts(parts(event, self._detail))
+        if event.kind == "tool_used":
+            for made in event.data.get("artifacts", ()):
+                if text := self._text_of(made):
+                    self._screen.part(Code(clip(printable(text), self._detail.code_lines)))
 
 
 class _Footer:

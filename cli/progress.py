@@ -54,7 +54,8 @@ def artifact_text(artifact: Data) -> str:
 def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The critic's verdict, and the run it rests on."""
     approved = data["verdict"] == "approve"
-    rests = f", resting on run {data['run']}" if data["run"] is not None else ""
+    run = str(data["run"] or "").removeprefix("r")  # an id is r and the number
+    rests = f", resting on run {run}" if run else ""
     yield Line("verdict", f"{data['verdict']}{rests}", Tone.GOOD if approved else Tone.WARN)
     if data["overruled"]:
         yield Line("overruled", printable(data["overruled"]), Tone.WARN)

@@ -80,6 +80,10 @@ class Service:
         """GET /jobs/{id}/files/{path}: its bytes."""
         return self._send("GET", f"{_path(job_id)}/files/{quote(path)}").content
 
+    def artifact(self, job_id: str, name: str) -> bytes:
+        """GET /jobs/{id}/artifacts/{name}: the bytes of its newest version."""
+        return self._send("GET", f"{_path(job_id)}/artifacts/{quote(name)}").content
+
     def text(self, href: str) -> str:
         """A text that an answer links to."""
         return self._send("GET", href).text
@@ -171,6 +175,7 @@ def _problem(answer: httpx.Response) -> Problem | None:
         detail=str(content.get("detail") or ""),
         retryable=bool(content.get("retryable")),
         fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
+        about=answer.request.url.path.strip("/").partition("/")[0],
     )
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from datetime import datetime
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
-QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "urllib3", "uvicorn.access")
-"""Loggers that tell a line per request of ours; their warnings still come through."""
+QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "urllib3", "uvicorn")
+"""Loggers that tell of what ours tell already; their warnings still come through."""
+BELONGING = ("caller", "tenant", "attempt", "job_id", "request_id")
+USUAL_TENANT = "default"
+"""The tenant of whoever uses one alone."""
 
 
 def configure(log_format: str = "json", level: str = "INFO") -> None:
@@ -57,6 +61,28 @@ def _renderers(log_format: str) -> list[Processor]:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ]
-    # the default formatter prints every local variable: slow, and they may hold secrets
-    plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    return [
+        _for_people,
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            pad_event_to=0,
+            pad_level=False,
+            sort_keys=False,
+            # the default formatter prints every local variable: slow, and they may hold secrets
+            exception_formatter=structlog.dev.plain_traceback,
+        ),
+    ]
+
+
+def _for_people(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """What is said first, what it belongs to last, and nothing that goes without saying."""
+    event["timestamp"] = datetime.fromisoformat(event["timestamp"]).astimezone().strftime("%X")
+    del event["logger"]
+    if event["level"] == "info":
+        del event["level"]
+    if event.get("tenant") == USUAL_TENANT:
+        del event["tenant"]
+    for name in BELONGING:
+        if name in event:
+            event[name] = event.pop(name)
+    return event

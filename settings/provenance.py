@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AliasChoices, SecretStr
+from pydantic import AliasChoices, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 
@@ -41,9 +41,7 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
     """Every setting of `kind`. Raises pydantic's ValidationError where a value does not fit."""
     given = dict(flags or {})
     settings = kind(**given)
-    environment = EnvSettingsSource(kind)()
-    file = TomlConfigSettingsSource(kind, toml_file=config_file())()
-    layers = ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), (Origin.FILE, file))
+    layers = _layers(kind, given)
     return [
         Setting(
             name=name,
@@ -56,11 +54,36 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
     ]
 
 
+def complaints(kind: type[FettleSettings], error: ValidationError) -> list[str]:
+    """What does not fit, one text a setting: `FETTLE_PORT (environment): Input should be ...`."""
+    layers = _layers(kind, {})
+    told = []
+    for wrong in error.errors(include_url=False, include_input=False):
+        place = str(wrong["loc"][0]) if wrong["loc"] else ""
+        name = next((n for n, f in kind.model_fields.items() if place in _names(n, f)), "")
+        if not name:
+            told.append(str(wrong["msg"]))
+            continue
+        field = kind.model_fields[name]
+        origin = _origin(layers, _names(name, field))
+        where = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default fits
+        told.append(f"{variable(kind, name, field)} ({where}): {wrong['msg']}")
+    return told
+
+
 def variable(kind: type[FettleSettings], name: str, field: FieldInfo) -> str:
     """What the environment calls a setting."""
     if isinstance(field.validation_alias, AliasChoices):
         return str(field.validation_alias.choices[0])
     return f"{kind.model_config.get('env_prefix', '')}{name}".upper()
+
+
+def _layers(
+    kind: type[FettleSettings], given: Mapping[str, Any]
+) -> tuple[tuple[Origin, Mapping[str, Any]], ...]:
+    environment = EnvSettingsSource(kind)()
+    file = TomlConfigSettingsSource(kind, toml_file=config_file())()
+    return ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), (Origin.FILE, file))
 
 
 def _names(name: str, field: FieldInfo) -> set[str]:

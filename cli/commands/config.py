@@ -34,10 +34,7 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> None:
     First wins: a flag, the environment, fettle.toml (or the file that FETTLE_CONFIG names), the
     default. Secrets are masked.
     """
-    try:
-        settings = _settings(flags)
-    except ValidationError as error:
-        raise bad_settings(error) from None
+    settings = _settings(flags)
     if as_json:
         print_json({"file": str(config_file()), "settings": [_object(*row) for row in settings]})
         return
@@ -50,7 +47,11 @@ def _settings(flags: Mapping[str, Any]) -> list[tuple[Setting, list[str]]]:
     found: dict[tuple[str, str], tuple[Setting, list[str]]] = {}
     for process, kind in KINDS.items():
         own = {name: value for name, value in flags.items() if name in kind.model_fields}
-        for setting in trace(kind, own):
+        try:
+            traced = trace(kind, own)
+        except ValidationError as error:
+            raise bad_settings(kind, error) from None
+        for setting in traced:
             found.setdefault((setting.variable, setting.value), (setting, []))[1].append(process)
     return list(found.values())
 

@@ -11,10 +11,11 @@ from cli.downloads import save
 from cli.live import LiveView
 from cli.progress import Detail
 from cli.render.job import answer_parts, cost_line, status_line
-from cli.render.parts import Code, Tone
-from cli.render.words import clip, printable
+from cli.render.parts import Tone
+from cli.render.words import printable
 from cli.screen import Screen
 from cli.service import Job, Service
+from cli.written import text_of
 
 DETAIL = Detail(code_lines=60, output_lines=24)
 PLOT = ".png"
@@ -35,7 +36,7 @@ class Play:
         self._screen.line("task", job.task)
         spec = job.spec(conversation, recorded=self._recorded)
         job_id = self._service.submit(spec)["id"]
-        with LiveView(self._screen, DETAIL) as view:
+        with LiveView(self._screen, DETAIL, text_of(self._service, job_id)) as view:
             for event in self._service.events(job_id):
                 view.show(event)
                 if event.kind == "review_opened":
@@ -45,7 +46,7 @@ class Play:
         done = self._service.job(job_id)
         if not job.review and done["result"]:  # at a review the answer has been shown
             self._screen.parts(answer_parts(done["result"]["answer"]))
-        self._files(job, job_id)
+        self._files(job_id)
         self._screen.part(status_line(done))
         self._screen.part(cost_line(done))
         return done
@@ -67,13 +68,10 @@ class Play:
             return
         self._service.decide(job_id, {"action": "approve"})
 
-    def _files(self, job: DemoJob, job_id: str) -> None:
+    def _files(self, job_id: str) -> None:
         for path in self._saved(job_id):
             label = "plot" if path.suffix == PLOT else "file"
             self._screen.line(label, printable(str(path)))
-            if path.suffix == ".py" and not job.review:
-                code = path.read_text(encoding="utf-8", errors="replace")
-                self._screen.part(Code(clip(printable(code), DETAIL.code_lines)))
 
     def _saved(self, job_id: str) -> list[Path]:
         return save(self._service, job_id, self._folder / job_id[:8])

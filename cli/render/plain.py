@@ -13,7 +13,7 @@ def lines(part: Part) -> Iterator[str]:
     """A part's lines: `label: text`, and what belongs to it indented below."""
     match part:
         case Line(label, text):
-            yield f"{label}: {text}" if label else text
+            yield f"{label}: {text}".rstrip() if label else text
         case Steps(items):
             yield from (f"{INDENT}{number}. {item}" for number, item in enumerate(items, 1))
         case Code(text) | Prose(text):

@@ -369,8 +369,8 @@ async def test_production_runs_with_a_key_on_record_alone(tmp_path):
 def test_settings_that_are_none_are_told_plainly(tmp_path):
     ended = refused(environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999"))
     assert ended.returncode == 2
-    assert "rate_limit" in ended.stderr
-    assert "port" in ended.stderr
+    assert "FETTLE_RATE_LIMIT (environment): " in ended.stderr
+    assert "FETTLE_PORT (environment): " in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

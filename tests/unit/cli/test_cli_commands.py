@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 
@@ -92,6 +93,24 @@ def test_run_without_a_terminal_says_how_to_decide_and_goes_on_waiting(fettle, f
     assert "decide: fettle review j1 approve|revise|edit|reject|delegate [-m TEXT]\n" in out
 
 
+@pytest.mark.parametrize(
+    ("kept", "shown"), [(b"A = 1\n", True), (b"A = 2\n", False), (b"\xff\x00\n", False)]
+)
+def test_run_shows_what_a_tool_has_written_unless_it_was_replaced(
+    fettle, finished, tiny, kept, shown
+):
+    digest = hashlib.sha256(b"A = 1\n" if shown or kept == b"A = 2\n" else kept).hexdigest()
+    made = {"name": "src/a.py", "digest": digest, "size": 6, "media_type": "text/x-python"}
+    used = {"tool": "write_file", "path": "src/a.py", "ok": True, "note": "", "artifacts": [made]}
+    end = event(3, "succeeded", approved_by="critic")
+    tiny.on("GET /jobs/j1/events", stream(SUBMITTED, event(2, "tool_used", **used), end))
+    tiny.on("GET /jobs/j1/artifacts/src/a.py", Answer(200, kept))
+    code, out, _ = fettle("run", "Sort a list")
+    assert (code, "tool: write_file src/a.py\n" in out) == (0, True)
+    assert ("tool: write_file src/a.py\n    A = 1\n" in out) is shown
+    assert "\\xff" not in out
+
+
 def test_a_file_that_is_no_text_is_bad_usage(fettle, tiny, tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\xff\xfe\x00")
     code, _, err = fettle("run", "Sort", "--file", str(tmp_path / "a.bin"))
@@ -105,6 +124,7 @@ def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
     code, _, err = fettle("run", "Sort", "--model", "evil:x")
     assert code == 2
     assert "model: not on the allow-list" in err
+    assert "1 error" not in err, "the detail sums the fields up: it would say them twice"
 
 
 @pytest.mark.parametrize(
@@ -120,10 +140,14 @@ def test_no_service_exits_3_with_the_command_that_starts_it(capsys):
     assert "fettle up" in capsys.readouterr().err
 
 
-def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys):
+def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FETTLE_PORT", "a lot")
     assert run(["config"]) == 2
-    assert "port" in capsys.readouterr().err
+    assert "FETTLE_PORT (environment): " in capsys.readouterr().err
+    monkeypatch.delenv("FETTLE_PORT")
+    (tmp_path / "fettle.toml").write_text("max_files = -1\n")
+    assert run(["config"]) == 2
+    assert "FETTLE_MAX_FILES (fettle.toml): " in capsys.readouterr().err
 
 
 def test_list_prints_rows_for_a_pipe(fettle, tiny):

@@ -96,7 +96,7 @@ def test_a_verdict_names_the_run_it_rests_on_and_why_it_was_overruled():
         overruled="no run had succeeded",
     )  # fmt: skip
     assert told == [
-        "verdict: revise, resting on run r2",
+        "verdict: revise, resting on run 2",
         "overruled: no run had succeeded",
         "    Test the empty list",
     ]
