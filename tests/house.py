@@ -81,6 +81,17 @@ class House:
         self.workers.append(process)
         return process
 
+    async def ready(self, workers: int = 1, seconds: float = 30) -> None:
+        """Wait until that many workers have said that they are ready."""
+        async with asyncio.timeout(seconds):
+            while self.logs().count('"worker ready"') < workers:
+                await asyncio.sleep(0.02)
+
+    def restart_redis(self) -> contextlib.AbstractContextManager[redis_servers.RedisServer]:
+        """Redis again, on the same data and the same port."""
+        port = int(self.server.url.rsplit(":", 1)[1].split("/")[0])
+        return redis_servers.start(self.server.binary, self.redis_folder, port=port)
+
     def stop_workers(self, signum: int = signal.SIGTERM, seconds: float = 15) -> list[int]:
         """Send every worker a signal and wait for its end; returns the exit codes."""
         for process in self.workers:
@@ -112,6 +123,21 @@ class House:
         submitted = await operations.submit(TENANT, spec, by="test")
         assert isinstance(submitted, Submitted), submitted
         return submitted.record.id
+
+    async def told(
+        self, operations: Operations, job_id: str, kind: str, times: int = 1, seconds: float = 20
+    ) -> None:
+        """Wait until that many events of a kind were told of a job."""
+        try:
+            async with asyncio.timeout(seconds):
+                while (await self.kinds(operations, job_id)).count(kind) < times:
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"no {times} {kind}:\n{self.logs()}") from None
+
+    async def kinds(self, operations: Operations, job_id: str) -> list[str]:
+        """The kinds of a job's events, in order."""
+        return [event.kind for event in await operations.store.events(job_id)]
 
     async def until(
         self, operations: Operations, job_id: str, *statuses: Status, seconds: float = 30

@@ -42,7 +42,7 @@ class Equipment:
 
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
-        self.graph = build(RedisSaver(self.store.redis, _checkpoint))
+        self.graph = build(RedisSaver(self.store.redis, checkpoint))
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
@@ -75,8 +75,9 @@ class Equipment:
         await self.models.aclose()
 
 
-async def _checkpoint(
+async def checkpoint(
     thread_id: str,  # noqa: ARG001 - the ledger's own job
     commands: Sequence[Command],
 ) -> None:
+    """Save under the epoch of the attempt that the running code belongs to."""
     await CURRENT.get().checkpoint(commands)

@@ -20,7 +20,7 @@ from jobs.errors import JobsError, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.store import Held, Store, Writes
 from worker.checkpoints import Command
-from worker.patience import patient
+from worker.patience import PATIENCE_SECONDS, patient
 
 
 @dataclass(slots=True)
@@ -59,13 +59,21 @@ class Ledger:
     """
 
     def __init__(
-        self, store: Store, held: Held, journal: Mapping[str, bytes], tokens: int = 0
+        self,
+        store: Store,
+        held: Held,
+        journal: Mapping[str, bytes],
+        tokens: int = 0,
+        *,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         """`journal` and `tokens` (spent so far) are what earlier attempts left on record.
 
-        `accepted_at` is when the last accepted write was sent (monotonic seconds).
+        `patience` is how long a write waits for a store that is away, in seconds; `accepted_at` is
+        when the last accepted write was sent (monotonic seconds).
         """
         self._store = store
+        self._patience = patience
         self.held = held
         self.tokens = tokens
         self.accepted_at = float("-inf")
@@ -142,7 +150,7 @@ class Ledger:
             await self._paid(batch)
             raise self._given_up
         try:
-            await patient(lambda: self._write(batch.writes()))
+            await patient(lambda: self._write(batch.writes()), self._patience)
         except StoreUnavailable as error:
             self._given_up = error
             raise

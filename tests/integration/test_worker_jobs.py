@@ -83,10 +83,10 @@ async def test_a_review_outlives_every_process_and_another_worker_goes_on(house:
     house.server.kill()
     with redis_servers.start(house.server.binary, house.redis_folder, tcp=True) as server:
         house.server = server
-        house.worker()
         async with house.operations() as operations:
             decision = Decision(paused.review.id, Action.APPROVE, "ann")
             ok(await operations.decide(job_id, decision))
+            house.worker()
             job = await house.until(operations, job_id)
             assert job.status is Status.SUCCEEDED
             assert job.result is not None
@@ -328,18 +328,23 @@ async def test_logs_are_one_object_a_line_with_the_job(house: House) -> None:
     assert all(line["attempt"] == 1 for line in told)
 
 
-async def test_a_worker_survives_a_restart_of_redis(house: House) -> None:
-    model = house.record("again", one_run("again", "print('x')"))
-    worker = house.worker()
+async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(house: House) -> None:
+    model = house.record("again", one_run("again", "import time; time.sleep(1.5); print('x')"))
+    spec = JobSpec(task="again", model=model)
+    worker = house.worker(lease_seconds="8")
     async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="again", model=model))
-        await house.until(operations, job_id)
-    port = int(house.server.url.rsplit(":", 1)[1].split("/")[0])
+        during = await house.submit(operations, spec)
+        await house.told(operations, during, "model_called", times=2)
     house.server.kill()
-    await asyncio.sleep(1)
-    with redis_servers.start(house.server.binary, house.redis_folder, port=port):
+    await asyncio.sleep(2)  # the run ends while there is no Redis that could be told
+    with house.restart_redis():
         async with house.operations() as operations:
-            job_id = await house.submit(operations, JobSpec(task="again", model=model))
-            job = await house.until(operations, job_id, seconds=40)
-            assert job.status is Status.SUCCEEDED
-    assert worker.poll() is None
+            job = await house.until(operations, during)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+            assert (await kinds(operations, during)).count("run_finished") == 1
+            after = await house.until(operations, await house.submit(operations, spec), seconds=40)
+            assert after.status is Status.SUCCEEDED
+        assert worker.poll() is None
+    stopping = time.monotonic()
+    assert house.stop_workers() == [0]  # and it ends in order where Redis is away
+    assert time.monotonic() - stopping < 12

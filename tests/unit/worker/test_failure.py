@@ -5,7 +5,7 @@ from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
-from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
 from worker.failure import Drop, Fail, GiveBack, Retry, fate
@@ -18,6 +18,8 @@ from worker.failure import Drop, Fail, GiveBack, Retry, fate
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
         (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
         (StoreUnavailable("away"), Drop("away")),
+        (Contended("moving"), Drop("moving")),
+        (OSError(28, "disk full"), Retry(Reason.INTERNAL, "OSError: [Errno 28] disk full")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
         (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),

@@ -1,0 +1,183 @@
+"""Workers that die or freeze: what they held goes on elsewhere, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house
+from recorded import answers, approves, one_run, plans, runs
+
+from bench.provider import Hang, ProviderServer, always
+from jobs.operations import Operations
+from jobs.record import JobRecord, Reason, Status
+from jobs.spec import JobSpec
+
+QUICK, MORE = 30, 20
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def running(argument: str) -> int:
+    """How many processes of this machine have the argument."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += argument.encode() in path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+async def held_by(house: House, operations: Operations, job_id: str) -> tuple[JobRecord, int]:
+    """The job, once it is worked on, and the pid of the worker."""
+    record = await house.until(operations, job_id, Status.RUNNING)
+    assert record.lease is not None
+    return record, int(record.lease.worker.split(":")[1])
+
+
+async def requests(server: ProviderServer, count: int) -> None:
+    async with asyncio.timeout(30):
+        while len(server.requests) < count:
+            await asyncio.sleep(0.02)
+
+
+async def test_only_a_job_that_kills_its_own_process_is_poison(house: House) -> None:
+    turns = [
+        plans("innocent"),
+        runs("innocent", "print('one')", 0),
+        runs("one", "import time; time.sleep(4); print('two')", 1),
+        answers("two", "done", 2),
+        approves("r2"),
+    ]
+    with ProviderServer(always(Hang())) as server:
+        async with house.operations() as operations:
+            poison = await house.submit(operations, JobSpec(task="poison", model="groq:poison"))
+            spec = JobSpec(task="innocent", model=house.record("innocent", turns))
+            innocent = await house.submit(operations, spec)
+            for crash in (1, 2):
+                worker = house.worker(groq_base_url=server.groq_url)
+                await requests(server, crash)
+                if crash == 1:
+                    await house.told(operations, innocent, "run_finished")
+                worker.kill()
+                worker.wait()
+            survivor = house.worker(groq_base_url=server.groq_url)
+            await requests(server, 3)
+            record, pid = await held_by(house, operations, poison)
+            assert record.lease is not None
+            assert (record.lease.alone, record.crashes) == (True, 2)
+            assert pid != survivor.pid
+            os.kill(pid, signal.SIGKILL)
+            ended = await house.until(operations, poison)
+            assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
+            other = await house.until(operations, innocent)
+            assert other.status is Status.SUCCEEDED, house.logs()
+            told = await house.kinds(operations, innocent)
+            assert (told.count("run_finished"), told.count("model_called")) == (2, 5)
+            assert survivor.poll() is None
+
+
+async def test_a_job_that_runs_alone_is_given_back_by_a_stop(house: House) -> None:
+    with ProviderServer(always(Hang())) as server:
+        async with house.operations() as operations:
+            job_id = await house.submit(operations, JobSpec(task="alone", model="groq:alone"))
+            for crash in (1, 2):
+                worker = house.worker(groq_base_url=server.groq_url)
+                await requests(server, crash)
+                worker.kill()
+                worker.wait()
+            house.worker(groq_base_url=server.groq_url, drain_seconds="0.5")
+            await requests(server, 3)
+            record, pid = await held_by(house, operations, job_id)
+            assert record.lease is not None
+            assert record.lease.alone
+            house.stop_workers()
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+            loaded = await operations.store.load(job_id)
+            assert loaded is not None
+            assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0)
+
+
+async def test_a_frozen_worker_changes_nothing_when_it_wakes(house: House) -> None:
+    seconds = "5.4321"
+    code = f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
+    frozen = house.record("frozen", one_run("freeze", code))
+    quick = house.record("quick", one_run("quick", "print('x')"))
+    first = house.worker()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="freeze", model=frozen))
+        await house.told(operations, job_id, "model_called", times=2)
+        async with asyncio.timeout(5):
+            while running(seconds) < 1:
+                await asyncio.sleep(0.02)
+        first.send_signal(signal.SIGSTOP)
+        second = house.worker()
+        async with asyncio.timeout(15):
+            while running(seconds) < 2:
+                await asyncio.sleep(0.02)
+        first.send_signal(signal.SIGCONT)
+        async with asyncio.timeout(3):
+            while running(seconds) > 1:  # the room of the attempt that lost its lease
+                await asyncio.sleep(0.02)
+        record, pid = await held_by(house, operations, job_id)
+        assert (pid, record.attempts) == (second.pid, 2)
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        told = await house.kinds(operations, job_id)
+        assert (told.count("run_finished"), told.count("model_called")) == (1, 4)
+        assert told.count("lease_lost") == 1
+        assert "lease lost" in house.logs()
+        second.kill()
+        after = await house.submit(operations, JobSpec(task="quick", model=quick))
+        assert (await house.until(operations, after)).status is Status.SUCCEEDED
+        assert running(seconds) == 0
+
+
+async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(house: House) -> None:
+    quick = house.record("quick", one_run("quick", "print('x')"))
+    slow = house.record("slow", one_run("slow", "import time; time.sleep(0.3); print('x')"))
+    doomed, survivor = house.worker(), house.worker()
+    await house.ready(2)
+    async with house.operations() as operations:
+        first = await submitted(house, operations, QUICK, JobSpec(task="quick", model=quick))
+        workers = set()
+        for job_id in first:
+            job = await house.until(operations, job_id)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+            await assert_once(house, operations, job_id)
+            (started, *_) = (
+                event for event in await operations.store.events(job_id) if event.kind == "started"
+            )
+            workers.add(int(started.data["worker"].split(":")[1]))
+        assert workers == {doomed.pid, survivor.pid}
+        more = await submitted(house, operations, MORE, JobSpec(task="slow", model=slow))
+        await house.until(operations, more[MORE // 4])
+        doomed.kill()
+        lost = 0
+        for job_id in more:
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            await assert_once(house, operations, job_id)
+            lost += job.attempts - 1
+        assert lost > 0  # or the kill proved nothing
+
+
+async def submitted(house: House, operations: Operations, count: int, spec: JobSpec) -> list[str]:
+    return [await house.submit(operations, spec) for _ in range(count)]
+
+
+async def assert_once(house: House, operations: Operations, job_id: str) -> None:
+    """Each call and each run of a job is told once, and so is its end."""
+    told = await house.kinds(operations, job_id)
+    counted = {kind: told.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
+    assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, told

@@ -1,0 +1,83 @@
+"""Workers in trouble of their own: no sandbox, no money left, stopped in the middle of a call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house
+from recorded import answers, approves, one_run, plans, runs
+
+from jobs.record import Reason, Status
+from jobs.spec import JobSpec
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+async def test_without_a_sandbox_nothing_runs_and_the_reason_is_told(house: House) -> None:
+    model = house.record("unrun", one_run("unrun", "print('x')"))
+    house.worker(sandbox_python=str(house.folder / "no-python"), retry_seconds="0.1")
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="unrun", model=model))
+        job = await house.until(operations, job_id)
+        assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
+        assert "make install" in job.detail
+        told = await house.kinds(operations, job_id)
+        assert told.count("given_back") == 3
+        assert told.count("model_called") == 2  # what was paid before is not asked again
+        assert "run_finished" not in told
+        (announced,) = await operations.store.workers()
+        assert announced["sandbox"]["works"] is False
+        assert "make install" in announced["sandbox"]["why"]
+
+
+async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House) -> None:
+    turns = [
+        plans("costly"),
+        runs("costly", "print('seen')", 0),
+        answers("seen", "all that money", 1),
+        approves(),
+    ]
+    for turn in turns:
+        turn["reply"]["usage"] = {"input_tokens": 300, "output_tokens": 100}
+    model = house.record("costly", turns)
+    house.worker(max_job_tokens="1200")
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="costly", model=model))
+        job = await house.until(operations, job_id)
+        assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
+        assert "FETTLE_MAX_JOB_TOKENS" in job.detail
+        assert job.result is not None
+        assert (job.result.answer, job.result.approved_by) == ("all that money", None)
+        assert len(await operations.store.charges(job_id)) == 3
+
+
+async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(house: House) -> None:
+    code = "import pathlib, time; time.sleep(0 if pathlib.Path('n').exists() else 9)"
+    turns = [
+        plans("long"),
+        runs("long", "open('n2', 'w').write('1'); print('first')", 0),
+        runs("first", code, 1),
+        answers("exit code 0", "slept", 2),
+        approves("r2"),
+    ]
+    model = house.record("cut", turns)
+    house.worker(drain_seconds="0.5")
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="long", model=model))
+        await house.told(operations, job_id, "model_called", times=3)
+        stopping = time.monotonic()
+        assert house.stop_workers() == [0]
+        assert time.monotonic() - stopping < 4
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0), house.logs()
+        told = await house.kinds(operations, job_id)
+        assert told.count("run_finished") == 1
+        assert told[-1] == "given_back"

@@ -1,0 +1,45 @@
+"""The sweeper goes on, whatever one job's record does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+from job_examples import NOW, House
+
+from jobs.memory_store import MemoryStore
+from jobs.store import Loaded
+from worker.sweeper import sweep_forever
+
+
+class Damaged(MemoryStore):
+    """A store in which one record cannot be read."""
+
+    unreadable = ""
+
+    async def load(self, job_id: str) -> Loaded | None:
+        if job_id == self.unreadable:
+            raise ValueError("not a record")
+        return await super().load(job_id)
+
+
+async def test_a_record_that_cannot_be_read_hinders_no_other_job() -> None:
+    now = [NOW]
+    store = Damaged(lambda: now[0])
+    house = House(store)
+    bad, good = [(await house.submit()).id for _ in range(2)]
+    house.hints.clear()
+    store.unreadable = bad
+    now[0] += 10_000
+    with pytest.raises(ValueError, match="not a record"):
+        await house.operations.sweep()
+    assert [job_id for job_id, _ in house.hints] == [good]
+    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.001))
+    for _ in range(3):
+        now[0] += 100_000
+        await asyncio.sleep(0.02)
+    sweeping.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await sweeping
+    assert len(house.hints) > 2
