@@ -9,7 +9,8 @@ from pathlib import Path
 from cli.errors import CliError
 
 INSTALLER = Path(__file__).resolve().parent.parent / "deploy" / "packages.sh"
-BY_HAND = "sudo apt-get install --yes --no-install-recommends bubblewrap"
+_INSTALL = "apt-get install --yes --no-install-recommends bubblewrap"
+BY_HAND = f"sudo apt-get update && sudo {_INSTALL}"
 
 
 def ensure() -> None:

@@ -15,8 +15,10 @@ elif [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     as_root=(sudo -n env)
 else
-    echo "fettle needs ${missing[*]}, and only root can install it. Run this, then try again:" >&2
-    echo "    sudo apt-get update && sudo ${install[*]}" >&2
+    by_hand="sudo apt-get update && sudo ${install[*]}"
+    command -v sudo >/dev/null || by_hand="su -c 'apt-get update && ${install[*]}'"
+    printf '%s\n' "fettle needs ${missing[*]}, and only root can install it. Run this, then try again:" \
+        "    $by_hand" >&2
     exit 1
 fi
 quietly() {
