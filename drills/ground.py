@@ -1,0 +1,119 @@
+"""Ground: a throw-away deployment; a drill kills its programs and starts them again."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli import bubblewrap, ports, redis_server
+from cli.deployment import Deployment, environment
+from cli.errors import CliError, Unreachable
+from cli.processes import Child, Processes, Program, running
+from cli.service import Service
+from cli.signals import Signals
+from settings.children import sealed
+
+LOG_LINES = 15
+LOOK_SECONDS = 0.05
+
+
+class Ground:
+    """One Redis, one API, one worker, each with a log file that goes on over restarts."""
+
+    def __init__(self, processes: Processes, folder: Path, given: Mapping[str, str]) -> None:
+        redis_port, api_port = ports.free(2)
+        self._processes = processes
+        self._folder = folder
+        self._redis = redis_server.prepare(folder / "redis", redis_port, sealed({}))
+        self._url = f"http://{ports.LOOPBACK}:{api_port}"
+        self._key = secrets.token_urlsafe(24)
+        own = environment(
+            redis_url=self._redis.url,
+            broker_url=self._redis.broker_url,
+            data_dir=str(folder / "data"),
+            host=ports.LOOPBACK,
+            port=api_port,
+        )
+        no_file = str(folder / "fettle.toml")
+        env = {**own, "FETTLE_API_KEY": self._key, "FETTLE_CONFIG": no_file, **given}
+        self._deployment = Deployment(api_port, sealed(env))
+
+    def start_redis(self) -> Child:
+        """Start Redis; returns when it answers."""
+        child = self._start(self._redis.program)
+        redis_server.wait_ready(self._redis, child)
+        return child
+
+    def start_api(self) -> Child:
+        """Start the API; returns when it answers."""
+        child = self._start(self._deployment.api())
+        with self.service() as service:
+
+            def answers() -> bool:
+                try:
+                    service.jobs(limit=1)
+                except Unreachable:
+                    return False
+                return True
+
+            self.until(answers, "the API answers", child)
+        return child
+
+    def start_worker(self) -> Child:
+        """Start a worker; returns at once, as it takes jobs when it is ready."""
+        return self._start(*self._deployment.workers(1))
+
+    def kill(self, *children: Child) -> None:
+        """Kill -9, all of them before any is waited for."""
+        for child in children:
+            child.signal(signal.SIGKILL)
+        for child in children:
+            child.process.wait()
+            self._processes.forget(child)
+
+    def service(self) -> Service:
+        """A client with connections of its own."""
+        return Service(self._url, self._key)
+
+    def until(
+        self, holds: Callable[[], bool], what: str, *children: Child, seconds: float = 60.0
+    ) -> None:
+        """Wait until something holds; raises CliError where it never does, or a child has ended."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            for child in children:
+                if child.ended() is not None:
+                    raise self._failure(child.program, "it has ended")
+            if time.monotonic() > deadline:
+                told = [self._failure(child.program, "late").detail for child in children]
+                raise CliError(f"not within {seconds:g} s: {what}", "\n".join(told))
+            time.sleep(LOOK_SECONDS)
+
+    def _start(self, program: Program) -> Child:
+        with self._log(program).open("ab") as log:
+            return self._processes.start(program, log)
+
+    def _failure(self, program: Program, why: str) -> CliError:
+        log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
+        detail = "\n".join([f"{why}; the end of its log:", *log])
+        return CliError(f"the {program.name} does not work here", detail, "fettle doctor")
+
+    def _log(self, program: Program) -> Path:
+        return self._folder / f"{program.name}.log"
+
+
+@contextmanager
+def ground(given: Mapping[str, str] | None = None) -> Iterator[Ground]:
+    """A ground that leaves no process and no file; `given` goes to API and worker."""
+    with (
+        Signals() as signals,
+        TemporaryDirectory(prefix="fettle-drill-", ignore_cleanup_errors=True) as folder,
+        running(signals) as processes,
+    ):
+        bubblewrap.ensure()
+        yield Ground(processes, Path(folder), given or {})

@@ -1,0 +1,32 @@
+"""`python -m drills.restart`, as an operator runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from fettle_command import REPOSITORY, environment
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_restart_of_everything_loses_and_repeats_nothing(tmp_path):
+    drill = subprocess.run(
+        [sys.executable, "-m", "drills.restart", "--jobs", "3", "--json"],
+        check=False,
+        cwd=REPOSITORY,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert drill.returncode == 0, drill.stderr
+    told = json.loads(drill.stdout.splitlines()[-1])
+    assert told["passed"] is True
+    jobs = [(job["status"], job["workers"], job["calls_after"]) for job in told["verdicts"]]
+    assert jobs == [("succeeded", 2, 3)] * 3
+    assert "passed: nothing was lost" in drill.stderr
+    assert list((tmp_path / "tmp").glob("fettle-*")) == []

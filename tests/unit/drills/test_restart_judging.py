@@ -1,0 +1,76 @@
+"""The drill's judgement: a job that is well passes, and whatever may go wrong is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from cli.events import Event
+from drills.restart.drill import Outcome, Verdict
+from drills.restart.judging import CALLS, Seen, finished, kept, paused
+
+WAITING = Seen("j", "awaiting_review", 1, CALLS, 1_050, ("r1",), "review-1", None)
+DONE = replace(WAITING, status="succeeded", attempts=2, review=None, approved_by="first key")
+KINDS = (
+    *("submitted", "started", "model_called", "planned", "model_called", "run_finished"),
+    *("model_called", "answered", "review_opened", "decided", "started", "summarized"),
+    "succeeded",
+)
+
+
+def told(*kinds: str, workers: str = "ab") -> list[Event]:
+    """Events in order; each start is by another worker."""
+    names = iter(workers)
+    return [
+        Event(seq, datetime.now(UTC), kind, {"worker": next(names)} if kind == "started" else {})
+        for seq, kind in enumerate(kinds, start=1)
+    ]
+
+
+def test_a_job_that_is_well_passes():
+    assert list(paused(WAITING)) == []
+    assert list(kept(WAITING, WAITING)) == []
+    assert list(finished(WAITING, DONE, told(*KINDS))) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (replace(WAITING, status="failed", review=None), "does not wait"),
+        (replace(WAITING, calls=4), "4 model calls and 1 runs"),
+        (replace(WAITING, runs=()), "3 model calls and 0 runs"),
+    ],
+)
+def test_a_job_that_does_not_wait_as_it_should(before: Seen, said: str):
+    assert any(said in wrong for wrong in paused(before))
+
+
+def test_a_restart_may_change_nothing():
+    assert list(kept(WAITING, replace(WAITING, review="review-2")))
+    assert list(kept(WAITING, replace(WAITING, tokens=0)))
+
+
+@pytest.mark.parametrize(
+    ("after", "events", "said"),
+    [
+        (replace(DONE, status="failed"), told(*KINDS), "ended as failed"),
+        (replace(DONE, approved_by=None), told(*KINDS), "nobody"),
+        (replace(DONE, calls=4), told(*KINDS), "calls were repeated: 3 before, 4 after"),
+        (replace(DONE, runs=("r1", "r2")), told(*KINDS), "repeated"),
+        (DONE, told(*KINDS, "succeeded"), "succeeded was told 2 times"),
+        (DONE, told(*KINDS, "model_called"), "model_called was told 4 times"),
+        (DONE, told(*KINDS)[1:], "gaps"),
+        (DONE, told(*KINDS, workers="aa"), "worked on by a"),
+    ],
+)
+def test_what_may_go_wrong_behind_the_restart(after: Seen, events: list[Event], said: str):
+    assert any(said in wrong for wrong in finished(WAITING, after, events))
+
+
+def test_one_job_that_is_not_well_fails_the_drill():
+    well = Verdict("a", "succeeded", 2, 3, 3, 1, ())
+    assert Outcome((well, well), 1.0, 1.0).passed
+    assert not Outcome((well, replace(well, wrong=("it ended as failed",))), 1.0, 1.0).passed
+    assert not Outcome((), 1.0, 1.0).passed
