@@ -10,6 +10,7 @@ import click
 
 from cli.downloads import save
 from cli.errors import Refused
+from cli.prompt import ask_line
 from cli.render.drawn import INSET
 from cli.render.parts import Code
 from cli.render.picture import picture
@@ -115,13 +116,13 @@ def matching(typed: str) -> str | None:
 def confirmed(question: str) -> bool:
     """A yes or no; plain Enter and end of input are yes."""
     try:
-        return not input(f"{question} [Y/n] ").strip().lower().startswith("n")
+        return not ask_line(f"{question} [Y/n] ").lower().startswith("n")
     except EOFError:
         return True
 
 
 def _answer(question: str) -> str:
     try:
-        return input(question).strip()
+        return ask_line(question)
     except EOFError:
         raise Later from None

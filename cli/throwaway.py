@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,11 +31,12 @@ def throwaway(
 
     Raises CliError where it cannot become so.
     """
-    with (
-        Signals() as signals,
-        TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True) as folder,
-        running(signals) as processes,
-    ):
+    with Signals() as signals, ExitStack() as stack:
+        with signals.held():  # a signal in the middle of it would leave the directory behind
+            folder = stack.enter_context(
+                TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
+            )
+        processes = stack.enter_context(running(signals))
         bubblewrap.ensure()
         with _Starting(screen, processes, Path(folder)).service(workers, env or {}) as service:
             yield service
@@ -68,7 +69,8 @@ class _Starting:
             port=api_port,
         )
         no_file = str(self._folder / "fettle.toml")
-        env = sealed({**own, "FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file, **given})
+        own |= {"FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file, "FETTLE_RETRY_SECONDS": "1"}
+        env = sealed({**own, **given})
         deployment = Deployment(api_port, env)
         children = [self._start(p) for p in (deployment.api(), *deployment.workers(workers))]
         service = Service(f"http://{ports.LOOPBACK}:{api_port}", key)

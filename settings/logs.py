@@ -82,6 +82,8 @@ def _for_people(_logger: object, _method: str, event: EventDict) -> EventDict:
         del event["level"]
     if event.get("tenant") == USUAL_TENANT:
         del event["tenant"]
+    for name in [name for name, value in event.items() if value is None]:
+        del event[name]
     for name in BELONGING:
         if name in event:
             event[name] = event.pop(name)

@@ -22,6 +22,13 @@ RECORDED = (
     "the code in them truly runs in the sandbox"
 )
 
+HOPELESS = {
+    "model_unavailable": "the other jobs would end alike; mend the key or unset it: without one, "
+    "recordings are played",
+    "sandbox_unavailable": "the other jobs would end alike; `fettle doctor` says what is missing",
+}
+"""Why no other job of the demo could do better, and what to do."""
+
 
 @click.command()
 def command() -> int:
@@ -42,6 +49,9 @@ def command() -> int:
             screen.title(f"{number} of {len(JOBS)}: {job.title}")
             conversation = jobs[-1]["conversation_id"] if jobs else None
             jobs.append(play.job(job, conversation))
+            if jobs[-1]["reason"] in HOPELESS:
+                screen.line("stopping", HOPELESS[jobs[-1]["reason"]], Tone.BAD)
+                break
         screen.title("in fine fettle" if all(map(_well, jobs)) else "not every job did well")
         _sum_up(screen, jobs)
     took = duration(time.monotonic() - begun)
@@ -59,7 +69,7 @@ def _well(job: Job) -> bool:
 
 def _sum_up(screen: Screen, jobs: Sequence[Job]) -> None:
     heads = ("TASK", "STATUS", "APPROVED BY", "RUNS", "COST", "TIME")
-    screen.rows(heads, (_row(demo.title, job) for demo, job in zip(JOBS, jobs, strict=True)))
+    screen.rows(heads, (_row(demo.title, job) for demo, job in zip(JOBS, jobs, strict=False)))
 
 
 def _row(title: str, job: Job) -> tuple[str, ...]:

@@ -81,8 +81,12 @@ def _status_text(job: Job) -> str:
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":
             return f"decide with `fettle review {job['id']} approve|revise|edit|reject|delegate`"
+        case "queued":
+            return "waits for a worker"
+        case "running":
+            return f"by a worker; `fettle watch {job['id']}` follows it"
         case _:
-            return ""
+            return "for good"
 
 
 def _history(job: Job, detail: Detail) -> Iterator[Part]:

@@ -10,6 +10,9 @@ from typing import Any
 _HOSTILE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+LEAST = Decimal("0.0001")
+
+
 def printable(text: str) -> str:
     """Text that a model or a program wrote, made harmless to a terminal and to the reader's eye.
 
@@ -59,12 +62,14 @@ def size(count: int) -> str:
 
 
 def money(dollars: str | None) -> str:
-    """`$0.0031`; a price that is not known is said to be so."""
+    """`$0.0031`, `under $0.0001`; a price that is not known is said to be so."""
     if dollars is None:
         return "price unknown"
     amount = Decimal(dollars)
     if amount == 0:
         return "$0"
+    if amount < LEAST:
+        return f"under ${LEAST}"
     return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}"
 
 

@@ -8,7 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+import recorded_provider
 from fettle_command import environment, fettle, started
+
+from bench.provider import ProviderServer
+from cli.demo.jobs import JOBS
 
 pytestmark = pytest.mark.e2e
 
@@ -40,32 +44,44 @@ def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
-def test_on_a_terminal_it_asks_draws_the_plot_and_shows_colour(tmp_path, env):
+def test_on_a_terminal_it_asks_draws_the_plot_and_a_person_may_say_no(tmp_path, env):
     env["COLORTERM"] = "truecolor"
     with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
         demo.wait_for("Approve this? [Y/n]")
-        demo.type("\n")
-        assert demo.end() == 0
-    assert "▀" in demo.text
-    assert "\x1b[38;2;" in demo.text
-    assert "in fine fettle" in demo.text
-
-
-def test_a_person_may_say_no(tmp_path, env):
-    with started("demo", cwd=tmp_path, env=env, terminal=True) as demo:
-        demo.wait_for("Approve this? [Y/n]")
+        assert "▀" in demo.text
+        assert "\x1b[38;2;" in demo.text
         demo.type("n\n")
         assert demo.end() == 0
     assert "the person at the demo said no" in demo.text
+    assert "in fine fettle" in demo.text
 
 
-@pytest.mark.parametrize("moment", [0.2, 0.5, 1.0, "redis: ", "1 of 4"])
-def test_an_interrupt_at_any_point_stops_everything(tmp_path, env, moment):
+def test_with_a_key_the_true_client_asks_its_provider(tmp_path, env):
+    with ProviderServer(recorded_provider.play) as provider:
+        env |= {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}
+        done = fettle("demo", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stdout
+    assert "GROQ_API_KEY is set: that provider is asked" in done.stdout
+    assert "recording" not in done.stdout
+    assert done.stdout.count("\nsucceeded: approved by ") == len(JOBS)
+    assert {request.headers["authorization"] for request in provider.requests} == {"Bearer gsk_x"}
+
+
+def test_a_provider_that_refuses_ends_it_soon_with_a_clear_word(tmp_path, env):
+    with ProviderServer(recorded_provider.refuse) as provider:
+        env |= {"GROQ_API_KEY": "gsk_x", "FETTLE_GROQ_BASE_URL": provider.groq_url}
+        done = fettle("demo", cwd=tmp_path, env=env)
+    assert done.returncode == 1
+    assert "failed: model_unavailable: " in done.stdout
+    assert "Invalid API Key" in done.stdout
+    assert "mend the key or unset it" in done.stdout
+    assert "2 of 4" not in done.stdout
+
+
+@pytest.mark.parametrize("moment", ["models: ", "redis: "])
+def test_an_interrupt_while_it_starts_stops_everything(tmp_path, env, moment):
     with started("demo", cwd=tmp_path, env=env) as demo:
-        if isinstance(moment, float):
-            time.sleep(moment)
-        else:
-            demo.wait_for(moment)
+        demo.wait_for(moment)
         demo.interrupt()
         assert demo.end(25) == 130
     assert "Traceback" not in demo.text
@@ -85,11 +101,13 @@ def test_an_interrupt_while_a_person_is_asked_stops_everything(tmp_path, env):
         demo.wait_for("Approve this? [Y/n]")
         demo.interrupt()
         assert demo.end(25) == 130
+    assert "Traceback" not in demo.text
+    assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
 def test_when_the_demo_itself_is_killed_its_children_die(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env, grace=15) as demo:
-        demo.wait_for("2 of 4")
+        demo.wait_for("1 of 4")
         demo.kill()
         assert demo.end(30) == -signal.SIGKILL
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 from fettle_command import Running, environment, fettle, started
+
+from cli import ports
 
 pytestmark = pytest.mark.e2e
 
@@ -18,20 +20,27 @@ TASK = "Write a binary search and test it on 20 numbers."
 RECORDED = ("--model", "recording:demo-binary-search")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class House:
     """A running `fettle up`, and commands that speak to it."""
 
-    def __init__(self, up: Running, cwd: Path, env: dict[str, str], flower: int) -> None:
-        self.up = up
+    def __init__(self, cwd: Path, stack: ExitStack) -> None:
+        port, self.flower = ports.free(2)
         self.cwd = cwd
-        self.env = env
-        self.flower = flower
+        self.env = environment(cwd, FETTLE_URL=f"http://127.0.0.1:{port}")
+        self._flags = ("--port", str(port), "--flower-port", str(self.flower))
+        self._stack = stack
+        self.start()
+
+    def start(self) -> None:
+        up = started("up", *self._flags, cwd=self.cwd, env=self.env)
+        self.up: Running = self._stack.enter_context(up)
+        self.up.wait_for("stop: Ctrl-C")
+
+    def stop(self) -> None:
+        """Ctrl-C; fails where anything is left behind."""
+        self.up.interrupt()
+        assert self.up.end(25) == 0
+        assert "Traceback" not in self.up.text
 
     def run(self, *args: str) -> str:
         done = fettle(*args, cwd=self.cwd, env=self.env)
@@ -44,15 +53,10 @@ class House:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    cwd = tmp_path_factory.mktemp("up")
-    port, flower = free_port(), free_port()
-    env = environment(cwd, FETTLE_URL=f"http://127.0.0.1:{port}")
-    flags = ("--port", str(port), "--flower-port", str(flower))
-    with started("up", *flags, cwd=cwd, env=env) as up:
-        up.wait_for("stop: Ctrl-C")
-        yield House(up, cwd, env, flower)
-        up.interrupt()
-        assert up.end(25) == 0
+    with ExitStack() as stack:
+        house = House(tmp_path_factory.mktemp("up"), stack)
+        yield house
+        house.stop()
 
 
 def test_it_says_where_everything_is(house):
@@ -119,7 +123,7 @@ def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(house):
     assert house.json("show", job_id)["status"] == "awaiting_review"
     house.run("cancel", job_id)
     done = fettle("watch", job_id, cwd=house.cwd, env=house.env)
-    assert (done.returncode, "cancelled: " in done.stdout) == (1, True)
+    assert (done.returncode, "cancelled: for good" in done.stdout) == (1, True)
     assert fettle("cancel", job_id, cwd=house.cwd, env=house.env).returncode == 1
 
 
@@ -167,7 +171,8 @@ def test_a_port_that_is_taken_is_named_with_its_owner(house, tmp_path):
 @pytest.mark.parametrize("moment", [0.3, "redis    | ", "api      | "])
 def test_an_interrupt_during_the_start_leaves_nothing(tmp_path, moment):
     env = environment(tmp_path)
-    flags = ("--port", str(free_port()), "--flower-port", str(free_port()), "--workers", "2")
+    port, flower = map(str, ports.free(2))
+    flags = ("--port", port, "--flower-port", flower, "--workers", "2")
     with started("up", *flags, cwd=tmp_path, env=env) as up:
         up.wait_for(moment) if isinstance(moment, str) else signal.sigtimedwait([], moment)
         up.interrupt()
@@ -175,23 +180,11 @@ def test_an_interrupt_during_the_start_leaves_nothing(tmp_path, moment):
     assert "Traceback" not in up.text
 
 
-def test_jobs_survive_a_restart_of_everything(tmp_path):
-    port = free_port()
-    env = environment(tmp_path, FETTLE_URL=f"http://127.0.0.1:{port}")
-    flags = ("--port", str(port), "--flower-port", str(free_port()))
-    with started("up", *flags, cwd=tmp_path, env=env) as up:
-        up.wait_for("stop: Ctrl-C")
-        asked = ("run", TASK, *RECORDED, "--review")
-        with started(*asked, cwd=tmp_path, env=env) as run:
-            run.wait_for("decide: ")
-            run.interrupt()
-            run.end()
-        up.interrupt()
-        assert up.end(25) == 0
-    job_id = run.text.split()[1]
-    with started("up", *flags, cwd=tmp_path, env=env) as up:
-        up.wait_for("stop: Ctrl-C")
-        assert fettle("review", job_id, "approve", cwd=tmp_path, env=env).returncode == 0
-        assert fettle("watch", job_id, cwd=tmp_path, env=env).returncode == 0
-        up.interrupt()
-        assert up.end(25) == 0
+def test_jobs_survive_a_restart_of_everything(house):
+    job_id = house.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
+    with started("watch", job_id, cwd=house.cwd, env=house.env) as watch:
+        watch.wait_for("decide: ")
+    house.stop()
+    house.start()
+    house.run("review", job_id, "approve")
+    assert "succeeded: approved by " in house.run("watch", job_id)

@@ -1,0 +1,37 @@
+"""The demo's recordings as a provider over HTTP: `python -m bench.provider --script
+recorded_provider:play`, or a ProviderServer of a test. The true clients speak to it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from agents.models.recording import RecordedTurn, load
+from bench.provider import Refusal, Reply, ToolCall, Turn
+from bench.provider.request import Request
+
+FOLDER = Path(__file__).resolve().parent.parent / "agents" / "recordings"
+
+
+def play(request: Request) -> Turn:
+    """The turn that fits what was asked, out of all the recordings."""
+    role = {"Plan": "planner", "Verdict": "critic"}.get(request.forced_tool or "", "executor")
+    for turn in turns():
+        after = turn.after in {None, request.replies_so_far}
+        if turn.role == role and after and turn.answers(request.last_text):
+            calls = tuple(ToolCall(call.name, call.args) for call in turn.reply.tool_calls)
+            return Reply(turn.reply.content, calls)
+    return Refusal(400, f"no recording goes on from: {request.last_text[:500]}")
+
+
+def refuse(_request: Request) -> Turn:
+    """What a provider says to a key that it does not know."""
+    return Refusal(401, "Invalid API Key")
+
+
+@cache
+def turns() -> list[RecordedTurn]:
+    """All of them; those that name their place first."""
+    names = sorted(path.stem for path in FOLDER.glob("demo-*.yaml"))
+    every = [turn for name in names for turn in load(FOLDER, name).turns]
+    return sorted(every, key=lambda turn: (turn.match != "exact", turn.after is None))
