@@ -81,3 +81,12 @@ async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(house: House
         told = await house.kinds(operations, job_id)
         assert told.count("run_finished") == 1
         assert told[-1] == "given_back"
+
+
+def test_a_worker_that_cannot_work_says_why_and_ends(house: House) -> None:
+    begun = time.monotonic()
+    worker = house.worker(sandbox="other")
+    assert worker.wait(20) == 1
+    assert time.monotonic() - begun < 10
+    assert "FETTLE_SANDBOX=other" in house.logs()
+    assert "Traceback" not in house.logs()
