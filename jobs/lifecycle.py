@@ -175,14 +175,18 @@ def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Cha
 def retry(
     record: JobRecord, now: int, *, reason: Reason, detail: str, policy: Policy
 ) -> Change | Refusal:
-    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail."""
+    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail.
+
+    What an attempt has finished resets the count, so that a long job may meet trouble more often.
+    """
     if record.status is not Status.RUNNING:
         return _not_running(record)
-    if record.retries >= RETRIES:
+    before = 0 if record.progress_epoch == record.epoch else record.retries
+    if before >= RETRIES:
         return _end(record, now, Status.FAILED, reason=reason, detail=detail)
-    delay = policy.retry_ms * 2**record.retries
+    delay = policy.retry_ms * 2**before
     after = _leave_worker(
-        record, now, status=Status.QUEUED, retries=record.retries + 1, hints=0, due_at=now + delay
+        record, now, status=Status.QUEUED, retries=before + 1, hints=0, due_at=now + delay
     )
     data = {"why": "retry", "detail": f"{reason}: {detail}", "delay_ms": delay}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))

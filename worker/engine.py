@@ -125,12 +125,20 @@ class Engine:
             sweep_forever(operations, settings.sweep_seconds),
             _stop_cancelled(store, attempts),
         ):
-            opened.push_async_callback(_ended, asyncio.create_task(forever))
+            task = asyncio.create_task(forever)
+            task.add_done_callback(_told)
+            opened.push_async_callback(_ended, task)
         opened.push_async_callback(attempts.drain, settings.drain_seconds)
         return attempts
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
         self._loop.call_soon_threadsafe(attempts.stop, held)
+
+
+def _told(task: asyncio.Task[None]) -> None:
+    """Say that a part has failed that was to work as long as the process."""
+    if not task.cancelled() and (error := task.exception()):
+        log.critical("a part of this worker has ended", exc_info=error)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

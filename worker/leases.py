@@ -70,6 +70,8 @@ class Leases:
                 except StoreUnavailable as error:
                     log.warning("heartbeat missed", error=str(error))
                     wait = min(wait, AGAIN_SECONDS)
+                except Exception as error:
+                    log.error("heartbeat failed", exc_info=error)
                 await asyncio.to_thread(self._stopping.wait, wait)
             await store.withdraw(self._worker_id)
         except StoreUnavailable as error:

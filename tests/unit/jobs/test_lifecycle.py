@@ -139,6 +139,14 @@ def test_tries_are_further_apart_each_time_and_end_in_a_failure():
     assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
 
 
+def test_an_attempt_that_got_on_starts_the_count_of_tries_anew():
+    record = RECORDS[Status.RUNNING]
+    for _ in range(2 * lifecycle.RETRIES):
+        waiting = retried(replace(record, progress_epoch=record.epoch), NOW).after
+        assert (waiting.retries, waiting.due_at - NOW) == (1, 5_000)
+        record = claimed(waiting, waiting.due_at)
+
+
 def test_hints_are_further_apart_each_time_up_to_a_bound():
     record, waits = queued(), []
     for _ in range(40):
