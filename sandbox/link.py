@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -185,9 +187,15 @@ def _start(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a supervisor whose socket is closed; one that hangs is killed."""
+    """Wait for the end of a supervisor whose socket is closed; one that hangs is killed.
+
+    A supervisor that was killed itself may leave rooms that had not begun (see `orphans`): they
+    are still of its process group.
+    """
     try:
         process.wait(_EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import policy, seccomp
+from sandbox import orphans, policy, seccomp
 from sandbox.policy import Descriptors, Ground
 from sandbox.protocol import SandboxUnavailable
 
@@ -123,6 +123,8 @@ class Room:
         self._bwrap.wait()
         if self._init is not None:  # had bubblewrap itself been killed, init would follow it
             select.select([self._init], [], [], _BURIAL_SECONDS)
+        else:
+            orphans.end()
         self.control.close()
         for fd in (self._complaints, self._info, self.pidfd, self._init):
             if fd is not None:

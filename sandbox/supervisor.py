@@ -24,7 +24,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from sandbox import ground, remedies, rooms, stepdown
+from sandbox import ground, orphans, remedies, rooms, stepdown
 from sandbox.pool import Pool, Standing, Wish
 from sandbox.protocol import SandboxUnavailable
 
@@ -47,8 +47,11 @@ class Supervisor:
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
-            for standing in self._pool or ():
-                standing.room.kill()
+            standing = tuple(self._pool or ())
+            for each in standing:
+                each.room.kill()
+            for each in standing:
+                each.room.bury()
 
     def _step(self) -> bool:
         """Wait for whatever comes next and deal with it; False when the worker is gone."""
@@ -103,6 +106,7 @@ class Supervisor:
 
     def _open(self, python: str, bwrap: str | None, uid: int) -> None:
         try:
+            orphans.adopt()
             found = ground.find(python, bwrap)
             plan = rooms.plan(found)  # reads our own source: before the step down
             version = ground.version(found)

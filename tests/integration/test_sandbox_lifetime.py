@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -151,6 +151,39 @@ async def test_a_frozen_agent_is_ended_by_the_supervisor(
     result = await sandbox.run(Command.python(code), Limits(wall_seconds=0.5))
     assert result.end is End.TIMEOUT
     assert 1.0 <= result.seconds < 30
+
+
+async def test_rooms_that_have_not_begun_leave_nothing_either() -> None:
+    """bubblewrap is killed at every moment of its start; see `sandbox.orphans`."""
+    before = _unbegun()
+    for number in range(24):
+        backend = LocalSandbox(PYTHON, pool_size=4)
+        await backend.run(Command.python(""), Limits())  # the pool is filled again behind it
+        await asyncio.sleep(number * 0.005)
+        if number % 4 == 0:
+            os.kill(backend._link._process.pid, signal.SIGKILL)
+        await backend.close()
+    await _until(lambda: not _unbegun() - before)
+
+
+def _unbegun() -> set[int]:
+    """Inits of rooms that nobody watches over any more."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            cmdline = (place / "cmdline").read_bytes()
+            parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
+        except OSError:
+            continue
+        if parent == b"1" and b"sandbox.room.agent" in cmdline:
+            found.add(int(place.name))
+    return found
+
+
+async def _until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.05)
 
 
 def _family(top: int) -> set[int]:
