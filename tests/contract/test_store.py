@@ -85,6 +85,7 @@ async def test_a_taken_id_is_refused_and_nothing_is_written(store):
     assert (await store.counts())[Status.QUEUED] == 1
 
 
+@pytest.mark.invariant("J2")
 async def test_an_idempotency_key_stands_for_its_first_job_within_its_tenant(store):
     key = Idempotency("key", "body")
     assert await store.create(Change(queued("j1")), key) is None
@@ -207,6 +208,7 @@ async def test_writes_that_are_no_progress_do_not_count_as_such(house, store):
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
+@pytest.mark.invariant("J5")
 async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(house, store, epoch):
     running = await house.running()
     writes = Writes((said("x"),), {"call": b"1"}, (charge("c1"),), "f" * 64)
@@ -236,6 +238,7 @@ async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(house, s
     assert costs == {"c1": "0.01", "c2": "0.01"}
 
 
+@pytest.mark.invariant("J12")
 async def test_an_event_is_said_once_and_numbers_have_no_gaps(house, store):
     running = await house.running()
     await store.write(running.id, 1, Writes((said("a"), said("a"), said("b"))))

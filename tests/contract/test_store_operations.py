@@ -77,6 +77,7 @@ async def test_the_same_key_and_body_give_the_same_job(house):
     assert code(other) == "key_reused"
 
 
+@pytest.mark.invariant("J4")
 async def test_one_of_many_claims_is_granted(house):
     record = await house.submit()
     claims = await asyncio.gather(
@@ -102,6 +103,7 @@ async def test_one_of_fifty_decisions_applies(house):
     assert said.data["feedback"] == applied.decision.feedback
 
 
+@pytest.mark.invariant("J10")
 async def test_a_decision_applies_to_the_open_review_alone(house):
     running = await house.running()
     early = await house.operations.decide(running.id, decision())

@@ -98,6 +98,7 @@ async def test_a_failed_job_tells_why(front):
     )
 
 
+@pytest.mark.invariant("J2")
 async def test_the_same_key_and_body_are_the_same_job(front):
     headers = {"Idempotency-Key": "once"}
     first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)

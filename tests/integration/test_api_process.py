@@ -103,6 +103,7 @@ async def test_a_stream_tells_everything_as_it_happens_and_ends(client, worker):
     assert seen[2][0] - told < 0.25, "the nudge must come through, not the next look"
 
 
+@pytest.mark.invariant("J12")
 async def test_a_stream_is_resumed_behind_the_last_event(client, worker):
     job_id = await submit(client)
     done(await worker.succeed(await hold(worker, job_id), RESULT, ""))
@@ -294,6 +295,7 @@ async def test_a_stream_ends_when_redis_goes_and_says_so(tmp_path):
     assert rest[-1] == ": the record cannot be reached: connect again"
 
 
+@pytest.mark.invariant("J1")
 async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
         accepted = []

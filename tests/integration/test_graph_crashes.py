@@ -86,6 +86,7 @@ def smooth(tmp_path_factory: pytest.TempPathFactory) -> Journey:
 
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
+@pytest.mark.invariant("J13")
 async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth: Journey) -> None:
     journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=False)
     assert len(set(journal.keys)) == len(journal.keys) == CALLS
@@ -96,6 +97,7 @@ async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth
 
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
+@pytest.mark.invariant("J13")
 async def test_only_the_call_in_flight_is_made_again(
     tmp_path: Path, at: int, smooth: Journey
 ) -> None:

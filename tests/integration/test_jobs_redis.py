@@ -37,6 +37,7 @@ def house(store):
     return House(store)
 
 
+@pytest.mark.invariant("J1")
 async def test_every_job_whose_submission_returned_survives_a_power_cut(tmp_path):
     accepted: list[str] = []
     with redis_servers.start(BINARY, tmp_path) as server:
@@ -83,6 +84,7 @@ async def test_a_review_survives_a_restart(tmp_path):
         await house.store.close()
 
 
+@pytest.mark.invariant("J5")
 async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(store, redis_url):
     house = House(store, lease_ms=20)
     old = await house.running()
@@ -113,6 +115,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
     assert len(await store.charges(old.id)) == 1
 
 
+@pytest.mark.invariant("J10")
 async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_url):
     house = House(store)
     running = await house.running()
@@ -132,6 +135,7 @@ async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_ur
     await asyncio.gather(*(client.store.close() for client in clients))
 
 
+@pytest.mark.invariant("J11")
 async def test_cancel_against_completion_has_one_winner(house):
     chance, winners = random.Random(7), set()
     for _ in range(100):

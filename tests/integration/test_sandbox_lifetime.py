@@ -76,6 +76,7 @@ def worker() -> Iterator[subprocess.Popen[str]]:
     process.stdout.close()
 
 
+@pytest.mark.invariant("J14")
 def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout is not None
     supervisor = int(worker.stdout.readline())
@@ -114,6 +115,7 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
         await sandbox.run(Command.python(""), Limits())
 
 
+@pytest.mark.invariant("J14")
 async def test_after_a_run_its_room_is_gone(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._link is not None
@@ -168,6 +170,7 @@ async def test_a_frozen_agent_is_ended_by_the_supervisor(
     assert 1.0 <= result.seconds < 30
 
 
+@pytest.mark.invariant("J14")
 def test_rooms_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
     """See `sandbox.orphans`. In a process of its own, since it steps down from root."""
     before = _unbegun()

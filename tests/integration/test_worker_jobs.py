@@ -71,6 +71,7 @@ async def test_a_job_goes_through_the_whole_house(shared: House) -> None:
         ]
 
 
+@pytest.mark.invariant("J9")
 async def test_a_review_outlives_every_process_and_another_worker_goes_on(house: House) -> None:
     model = house.record("reviewed", one_run("ask me", "print('seen')", seen="seen"))
     house.worker()
@@ -133,6 +134,7 @@ async def test_a_person_sends_work_back_and_edits_it(shared: House) -> None:
         assert job.result.approved_by == "bob"
 
 
+@pytest.mark.invariant("J8")
 async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house: House) -> None:
     turns = [
         plans("count"),
@@ -193,6 +195,7 @@ async def test_a_stopping_worker_hands_its_job_on(house: House) -> None:
         assert said.count("run_finished") == 2
 
 
+@pytest.mark.invariant("J11")
 async def test_cancel_kills_the_run_and_is_final(shared: House) -> None:
     model = shared.record("long", one_run("wait", "import time; time.sleep(14)"))
     async with shared.operations() as operations:

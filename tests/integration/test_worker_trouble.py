@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
-from jobs.record import Reason, Status
+from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec
 
 
@@ -81,6 +84,48 @@ async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(house: House
         told = await house.kinds(operations, job_id)
         assert told.count("run_finished") == 1
         assert told[-1] == "given_back"
+
+
+async def test_a_cancel_at_any_moment_is_the_last_word(house: House) -> None:
+    model = house.record("wanted", one_run("unwanted", "print('x')"))
+    house.worker()
+    await house.ready()
+    async with house.operations() as operations:
+        ends: Counter[str] = Counter()
+        for moment in range(40):
+            job_id = await house.submit(operations, JobSpec(task="unwanted", model=model))
+            await asyncio.sleep(moment * 0.0015)
+            cancelled = isinstance(await operations.cancel(job_id, "ann"), JobRecord)
+            await house.until(operations, job_id)
+            await asyncio.sleep(0.02)  # what is under way must find out
+            told = await house.kinds(operations, job_id)
+            assert told[-1] == ("cancelled" if cancelled else "succeeded")
+            ends[told[-2]] += 1
+        assert len(ends) > 3  # or the moments were all alike
+    assert house.stop_workers() == [0]
+    assert "never retrieved" not in house.logs()
+    assert "Traceback" not in house.logs()
+
+
+async def test_a_redis_that_hangs_makes_nothing_happen_twice(house: House) -> None:
+    code = "import time; time.sleep(0.5); print('x')"
+    model = house.record("hung", one_run("hung", code))
+    house.worker(lease_seconds="15")
+    await house.ready()
+    async with house.operations() as operations:
+        spec = JobSpec(task="hung", model=model)
+        ids = [await house.submit(operations, spec) for _ in range(6)]
+        await house.told(operations, ids[0], "planned")
+        house.server.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(3)  # longer than a call waits: writes whose answer never came
+        house.server.process.send_signal(signal.SIGCONT)
+        for job_id in ids:
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            told = await house.kinds(operations, job_id)
+            assert "lease_lost" not in told
+            assert {told.count(kind) for kind in ("planned", "run_finished", "succeeded")} == {1}
+            assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
 def test_a_worker_that_cannot_work_says_why_and_ends(house: House) -> None:

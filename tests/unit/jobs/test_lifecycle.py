@@ -78,6 +78,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("status", Status)
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.invariant("J6")
 def test_each_command_leads_on_or_is_refused(status, command):
     before = RECORDS[status]
     answer = COMMANDS[command](before)
@@ -97,6 +98,7 @@ def test_each_command_leads_on_or_is_refused(status, command):
     assert (after.id, after.spec, after.created_at) == (before.id, before.spec, before.created_at)
 
 
+@pytest.mark.invariant("J4")
 def test_a_claim_raises_the_epoch_and_starts_the_lease():
     after = claimed(queued(), LATER)
     assert (after.epoch, after.attempts, after.hints) == (1, 1, 0)
@@ -174,6 +176,7 @@ def test_a_lease_that_is_held_is_not_taken_back():
     assert early.code == "lease_held"
 
 
+@pytest.mark.invariant("J7")
 def test_two_crashes_in_a_row_ask_for_a_process_of_its_own_and_a_third_there_is_poison():
     twice = crash(crash(queued()).after).after
     assert twice.crashes == 2
@@ -185,6 +188,7 @@ def test_two_crashes_in_a_row_ask_for_a_process_of_its_own_and_a_third_there_is_
     assert [event.kind for event in poisoned.events] == ["lease_lost", "failed"]
 
 
+@pytest.mark.invariant("J7")
 def test_crashes_among_others_are_never_poison():
     record = queued()
     for _ in range(2):

@@ -48,6 +48,7 @@ async def test_a_lost_hint_is_made_up_for_and_reminders_get_rarer(house, clock):
     await house.claim(record.id)
 
 
+@pytest.mark.invariant("J8")
 async def test_a_dead_workers_job_is_hinted_within_one_sweep_of_its_leases_end(house, clock):
     running = await house.running(priority=Priority.HIGH)
     clock.now = running.lease.until - 1
@@ -128,6 +129,7 @@ async def test_one_sweep_looks_at_all_that_is_due(house, clock):
     assert await house.operations.sweep() == 0
 
 
+@pytest.mark.invariant("J9")
 async def test_waiting_for_a_person_costs_nothing_however_long(house, clock):
     running = await house.running()
     job(await house.operations.pause(held(running), review()))
