@@ -112,7 +112,7 @@ class Attempt:
                 return await self._fail(reason, detail)
 
     async def _drive(self) -> JobRecord | Refusal:
-        ledger = await self.equipment.ledger(self.record)
+        ledger = await patient(lambda: self.equipment.ledger(self.record))
         CURRENT.set(ledger)
         match await self._where():
             case Begin():
@@ -127,8 +127,9 @@ class Attempt:
     async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
         """From the start: the conversation's last workspace with this job's files laid over it."""
         record = self.record
-        turns = await self.operations.store.conversation(
-            record.tenant, record.conversation_id, TURNS_SEEN
+        store = self.operations.store
+        turns = await patient(
+            lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
         base = turns[0].workspace if turns else None
         ports = await self.equipment.ports(record, ledger, base)
@@ -157,7 +158,7 @@ class Attempt:
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
-        now = await self.operations.store.now()
+        now = await patient(self.operations.store.now)
         review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value, now)
         return await patient(lambda: self.operations.pause(self.held, review))
 

@@ -11,10 +11,12 @@ from langgraph.runtime import RunControl
 from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
+from jobs.record import JobRecord
 from jobs.store import Held
 from worker.alone import run_alone
 from worker.attempt import Attempt
 from worker.equipment import Equipment
+from worker.patience import patient
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
@@ -43,7 +45,7 @@ class Attempts:
         self._running: dict[Held, Running] = {}
         self._held: tuple[Held, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
-        self._alone: set[str] = set()
+        self._claiming: set[str] = set()
         self._draining = asyncio.Event()
         self._drained: asyncio.Task[None] | None = None
 
@@ -65,27 +67,58 @@ class Attempts:
     async def work(self, job_id: str, *, alone: bool) -> None:
         """Claim a job and work on it to the attempt's end.
 
-        A cancel that is told before the attempt is known here meets its first write, which comes
-        before any call.
+        A second hint for a job that is being claimed, or runs alone, is dropped.
         """
-        claimed = await self._operations.claim(job_id, self._worker_id, alone=alone)
-        if isinstance(claimed, Refusal):
-            if claimed.code == "alone" and not alone:
-                await self._elsewhere(job_id)
+        if job_id in self._claiming:
             return
-        control = RunControl()
-        if self._draining.is_set():
-            control.request_drain()
-        attempt = Attempt(claimed, self._operations, self._equipment, control)
-        held = attempt.held
-        work = asyncio.create_task(attempt.run())
-        self._running[held] = Running(control, work)
-        self._held = tuple(self._running)
+        self._claiming.add(job_id)
+        try:
+            claimed = await self._claim(job_id, alone)
+            if isinstance(claimed, Refusal):
+                if claimed.code == "alone" and not alone:
+                    await run_alone(job_id, self._draining)
+                return
+            held, work = self._begin(claimed)
+        finally:
+            self._claiming.discard(job_id)
         try:
             await asyncio.wait({work})
         finally:
             del self._running[held]
             self._held = tuple(self._running)
+
+    async def _claim(self, job_id: str, alone: bool) -> JobRecord | Refusal:
+        """A claim whose answer was lost may have been granted: then it is given back, since nobody
+        would look at the job until that lease has run out, and that would count as a crash.
+        """
+        try:
+            return await self._operations.claim(job_id, self._worker_id, alone=alone)
+        except StoreUnavailable:
+            loaded = await patient(lambda: self._operations.store.load(job_id))
+            if loaded is not None:
+                await self._disown(loaded.record)
+            raise
+
+    async def _disown(self, record: JobRecord) -> None:
+        held = Held(record.id, record.epoch)
+        ours = record.lease is not None and record.lease.worker == self._worker_id
+        if ours and held not in self._running:
+            await self._operations.give_back(held, "the answer to its claim was lost")
+
+    def _begin(self, claimed: JobRecord) -> tuple[Held, asyncio.Task[None]]:
+        """Set an attempt to work.
+
+        A cancel that was told before the attempt is known here meets its first write, which comes
+        before any call.
+        """
+        control = RunControl()
+        if self._draining.is_set():
+            control.request_drain()
+        attempt = Attempt(claimed, self._operations, self._equipment, control)
+        work = asyncio.create_task(attempt.run())
+        self._running[attempt.held] = Running(control, work)
+        self._held = tuple(self._running)
+        return attempt.held, work
 
     def stop_job(self, job_id: str) -> None:
         """End the attempts at a job now: it was cancelled. Kills its rooms."""
@@ -141,13 +174,3 @@ class Attempts:
             log.warning("hint dropped", job_id=job_id, error=str(error))
         finally:
             self._slots.release()
-
-    async def _elsewhere(self, job_id: str) -> None:
-        """Run a job that crashed twice in a process of its own, so that it harms no other (J7)."""
-        if job_id in self._alone:  # a second hint, while that process starts
-            return
-        self._alone.add(job_id)
-        try:
-            await run_alone(job_id, self._draining)
-        finally:
-            self._alone.discard(job_id)

@@ -131,6 +131,7 @@ class Ledger:
         if self._open is None:
             self._open = Batch()
             self._sending = asyncio.create_task(self._send(self._open, self._sending))
+            self._sending.add_done_callback(_looked_at)
         self._open.events.extend(self._waiting)
         self._waiting.clear()
         if self._workspace is not None:
@@ -172,6 +173,12 @@ CURRENT: ContextVar[Ledger] = ContextVar("ledger")
 A checkpoint is written through it. LangGraph's background tasks inherit it, so that what is left of
 an old attempt can never write under the epoch of the job's next attempt in the same process.
 """
+
+
+def _looked_at(sent: asyncio.Task[None]) -> None:
+    """Who wrote may have been stopped meanwhile: what becomes of it is then nobody's trouble."""
+    if not sent.cancelled():
+        sent.exception()
 
 
 def _event(fact: Fact) -> NewEvent:

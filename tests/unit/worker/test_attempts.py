@@ -1,0 +1,55 @@
+"""Claims whose answer is lost: the job must not wait for the lease that nobody knows of."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from job_examples import House
+
+from jobs.errors import StoreUnavailable
+from jobs.lifecycle import Change
+from jobs.memory_store import MemoryStore
+from jobs.record import JobRecord, Status
+from worker.attempts import Attempts
+from worker.equipment import Equipment
+
+NOTHING = cast("Equipment", None)
+"""A claim that fails needs no equipment."""
+
+
+class Forgetful(MemoryStore):
+    """A store that applies the next commit, and says that it was away."""
+
+    lost = False
+
+    async def commit(self, before: JobRecord, change: Change, **how: Any) -> bool:
+        done = await super().commit(before, change, **how)
+        if self.lost:
+            self.lost = False
+            raise StoreUnavailable("no answer")
+        return done
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back() -> None:
+    store = Forgetful()
+    house = House(store)
+    job = await house.submit()
+    attempts = Attempts("worker-1", house.operations, NOTHING, slots=1)
+    house.hints.clear()
+    store.lost = True
+    with pytest.raises(StoreUnavailable):
+        await attempts.work(job.id, alone=False)
+    now = await house.record(job.id)
+    assert (now.status, now.crashes, now.epoch) == (Status.QUEUED, 0, 1)
+    assert [job_id for job_id, _ in house.hints] == [job.id]
+    assert attempts.held() == ()
+
+
+async def test_a_job_that_another_worker_holds_is_left_alone() -> None:
+    store = Forgetful()
+    house = House(store)
+    job = await house.running()
+    attempts = Attempts("worker-2", house.operations, NOTHING, slots=1)
+    await attempts.work(job.id, alone=False)
+    assert (await house.record(job.id)).status is Status.RUNNING
