@@ -12,6 +12,8 @@ from cli.processes import Child, Processes, Program
 
 HOPELESS = 4
 """Deaths in a row, while not everything has worked once: we give up and say so."""
+UNFIT = 2
+"""The exit code of a program whose settings do not fit: starting it again changes nothing."""
 
 
 class Supervisor:
@@ -52,7 +54,8 @@ class Supervisor:
         self._processes.forget(child)
         backoff = self._backoffs.get(program.name, Backoff()).died(time.monotonic() - child.started)
         self._backoffs[program.name] = backoff
-        if backoff.deaths >= HOPELESS and not self._all_well:
+        if not self._all_well and (backoff.deaths >= HOPELESS or code == UNFIT):
+            self._logs.pump(0)
             raise CliError(f"{program.name} does not start", "its log is above", "")
         self._due.append((time.monotonic() + backoff.seconds, program))
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
