@@ -49,10 +49,14 @@ def foreseen(record: JobRecord) -> Begin | GoOn | None:
 
 
 def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Asked | Ended:
-    """How an attempt after the first continues. A Decision goes to the pause that it names."""
-    if not snapshot.values and not snapshot.next:
+    """How an attempt after the first continues. A Decision goes to the pause that it names.
+
+    `snapshot.next` does not tell whether the graph has ended: it leaves out what has finished, so
+    that it is empty, too, where a crash came between a step's results and the next checkpoint.
+    """
+    if not snapshot.values and not snapshot.tasks:
         return Begin()
-    if not snapshot.next:
+    if not snapshot.tasks:
         return Ended(snapshot.values)
     asked = {interrupt.id: interrupt for interrupt in snapshot.interrupts}
     if record.decision is not None and record.decision.review_id in asked:

@@ -1,9 +1,11 @@
-"""Two attempts at one job in one process: only the newer one's graph can save anything."""
+"""What an attempt saves: nothing under another's epoch, and enough to go on from any moment."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TypedDict
+import operator
+from collections.abc import Sequence
+from typing import Annotated, TypedDict
 
 import pytest
 from job_examples import House, held
@@ -12,9 +14,10 @@ from langgraph.graph import END, START, StateGraph
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord
 from jobs.redis_store import RedisStore, connect
-from worker.checkpoints import RedisSaver
+from worker.checkpoints import Command, RedisSaver, unfenced
 from worker.equipment import checkpoint
 from worker.ledger import CURRENT, Ledger
+from worker.resumption import Begin, Ended, GoOn, resumption
 
 
 class State(TypedDict, total=False):
@@ -55,4 +58,52 @@ async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> N
         await old
     saved = await graph.aget_state({"configurable": {"thread_id": job.id}})
     assert (new["by"], saved.values["by"]) == ("epoch 2", "epoch 2")
+    await store.close()
+
+
+class Log(TypedDict, total=False):
+    steps: Annotated[list[str], operator.add]
+
+
+class Cut(Exception):
+    """Where this worker dies."""
+
+
+async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str) -> None:
+    store = RedisStore(connect(redis_url))
+    house = House(store)
+    save, left = unfenced(store.redis), 0
+
+    async def dying(thread_id: str, commands: Sequence[Command]) -> None:
+        nonlocal left
+        if left == 0:
+            raise Cut
+        left -= 1
+        await save(thread_id, commands)
+
+    builder = StateGraph(Log).add_edge(START, "one").add_edge("one", "two").add_edge("two", END)
+    for name in ("one", "two"):
+        builder.add_node(name, lambda _, name=name: {"steps": [name]})
+    graph = builder.compile(RedisSaver(store.redis, dying))
+    seen = set()
+    for cut in range(12):
+        job = await house.running()
+        config = {"configurable": {"thread_id": job.id}}
+        left = cut
+        try:
+            await graph.ainvoke({"steps": []}, config, durability="sync")
+        except Cut:
+            seen.add(cut)
+        left = 100
+        where = resumption(job, await graph.aget_state(config))
+        match where:
+            case Begin():
+                state = await graph.ainvoke({"steps": []}, config, durability="sync")
+            case GoOn(feed):
+                state = await graph.ainvoke(feed, config, durability="sync")
+            case Ended(state):
+                pass
+        assert state["steps"] == ["one", "two"], (cut, where)
+    assert len(seen) > 4
+    assert 11 not in seen  # every save was cut once
     await store.close()

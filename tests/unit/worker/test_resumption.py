@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from langgraph.types import Command, Interrupt, StateSnapshot
+from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 
 from jobs import lifecycle
 from jobs.record import JobRecord
@@ -22,8 +22,10 @@ def a_snapshot(
     values: dict[str, Any] | None = None,
     following: tuple[str, ...] = (),
     interrupts: tuple[Interrupt, ...] = (),
+    finished: tuple[str, ...] = (),
 ) -> StateSnapshot:
-    return StateSnapshot(values or {}, following, {}, None, None, None, (), interrupts)
+    tasks = tuple(PregelTask(name, name, ()) for name in (*finished, *following))
+    return StateSnapshot(values or {}, following, {}, None, None, None, tasks, interrupts)
 
 
 PAUSE = Interrupt(value={"plan": []}, id="pause-2")
@@ -35,6 +37,10 @@ def test_without_a_checkpoint_it_begins() -> None:
 
 def test_between_two_steps_it_goes_on() -> None:
     assert resumption(a_record(), a_snapshot({"plan": []}, ("executor",))) == GoOn(None)
+
+
+def test_where_the_last_step_has_finished_and_no_other_has_begun_it_goes_on() -> None:
+    assert resumption(a_record(), a_snapshot({"plan": []}, finished=("planner",))) == GoOn(None)
 
 
 def test_a_decision_answers_the_pause_that_it_names() -> None:
