@@ -110,7 +110,7 @@ class Artifact:
 
 
 class Workspace(Protocol):
-    """The job's files. One writer at a time: hold `Ports.turn` around read, run, write.
+    """The job's files. One writer at a time: tool calls take their `Ports.turn`.
 
     Nothing here is a path of the host; raises `agents.errors.PathOutside` for a name that no
     workspace can hold.

@@ -1,33 +1,41 @@
-"""Turn: one tool call at a time, in the order in which they came."""
+"""Turn: the tool calls of one reply, one at a time, in the order in which the reply makes them.
+
+They are graph tasks of their own, and nobody promises in which order tasks start.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 
 class Turn:
-    """A lock of one attempt. Who waits while another fails, fails with the same exception.
+    """The order of one attempt. Who waits while an earlier call fails, fails with its exception.
 
-    Otherwise a call that came later would slip in before the graph stops, and would be made before
+    Otherwise a call that comes later would slip in before the graph stops, and would be made before
     the failed one when that is tried again.
     """
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
+        self._ends: dict[tuple[str, int], asyncio.Event] = {}
         self._failure: BaseException | None = None
 
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-        if self._failure is not None:
-            self._lock.release()
-            raise self._failure
+    @asynccontextmanager
+    async def of(self, reply: str, index: int = 0) -> AsyncIterator[None]:
+        """Wait until the calls before `index` (from 0) of `reply` have ended; then it is ours."""
+        end = self._end(reply, index)
+        try:
+            if index > 0:
+                await self._end(reply, index - 1).wait()
+            if self._failure is not None:
+                raise self._failure  # noqa: TRY301 - the failure is another call's
+            yield
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        finally:
+            end.set()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._failure = failure
-        self._lock.release()
+    def _end(self, reply: str, index: int) -> asyncio.Event:
+        return self._ends.setdefault((reply, index), asyncio.Event())

@@ -15,12 +15,14 @@ from typing import Any
 import structlog
 import uvloop
 
-from jobs.errors import StoreUnavailable
+from jobs.errors import StoreUnavailable, StoreUnfit
+from jobs.fitness import Verdict, examine
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
 from jobs.store import Held
+from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.attempts import Attempts
 from worker.capabilities import announcement
@@ -100,7 +102,7 @@ class Engine:
         settings = self._settings
         store = RedisStore(connect(settings.redis_url))
         opened.push_async_callback(store.close)
-        await store.now()
+        await _refuse_unfit(settings, store)
         policy = Policy(
             lease_ms=int(settings.lease_seconds * 1000),
             retry_ms=int(settings.retry_seconds * 1000),
@@ -133,6 +135,17 @@ class Engine:
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
         self._loop.call_soon_threadsafe(attempts.stop, held)
+
+
+async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
+    """Raise StoreUnfit in production where Redis would lose jobs; in development, warn."""
+    wrong = (await examine(store.redis)).at(Verdict.REFUSE)
+    if not wrong:
+        return
+    told = "; ".join(f"{finding.name} is {finding.value}: {finding.advice}" for finding in wrong)
+    if settings.env is Environment.PRODUCTION:
+        raise StoreUnfit(told)
+    log.warning("unfit for production", reason=told)
 
 
 def _told(task: asyncio.Task[None]) -> None:

@@ -23,17 +23,14 @@ Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
 
 class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
-    """Makes each tool call once, and one at a time.
-
-    Calls of one turn are graph tasks of their own, started in the order of the calls; the lock
-    lets them in by that order, since the first thing each of them does is to wait for it.
-    """
+    """Makes each tool call once, and those of one reply in their order, one at a time."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
         """One tool call, with its trace in the message's artifact."""
         ports: Ports = cast("Ports", request.runtime.context)
         call = request.tool_call
-        at = _place(request)
+        reply, index = _place(request)
+        at = within(reply, 0, FIRST_TOOL + index)
 
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
@@ -42,16 +39,16 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             done = finished(message, facts=(fact,), workspace=ports.workspace.digest)
             return message, done
 
-        async with ports.turn:
+        async with ports.turn.of(reply.key(), index):
             return await once(ports, at.key(digest(call["name"], call["args"])), make)
 
 
-def _place(request: ToolCallRequest) -> Place:
-    """Behind the reply that made the call, in the order of its calls."""
+def _place(request: ToolCallRequest) -> tuple[Place, int]:
+    """The place of the reply that makes the call, and which of its calls it is, from 0."""
     messages = request.state["messages"]
     ids = [call["id"] for call in messages[-1].tool_calls]
-    offset = FIRST_TOOL + ids.index(request.tool_call["id"])
-    return within(Place(*request.state["outer"]), replies(messages), offset)
+    reply = within(Place(*request.state["outer"]), replies(messages))
+    return reply, ids.index(request.tool_call["id"])
 
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:

@@ -29,8 +29,7 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         fact = Fact(at, "run_finished", ran.run)
         return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)
 
-    async with ports.turn:
-        message = await once(ports, at.key(digest("edit", decision["code"])), make)
+    message = await once(ports, at.key(digest("edit", decision["code"])), make)
     found = traces([message])
     made = [file for trace in found for file in trace["files"]]
     return {

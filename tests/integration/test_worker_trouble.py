@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
@@ -135,3 +136,11 @@ def test_a_worker_that_cannot_work_says_why_and_ends(house: House) -> None:
     assert time.monotonic() - begun < 10
     assert "FETTLE_SANDBOX=other" in house.logs()
     assert "Traceback" not in house.logs()
+
+
+def test_production_refuses_a_redis_that_forgets(house: House) -> None:
+    with redis.Redis.from_url(house.redis_url) as client:
+        client.config_set("appendonly", "no")
+    worker = house.worker(env="production")
+    assert worker.wait(30) == 1
+    assert "appendonly" in house.logs()
