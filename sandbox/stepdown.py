@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,9 +34,9 @@ def step_down(ground: Ground, uid: int) -> Ground:
     """
     if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
         return ground
-    hidden = [tree for tree in ground.trees if not is_open_to_all(Path(tree.source))]
+    unseen = behind_doors(ground.trees)
     try:
-        doors = _open_doors(hidden) if hidden else {}
+        doors = _open_doors(unseen) if unseen else {}
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
@@ -62,12 +63,26 @@ def is_open_to_all(path: Path) -> bool:
     return reached and bool(path.stat().st_mode & stat.S_IROTH)
 
 
-def _open_doors(hidden: list[Tree]) -> dict[Tree, Tree]:
+def behind_doors(trees: Sequence[Tree]) -> list[Tree]:
+    """The trees that are to be bound where the new uid reaches them: those that are hidden from
+    it, and with the first of these all that the doorway itself will cover.
+    """
+    hidden = [tree for tree in trees if not is_open_to_all(Path(tree.source))]
+    if not hidden:
+        return []
+    return [
+        tree
+        for tree in trees
+        if tree in hidden or Path(tree.source).resolve().is_relative_to(_DOORWAY)
+    ]
+
+
+def _open_doors(unseen: list[Tree]) -> dict[Tree, Tree]:
     """Bind trees below a directory that any user reaches, in a mount namespace of our own."""
     _call("unshare", _CLONE_NEWNS)
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     # Opened first: what lies below the doorway itself is out of sight once it is covered.
-    sources = {tree: os.open(tree.source, os.O_PATH | os.O_CLOEXEC) for tree in hidden}
+    sources = {tree: os.open(tree.source, os.O_PATH | os.O_CLOEXEC) for tree in unseen}
     _mount("tmpfs", str(_DOORWAY), "tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=0755,size=64k")
     doors = {}
     for number, (tree, fd) in enumerate(sources.items()):

@@ -91,19 +91,20 @@ def test_the_doctor_tells_what_works() -> None:
     assert "  on   network: interfaces in the room: lo\n" in ran.stdout
 
 
-@pytest.fixture
-def closed_venv(tmp_path: Path) -> Path:
-    """An environment below /tmp, in a directory that only this user reaches."""
-    tmp_path.chmod(0o700)
-    base, venv = VENV_PYTHON.resolve(), tmp_path / "venv"
-    subprocess.run([base, "-I", "-m", "venv", "--without-pip", venv], check=True)
-    (next(venv.glob("lib/*/site-packages")) / "found.py").write_text("")
-    return venv
+@pytest.fixture(params=[0o700, 0o755], ids=["closed", "open"])
+def venv(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """An environment below /tmp, in a directory that only this user reaches, or all."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(request.param)
+        base, made = VENV_PYTHON.resolve(), Path(folder) / "venv"
+        subprocess.run([base, "-I", "-m", "venv", "--without-pip", made], check=True)
+        (next(made.glob("lib/*/site-packages")) / "found.py").write_text("")
+        yield made
 
 
-async def test_an_environment_in_a_closed_directory_below_tmp_works(closed_venv: Path) -> None:
-    sandbox = LocalSandbox(closed_venv / "bin" / "python", pool_size=0)
-    code = f"import found, os; print(found.__file__, os.path.exists({str(closed_venv)!r}))"
+async def test_an_environment_below_tmp_works(venv: Path) -> None:
+    sandbox = LocalSandbox(venv / "bin" / "python", pool_size=0)
+    code = f"import found, os; print(found.__file__, os.path.exists({str(venv)!r}))"
     result = await sandbox.run(Command.python(code), Limits())
     await sandbox.close()
     assert result.stdout.text.startswith("/opt/venv/lib/")
