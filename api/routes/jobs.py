@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BeforeValidator
 
 from api import body, links, problems, submission
 from api.answers import as_json
@@ -78,6 +79,10 @@ async def submit(
     return await changed_answer(house, record, record.updated_at, headers)
 
 
+_EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
+"""`?status=&label=`, as forms and templates send it, filters nothing."""
+
+
 @router.get(
     "/jobs", response_model=JobList, summary="List jobs, newest first", responses=responses()
 )
@@ -86,8 +91,8 @@ async def listing(
     caller: Reader,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-    status: Status | None = None,
-    label: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+    status: Annotated[Status | None, _EMPTY_IS_NONE] = None,
+    label: Annotated[str | None, Query(max_length=100), _EMPTY_IS_NONE] = None,
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match."""
     page = await house.store.page(
