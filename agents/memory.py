@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 
+from agents.artifacts import media_type
 from agents.errors import BudgetExhausted, Stopped
 from agents.models import ModelName, ModelPool, Role
 from agents.paths import checked
@@ -149,8 +149,7 @@ class MemoryWorkspace:
         for path, content in changed.items():
             digest = self._put(content)
             self._manifest[path] = (digest, len(content))
-            media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
-            artifacts.append(Artifact(path, digest, len(content), media_type))
+            artifacts.append(Artifact(path, digest, len(content), media_type(path)))
         self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())
         return artifacts
 

@@ -34,8 +34,6 @@ from worker.patience import patient
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
 
 TURNS_SEEN = 3
-RECURSION_LIMIT = 10_000
-"""Supersteps are bounded by revisions and steps, which end a job with what it has, not by this."""
 
 log = structlog.get_logger("worker.attempt")
 
@@ -188,10 +186,7 @@ class Attempt:
         return await patient(read)
 
     def _config(self) -> RunnableConfig:
-        return {
-            "configurable": {"thread_id": self.record.id},
-            "recursion_limit": RECURSION_LIMIT,
-        }
+        return {"configurable": {"thread_id": self.record.id}}
 
 
 def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:

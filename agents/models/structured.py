@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -62,12 +62,6 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
     return read(message, schema)
 
 
-@cache
-def _as_tool(schema: type[BaseModel]) -> dict[str, Any]:
-    """A schema as the tool on offer; making it takes a millisecond, so it is made once."""
-    return convert_to_openai_tool(schema)
-
-
 def read(message: AIMessage, schema: type[T]) -> Answer[T]:
     """The value in a reply, fresh or out of a journal: the tool's call, else JSON in its text."""
     name = _tool(schema)
@@ -86,7 +80,9 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
     return Answer(None, f"the reply does not call {name}", message)
 
 
+@cache
 def _tool(schema: type[BaseModel]) -> str:
+    """The name of the tool that a schema becomes; to find it takes a millisecond, so once."""
     name: str = convert_to_openai_tool(schema)["function"]["name"]
     return name
 

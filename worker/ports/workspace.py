@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import mimetypes
 from collections.abc import Mapping, Sequence
 
+from agents.artifacts import media_type
 from agents.errors import PathOutside
 from agents.ports import Artifact
 from jobs.blobs import Blobs
@@ -88,8 +88,3 @@ def _inside(path: str) -> str:
 
 def _artifact(path: str, content: bytes) -> Artifact:
     return Artifact(path, _digest(content), len(content), media_type(path))
-
-
-def media_type(path: str) -> str:
-    """What a file is, by its name; bytes of no known kind are `application/octet-stream`."""
-    return mimetypes.guess_type(path)[0] or "application/octet-stream"
