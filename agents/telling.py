@@ -46,6 +46,8 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
             return f"stopped: it printed far more than is kept ({limits.output_bytes // 1024} KiB)"
         case End.DISK:
             return f"stopped: its files took more than {limits.workspace_bytes // MIB} MiB"
+        case End.PROCESSES:
+            return f"failed with all of its {limits.processes} processes and threads in use"
         case End.KILLED:
             return "stopped: it was killed from outside"
 

@@ -80,6 +80,8 @@ class End(StrEnum):
     MEMORY = "memory"
     OUTPUT = "output"
     DISK = "disk"
+    PROCESSES = "processes"
+    """It failed, and had as many processes and threads as it may at some time before."""
     KILLED = "killed"
     """The room died under the code's hands, or the run was cancelled."""
 

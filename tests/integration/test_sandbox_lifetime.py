@@ -44,7 +44,7 @@ asyncio.run(main())
 STARTS = f"""
 import pathlib, time
 from dataclasses import replace
-from sandbox import ground, orphans, rooms, stepdown
+from sandbox.local import ground, orphans, rooms, stepdown
 orphans.adopt()
 found = ground.find(pathlib.Path({str(PYTHON)!r}), None)
 plan = rooms.plan(found)
@@ -172,7 +172,7 @@ async def test_a_frozen_agent_is_ended_by_the_supervisor(
 
 @pytest.mark.invariant("J14")
 def test_rooms_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
-    """See `sandbox.orphans`. In a process of its own, since it steps down from root."""
+    """See `sandbox.local.orphans`. In a process of its own, since it steps down from root."""
     before = _unbegun()
     ran = subprocess.run([sys.executable, "-c", STARTS], cwd=TOP, timeout=60, check=False)
     assert ran.returncode == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.stepdown import is_open_to_all, is_user_outside
+from sandbox.local.stepdown import is_open_to_all, is_user_outside
 
 
 @pytest.mark.parametrize(

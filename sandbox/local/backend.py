@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox import frames, policy
 from sandbox.layers import layers, probe
-from sandbox.link import Link, SupervisorLost
+from sandbox.local.link import Link, SupervisorLost
 from sandbox.order import Order, order
 from sandbox.outcome import Forged, died, finish, read_header
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sandbox.local.supervisor import MESSAGE_BYTES
 from sandbox.protocol import SandboxUnavailable
-from sandbox.supervisor import MESSAGE_BYTES
 
 _EXIT_SECONDS = 10.0
 
@@ -176,9 +176,9 @@ class Link:
 def _start(descriptor: int) -> subprocess.Popen[bytes]:
     """Start a supervisor with an empty environment, out of the terminal's reach."""
     return subprocess.Popen(
-        [sys.executable, "-m", "sandbox.supervisor", str(descriptor)],
+        [sys.executable, "-m", "sandbox.local", str(descriptor)],
         env={},
-        cwd=Path(__file__).resolve().parent.parent,
+        cwd=Path(__file__).resolve().parent.parent.parent,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=(descriptor,),

@@ -1,4 +1,4 @@
-"""The process that owns every room of one worker: `python -m sandbox.supervisor FD`.
+"""The process that owns every room of one worker: `python -m sandbox.local FD`.
 
 It has one thread, because bubblewrap's `--die-with-parent` follows the thread that started it. It
 lives as long as the socket FD: when its other end closes, for whatever reason, all rooms die and it
@@ -24,8 +24,9 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from sandbox import ground, orphans, remedies, rooms, stepdown
-from sandbox.pool import Pool, Standing, Wish
+from sandbox import remedies
+from sandbox.local import ground, orphans, rooms, stepdown
+from sandbox.local.pool import Pool, Standing, Wish
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
@@ -141,7 +142,3 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.chdir("/")
     Supervisor(socket.socket(fileno=int(sys.argv[1]))).serve()
-
-
-if __name__ == "__main__":
-    main()

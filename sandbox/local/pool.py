@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sandbox import policy
-from sandbox.rooms import Plan, Room
+from sandbox.local.rooms import Plan, Room
 
 REFILL_SECONDS = 0.1
 """A room that was taken is replaced after this time, or after its run where that ends earlier:

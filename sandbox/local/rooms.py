@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import orphans, policy, seccomp
+from sandbox import policy, seccomp
+from sandbox.local import orphans
 from sandbox.policy import Descriptors, Ground
 from sandbox.protocol import SandboxUnavailable
 
@@ -50,7 +51,7 @@ def plan(ground: Ground) -> Plan:
         raise SandboxUnavailable(str(error)) from error
     env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
     given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
-    top = Path(__file__).resolve().parent.parent
+    top = Path(__file__).resolve().parent.parent.parent
     texts = {path: text.encode() for path, text in policy.ETC.items()}
     texts |= {f"{policy.ROOM_SOURCE}/{path}": (top / path).read_bytes() for path in _SOURCES}
     texts[policy.ROOM_GIVEN] = given.encode()

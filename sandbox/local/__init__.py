@@ -1,0 +1,5 @@
+"""The backend `local`: rooms on this machine, without a daemon and without root."""
+
+from sandbox.local.backend import LocalSandbox
+
+__all__ = ["LocalSandbox"]
