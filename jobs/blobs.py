@@ -28,6 +28,10 @@ class Blobs(Protocol):
         """The bytes; raises BlobMissing."""
         ...
 
+    async def remove(self, digest: str) -> None:
+        """Remove bytes, where they are there."""
+        ...
+
 
 class DirectoryBlobs:
     """Blobs in a directory, two levels deep, written so that a crash leaves whole files only."""
@@ -42,6 +46,10 @@ class DirectoryBlobs:
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
         return await asyncio.to_thread(self._get, digest)
+
+    async def remove(self, digest: str) -> None:
+        """See Blobs."""
+        await asyncio.to_thread(self._path(digest).unlink, missing_ok=True)
 
     def _put(self, content: bytes) -> str:
         digest = digest_of(content)
@@ -84,6 +92,10 @@ class MemoryBlobs:
             return self._kept[digest]
         except KeyError:
             raise BlobMissing(digest) from None
+
+    async def remove(self, digest: str) -> None:
+        """See Blobs."""
+        self._kept.pop(digest, None)
 
 
 def _write(path: Path, content: bytes) -> None:

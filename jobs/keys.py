@@ -5,8 +5,14 @@ fettle:job:{id}:events      list    "at body": its number is its place
 fettle:job:{id}:facts       set     keys of the events that were appended
 fettle:job:{id}:journal     hash    finished calls
 fettle:job:{id}:charges     hash    what was paid, by call id
+fettle:job:{id}:blobs       set     digests of the bytes it refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
 fettle:awaiting_review      zset    jobs that wait for a person, by since when
+fettle:finished             zset    jobs that are final, by since when
+fettle:blobs:references     hash    digest: how many jobs refer to it
+fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
+fettle:blobs:going          hash    digests whose bytes are being removed: until when
+fettle:turn:{name}          string  whoever set it does what one worker at a time does; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
@@ -28,6 +34,10 @@ PREFIX = "fettle:"
 JOB = PREFIX + "job:"
 DUE = PREFIX + "due"
 AWAITING_REVIEW = PREFIX + "awaiting_review"
+FINISHED = PREFIX + "finished"
+REFERENCES = PREFIX + "blobs:references"
+LOOSE = PREFIX + "blobs:loose"
+GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 WORKERS = PREFIX + "workers"
 STOP = PREFIX + "stop"
@@ -65,6 +75,16 @@ class JobKeys:
         return f"{JOB}{self.id}:charges"
 
     @property
+    def blobs(self) -> str:
+        """Set."""
+        return f"{JOB}{self.id}:blobs"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every key that lives and dies with the job, but for its checkpoints."""
+        return (self.record, self.events, self.facts, self.journal, self.charges, self.blobs)
+
+    @property
     def channel(self) -> str:
         """Channel."""
         return f"{PREFIX}events:{self.id}"
@@ -78,6 +98,11 @@ def _part(tenant: str) -> str:
 def worker(worker_id: str) -> str:
     """String that expires."""
     return f"{PREFIX}worker:{worker_id}"
+
+
+def turn(name: str) -> str:
+    """String that expires."""
+    return f"{PREFIX}turn:{name}"
 
 
 def line(tenant: str, conversation_id: str) -> str:

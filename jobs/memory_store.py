@@ -14,10 +14,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobs.codec import event_body, read_event, read_record, record_fields
+from jobs.blob_index import MemoryBlobIndex
+from jobs.codec import read_record, record_fields
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import Event, NewEvent
+from jobs.events import Event
 from jobs.lifecycle import Change
+from jobs.memory_events import MemoryEvents
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
 from jobs.store import (
@@ -46,9 +48,10 @@ class MemoryStore:
 
     def __init__(self, clock: Callable[[], int] = wall_clock) -> None:
         self._clock = clock
+        self.blobs = MemoryBlobIndex(clock)
+        self._turns_taken: dict[str, int] = {}
         self._records: dict[str, JobRecord] = {}
-        self._events: dict[str, list[Event]] = defaultdict(list)
-        self._facts: dict[str, set[str]] = defaultdict(set)
+        self._events = MemoryEvents(clock)
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
         self._charges: dict[str, dict[str, Charge]] = defaultdict(dict)
         self._lines: dict[Conversation, list[str]] = defaultdict(list)
@@ -56,14 +59,13 @@ class MemoryStore:
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
         self._workers: dict[str, tuple[Mapping[str, Any], int]] = {}
         self._stops: set[asyncio.Queue[str]] = set()
-        self._readers: dict[str, set[asyncio.Event]] = defaultdict(set)
 
     async def now(self) -> int:
         """See Store."""
         return self._clock()
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None
+        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
     ) -> Existing | None:
         """See Store."""
         record = change.after
@@ -77,7 +79,8 @@ class MemoryStore:
             self._once[record.tenant, idempotency.key] = (existing, until)
         self._lines[_conversation(record)].append(record.id)
         self._keep(record)
-        self._append(record.id, change.events)
+        self.blobs.refer(record.id, blobs)
+        self._events.append(record.id, change.events)
         return None
 
     async def load(self, job_id: str) -> Loaded | None:
@@ -97,7 +100,7 @@ class MemoryStore:
             return False
         # a commit leaves alone what fenced writes have changed since `before` was read
         self._keep(replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch))
-        self._append(after.id, change.events)
+        self._events.append(after.id, change.events)
         if turn is not None:
             turns = self._turns[_conversation(after)]
             turns[:] = [turn, *turns][:TURNS_KEPT]
@@ -121,8 +124,9 @@ class MemoryStore:
         if writes.progress and writes.journal:
             record = replace(record, progress_epoch=epoch)
         self._records[job_id] = record
+        self.blobs.refer(job_id, writes.blobs)
         self._journals[job_id].update(writes.journal)
-        self._append(job_id, writes.events)
+        self._events.append(job_id, writes.events)
 
     async def owns(self, held: Held) -> bool:
         """See Store."""
@@ -144,21 +148,11 @@ class MemoryStore:
 
     async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
         """See Store."""
-        return self._events[job_id][max(after, 0) :]
+        return self._events.after(job_id, after)
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """See Store."""
-        appended = asyncio.Event()
-        self._readers[job_id].add(appended)
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    while not await self.events(job_id, after):
-                        appended.clear()
-                        await appended.wait()
-        finally:
-            self._readers[job_id].discard(appended)
-        return await self.events(job_id, after)
+        return await self._events.wait(job_id, after, seconds)
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
@@ -180,6 +174,36 @@ class MemoryStore:
             if record.status in waiting and record.due_at <= now
         )
         return [job_id for _, job_id in due[:limit]]
+
+    async def finished(self, before: int, limit: int) -> Sequence[str]:
+        """See Store."""
+        ended = sorted(
+            (record.updated_at, record.id)
+            for record in self._records.values()
+            if record.status.final and record.updated_at < before
+        )
+        return [job_id for _, job_id in ended[:limit]]
+
+    async def remove(self, record: JobRecord) -> bool:
+        """See Store."""
+        stands = self._records.get(record.id)
+        if stands is None or stands.version != record.version:
+            return False
+        self.blobs.let_go(record.id)
+        self._events.forget(record.id)
+        for kept in (self._records, self._journals, self._charges):
+            kept.pop(record.id, None)
+        turns = self._turns[_conversation(record)]
+        turns[:] = [turn for turn in turns if turn.job_id != record.id]
+        return True
+
+    async def my_turn(self, name: str, ms: int) -> bool:
+        """See Store."""
+        now = self._clock()
+        if self._turns_taken.get(name, 0) > now:
+            return False
+        self._turns_taken[name] = now + ms
+        return True
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
@@ -251,16 +275,6 @@ class MemoryStore:
 
     def _keep(self, record: JobRecord) -> None:
         self._records[record.id] = read_record(record_fields(record, new=True))
-
-    def _append(self, job_id: str, events: Sequence[NewEvent]) -> None:
-        now = self._clock()
-        for event in events:
-            if event.key not in self._facts[job_id]:
-                self._facts[job_id].add(event.key)
-                seq = len(self._events[job_id]) + 1
-                self._events[job_id].append(read_event(seq, f"{now} {event_body(event)}"))
-        for reader in self._readers[job_id]:
-            reader.set()
 
     def _advance(self, ended: JobRecord) -> None:
         line = self._lines[_conversation(ended)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jobs import lifecycle
@@ -50,12 +50,16 @@ class Operations:
         by: str,
         request_id: str = "",
         idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
     ) -> Submitted | Refusal:
-        """Put a job on record; it is durable when this returns (J1)."""
+        """Put a job on record; it is durable when this returns (J1).
+
+        `blobs` are the digests of the bytes that came with it.
+        """
         job_id = secrets.token_hex(10)
         now = await self.store.now()
         change = lifecycle.submit(job_id, tenant, spec, now, by=by, request_id=request_id)
-        existing = await self.store.create(change, idempotency)
+        existing = await self.store.create(change, idempotency, blobs)
         if existing is None:
             self._hint(job_id, spec.priority)
             return Submitted(change.after, new=True)

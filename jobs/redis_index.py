@@ -5,19 +5,20 @@ J3 lives here: a job that is not final is in exactly one of `due` and `awaiting_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jobs import keys
 from jobs.codec import dump, record_fields
 from jobs.keys import JobKeys
 from jobs.record import JobRecord, Status
 from jobs.redis_script import Command
-from jobs.store import TURNS_KEPT, Charge, Turn
+from jobs.store import TURNS_KEPT, Charge, Turn, Writes
 
 
-def created(record: JobRecord) -> Iterator[Command]:
+def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     """A new job: record, index, listings, the end of its conversation's line."""
     yield _save(record, new=True)
+    yield from _refer(JobKeys(record.id), blobs)
     yield ("ZADD", keys.DUE, record.due_at, record.id)
     yield ("RPUSH", keys.line(record.tenant, record.conversation_id), record.id)
     yield ("ZADD", keys.listing(record.tenant), record.created_at, record.id)
@@ -41,8 +42,39 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
     if after.status.final:
         line = keys.line(after.tenant, after.conversation_id)
         yield ("ADVANCE", line, after.id, keys.DUE, keys.JOB)
+        yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
     if after.status is Status.CANCELLED:
         yield ("PUBLISH", keys.STOP, after.id)
+
+
+def removed(record: JobRecord, turns: Sequence[str]) -> Iterator[Command]:
+    """The end of a final job: its keys, its places in listings, `turns` of its conversation."""
+    job = JobKeys(record.id)
+    yield ("LETGO", job.blobs, keys.REFERENCES, keys.LOOSE)
+    yield ("UNLINK", *job.all)
+    yield from _count(record, -1)
+    yield ("ZREM", keys.FINISHED, record.id)
+    yield ("ZREM", keys.listing(record.tenant), record.id)
+    yield ("ZREM", keys.listing(record.tenant, status=record.status), record.id)
+    for label in record.spec.labels:
+        yield ("ZREM", keys.listing(record.tenant, label=label), record.id)
+    for turn in turns:
+        yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)
+
+
+def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
+    """What an attempt puts on record."""
+    if writes.journal:
+        pairs = (part for item in writes.journal.items() for part in item)
+        yield ("HSET", job.journal, *pairs)
+    for charge in writes.charges:
+        yield charged(job, charge)
+    if writes.workspace is not None:
+        yield ("HSET", job.record, "workspace", writes.workspace)
+    if writes.progress and (writes.journal or writes.commands):
+        yield ("HSET", job.record, "progress_epoch", epoch)
+    yield from _refer(job, writes.blobs)
+    yield from writes.commands
 
 
 def charged(job: JobKeys, charge: Charge) -> Command:
@@ -51,6 +83,11 @@ def charged(job: JobKeys, charge: Charge) -> Command:
         [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
     )
     return ("HSETNX", job.charges, charge.call, body)
+
+
+def _refer(job: JobKeys, blobs: Sequence[str]) -> Iterator[Command]:
+    if blobs:
+        yield ("REFER", job.blobs, keys.REFERENCES, keys.LOOSE, *blobs)
 
 
 def _save(record: JobRecord, *, new: bool = False) -> Command:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -18,6 +18,7 @@ from jobs.events import Event
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
+from jobs.redis_blob_index import RedisBlobIndex
 from jobs.redis_connection import connect
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
@@ -36,6 +37,7 @@ class RedisStore:
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
+        self.blobs = RedisBlobIndex(redis)
         self._listener = Listener(redis)
         self._commit = redis.register_script((SCRIPTS / "commit.lua").read_text())
         self._renew = redis.register_script((SCRIPTS / "renew.lua").read_text())
@@ -46,13 +48,13 @@ class RedisStore:
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None
+        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
     ) -> Existing | None:
         """See Store."""
         record = change.after
         job = JobKeys(record.id)
         guards = [absent(job.record)]
-        commands: list[Command] = list(redis_index.created(record))
+        commands: list[Command] = list(redis_index.created(record, blobs))
         once = keys.once(record.tenant, idempotency.key) if idempotency else ""
         if idempotency:
             guards.append(absent(once))
@@ -99,7 +101,7 @@ class RedisStore:
             field_is(job.record, "epoch", epoch),
             field_is(job.record, "status", str(Status.RUNNING)),
         )
-        commands = tuple(_fenced(job, epoch, writes))
+        commands = tuple(redis_index.written(job, epoch, writes))
         if not await self._apply(Step(job, guards, writes.events, commands)):
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
@@ -164,6 +166,28 @@ class RedisStore:
         now = await self.now()
         stored = self.redis.zrangebyscore(keys.DUE, "-inf", now, 0, limit)
         return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+
+    async def finished(self, before: int, limit: int) -> Sequence[str]:
+        """See Store."""
+        stored = self.redis.zrangebyscore(keys.FINISHED, "-inf", f"({before}", 0, limit)
+        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+
+    async def remove(self, record: JobRecord) -> bool:
+        """See Store."""
+        job = JobKeys(record.id)
+        stored = self.redis.lrange(keys.turns(record.tenant, record.conversation_id), 0, -1)
+        turns = [
+            body.decode()
+            for body in await reached(cast("Awaitable[Any]", stored))
+            if Turn(*json.loads(body)).job_id == record.id
+        ]
+        guards = (field_is(job.record, "version", record.version),)
+        commands = tuple(redis_index.removed(record, turns))
+        return await self._apply(Step(job, guards, commands=commands))
+
+    async def my_turn(self, name: str, ms: int) -> bool:
+        """See Store."""
+        return bool(await reached(self.redis.set(keys.turn(name), "", nx=True, px=ms)))
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
@@ -260,19 +284,6 @@ class RedisStore:
                 pipe.hgetall(JobKeys(job_id).record)
             found = await reached(pipe.execute())
         return [read_record(_texts(fields)) for fields in found if fields]
-
-
-def _fenced(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
-    if writes.journal:
-        pairs = (part for item in writes.journal.items() for part in item)
-        yield ("HSET", job.journal, *pairs)
-    for charge in writes.charges:
-        yield redis_index.charged(job, charge)
-    if writes.workspace is not None:
-        yield ("HSET", job.record, "workspace", writes.workspace)
-    if writes.progress and (writes.journal or writes.commands):
-        yield ("HSET", job.record, "progress_epoch", epoch)
-    yield from writes.commands
 
 
 def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:

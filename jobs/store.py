@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jobs.blob_index import BlobIndex
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
@@ -67,8 +68,9 @@ class Writes:
     """What an attempt puts on record in one fenced step.
 
     `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
-    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone). `progress`
-    is False where they keep nothing that a crash would have to repeat, such as a Decision that is
+    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone); `blobs` the
+    digests of bytes that these writes name, which are kept as long as the job. `progress` is False
+    where they keep nothing that a crash would have to repeat, such as a Decision that is
     fed to the graph: without it, a job that kills its workers would seem to get on (J7).
     """
 
@@ -77,6 +79,7 @@ class Writes:
     charges: Sequence[Charge] = ()
     workspace: str | None = None
     commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
+    blobs: Sequence[str] = ()
     progress: bool = True
 
 
@@ -109,16 +112,21 @@ class Held:
 class Store(Protocol):
     """Where jobs are kept. Raises StoreUnavailable when it cannot be reached in time."""
 
+    @property
+    def blobs(self) -> BlobIndex:
+        """Which bytes are in use."""
+        ...
+
     async def now(self) -> int:
         """The store's clock in ms: the only clock that decides anything."""
         ...
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None
+        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
     ) -> Existing | None:
         """Put a new job on record, at the end of its conversation's line; None when it was new.
 
-        Raises Contended where its id is taken.
+        It refers to the bytes of `blobs` from then on. Raises Contended where its id is taken.
         """
         ...
 
@@ -177,6 +185,21 @@ class Store(Protocol):
 
     async def due(self, limit: int) -> Sequence[str]:
         """Ids of jobs whose time has come: to be hinted, or whose lease ran out."""
+        ...
+
+    async def finished(self, before: int, limit: int) -> Sequence[str]:
+        """Ids of final jobs that ended before `before` (ms), the oldest first."""
+        ...
+
+    async def remove(self, record: JobRecord) -> bool:
+        """Remove a final job with all that is kept of it but its checkpoints, in one step.
+
+        Its bytes are not removed: it refers to them no longer. False: it is gone already.
+        """
+        ...
+
+    async def my_turn(self, name: str, ms: int) -> bool:
+        """Whether what `name` stands for is the caller's to do: one caller's in every `ms`."""
         ...
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:

@@ -11,8 +11,10 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- One command is ours: ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Three commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
+-- REFER set references loose digest...: the job refers to these bytes from now on.
+-- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
   redis.call('LREM', line, 1, member)
@@ -22,6 +24,25 @@ local function advance(line, member, due, prefix, now)
     redis.call('ZADD', due, now, head)
     redis.call('HSET', prefix .. head, 'due_at', now)
   end
+end
+
+local function refer(command)
+  for i = 5, #command do
+    if redis.call('SADD', command[2], command[i]) == 1 then
+      redis.call('HINCRBY', command[3], command[i], 1)
+    end
+    redis.call('ZREM', command[4], command[i])
+  end
+end
+
+local function let_go(set, references, loose, now)
+  for _, digest in ipairs(redis.call('SMEMBERS', set)) do
+    if redis.call('HINCRBY', references, digest, -1) <= 0 then
+      redis.call('HDEL', references, digest)
+      redis.call('ZADD', loose, string.format('%.0f', now), digest)
+    end
+  end
+  redis.call('UNLINK', set)
 end
 
 local at = 0
@@ -57,6 +78,10 @@ for _ = 1, tonumber(take()) do
   for i = 1, tonumber(take()) do command[i] = take() end
   if command[1] == 'ADVANCE' then
     advance(command[2], command[3], command[4], command[5], now)
+  elseif command[1] == 'REFER' then
+    refer(command)
+  elseif command[1] == 'LETGO' then
+    let_go(command[2], command[3], command[4], now)
   else
     redis.call(unpack(command))
   end

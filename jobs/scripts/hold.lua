@@ -1,0 +1,19 @@
+-- Note that bytes are about to be put, so that they are not removed as long as they are young.
+--
+-- KEYS[1] loose (zset)   KEYS[2] going (hash)
+-- ARGV    digests
+--
+-- Returns those whose bytes are being removed at this moment: to be asked for again.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local busy = {}
+for _, digest in ipairs(ARGV) do
+  local ends = redis.call('HGET', KEYS[2], digest)
+  if ends and tonumber(ends) > now then
+    busy[#busy + 1] = digest
+  else
+    redis.call('HDEL', KEYS[2], digest)
+    redis.call('ZADD', KEYS[1], string.format('%.0f', now), digest)
+  end
+end
+return busy
