@@ -271,18 +271,18 @@ async def test_a_commands_bytes_arrive_as_they_are(house, store):
 async def test_nothing_of_a_job_lies_outside_its_names(house, store):
     running = await house.running(labels=("l",), conversation_id="c")
     await store.write(
-        running.id, 1, Writes((), {"a": b"1"}, (Charge("c", "r", "m", 1, 1, None),), "a" * 64)
+        running.id,
+        1,
+        Writes((), {"a": b"1"}, (Charge("c", "r", "m", 1, 1, None),), "a" * 64, blobs=["a" * 64]),
     )
     job(await house.operations.succeed(held(running), RESULT, "s"))
     found = {key.decode() for key in await store.redis.keys("*")}
     mine = JobKeys(running.id)
     assert found == {
-        mine.record,
-        mine.events,
-        mine.facts,
-        mine.journal,
-        mine.charges,
+        *mine.all,
+        "fettle:blobs:references",
         "fettle:counts",
+        "fettle:finished",
         "fettle:jobs:acme",
         "fettle:jobs:acme:label:l",
         "fettle:jobs:acme:status:succeeded",
