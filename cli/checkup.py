@@ -11,6 +11,7 @@ from cli.render.words import plural
 
 SET_A_KEY = "set GROQ_API_KEY or GOOGLE_API_KEY where the workers run"
 STALE_SECONDS = 20.0
+WAITING = "mend it: the worker takes no job until then, and looks again by itself"
 
 
 class Health(StrEnum):
@@ -48,7 +49,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("workers", Health.BAD, "none was seen lately", advice)
         return
     yield Finding("workers", Health.GOOD, _named(workers))
-    yield from _sandboxes([worker["sandbox"] for worker in workers])
+    yield from _sandboxes(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
         default=next((w["models"]["default"] for w in workers if w["models"]["default"]), None),
@@ -72,7 +73,7 @@ def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterato
 def sandbox(found: Mapping[str, Any]) -> Iterator[Finding]:
     """A backend ({backend, works, why, layers}), and its layers."""
     if not found["works"]:
-        yield Finding("sandbox", Health.BAD, f"{found['backend']} cannot work: {found['why']}")
+        yield Finding("sandbox", Health.BAD, _broken(found))
         return
     yield Finding("sandbox", Health.GOOD, f"{found['backend']} works")
     for layer in found["layers"]:
@@ -101,10 +102,22 @@ def _named(workers: list[Mapping[str, Any]]) -> str:
     return f"{ids}: {plural(slots, 'slot')}"
 
 
-def _sandboxes(found: list[Mapping[str, Any]]) -> Iterator[Finding]:
-    """One of each kind: workers of one deployment mostly say the same."""
+def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """One of each kind: workers of one deployment mostly say the same.
+
+    A broken one stops jobs only where no other works: its worker takes none.
+    """
+    some_work = any(worker["sandbox"]["works"] for worker in workers)
     told: list[Mapping[str, Any]] = []
-    for one in found:
-        if one not in told:
-            told.append(one)
-            yield from sandbox(one)
+    for worker in workers:
+        found = worker["sandbox"]
+        if not found["works"]:
+            health = Health.WARN if some_work else Health.BAD
+            yield Finding("sandbox", health, f"of {worker['id']}: {_broken(found)}", WAITING)
+        elif found not in told:
+            told.append(found)
+            yield from sandbox(found)
+
+
+def _broken(found: Mapping[str, Any]) -> str:
+    return f"{found['backend']} cannot work: {found['why']}"

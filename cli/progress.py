@@ -115,7 +115,8 @@ def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
         again = f"; tried again in {duration(data['delay_ms'] / 1000)}"
         yield Line("trouble", printable(data["detail"]) + again, Tone.WARN)
     else:
-        yield Line("handed on", "the worker stops; another one goes on with the job", Tone.WARN)
+        why = printable(data["detail"]) or "the worker stops"
+        yield Line("handed on", f"{why}; another one goes on with the job", Tone.WARN)
 
 
 def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:

@@ -11,18 +11,21 @@ from settings.api import ApiSettings
 from settings.base import FettleSettings, StoreSettings
 from settings.client import ClientSettings
 from settings.provenance import variable
+from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.up import UpSettings
-from settings.worker import WorkerSettings, sandbox_python
-
-REPOSITORY = sandbox_python().parents[3]
+from settings.worker import WorkerSettings
 
 SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("API and workers", StoreSettings),
     ("API", ApiSettings),
     ("Workers", WorkerSettings),
+    ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),
 )
+
+SHARED = (StoreSettings, SandboxSettings)
+"""What other settings are made of; told once."""
 
 HEAD = """\
 # Configuration
@@ -38,12 +41,11 @@ This page is written by `python -m settings`.
 def page() -> str:
     """The whole page."""
     parts = [HEAD]
-    shared = set(StoreSettings.model_fields)
     for title, kind in SECTIONS:
         fields = {
             name: field
             for name, field in kind.model_fields.items()
-            if kind is StoreSettings or name not in shared
+            if kind in SHARED or not any(name in each.model_fields for each in SHARED)
         }
         rows = [_row(variable(kind, name, field), field) for name, field in fields.items()]
         parts.append(

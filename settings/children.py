@@ -12,7 +12,8 @@ TAKEN_OVER = (
     "FETTLE_CRITIC_MODEL",
     "FETTLE_GROQ_",
     "FETTLE_GOOGLE_",
-    "FETTLE_SANDBOX_PYTHON",
+    "FETTLE_SANDBOX",
+    "FETTLE_SANDBOX_",
 )
 """What a throw-away deployment takes over: which model answers and where, and what this machine
 has. FETTLE_MODELS is the front's allow-list, and none of these."""

@@ -7,18 +7,11 @@ from pathlib import Path
 from pydantic import AliasChoices, Field, SecretStr
 
 from settings.base import StoreSettings
-
-MIB = 1024 * 1024
-REPOSITORY = Path(__file__).resolve().parent.parent
+from settings.sandbox import REPOSITORY, SandboxSettings
 
 
-def sandbox_python() -> Path:
-    """The interpreter that `make install` makes for the sandbox."""
-    return REPOSITORY / ".venv" / "sandbox" / "bin" / "python"
-
-
-class WorkerSettings(StoreSettings):
-    """Sizes in bytes, times in seconds."""
+class WorkerSettings(StoreSettings, SandboxSettings):
+    """Times in seconds."""
 
     model: str | None = Field(
         None, description="default model, provider:model; else by which provider has a key"
@@ -55,15 +48,3 @@ class WorkerSettings(StoreSettings):
         5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
-
-    sandbox: str = Field("local", description="backend that runs code: local")
-    sandbox_python: Path = Field(
-        default_factory=sandbox_python, description="interpreter inside the sandbox"
-    )
-    sandbox_rooms: int = Field(2, ge=0, description="rooms kept ready")
-    run_seconds: float = Field(15.0, gt=0, description="wall time of one run")
-    run_cpu_seconds: int = Field(20, gt=0, description="CPU time of one run")
-    run_memory_bytes: int = Field(512 * MIB, gt=0, description="memory of one run")
-    run_processes: int = Field(64, gt=0, description="processes and threads of one run")
-    run_output_bytes: int = Field(64 * 1024, gt=0, description="output kept of one run")
-    workspace_bytes: int = Field(64 * MIB, gt=0, description="a workspace's bytes together")

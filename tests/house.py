@@ -87,6 +87,17 @@ class House:
             while self.logs().count('"worker ready"') < workers:
                 await asyncio.sleep(0.02)
 
+    def child_of_worker(self, word: str) -> int | None:
+        """The pid of the last worker's child whose command line has the word."""
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == self.workers[-1].pid and word in (
+                    (place / "cmdline").read_text().split("\0")
+                ):
+                    return int(place.name)
+        return None
+
     def restart_redis(self) -> contextlib.AbstractContextManager[redis_servers.RedisServer]:
         """Redis again, on the same data and the same port."""
         port = int(self.server.url.rsplit(":", 1)[1].split("/")[0])

@@ -1,4 +1,7 @@
-"""`python -m worker`: one worker process. `--alone JOB` works on that job only, then ends."""
+"""`python -m worker`: one worker process. `--alone JOB` works on that job only, then ends.
+
+Exit code 2: a setting does not fit, said on stderr.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from types import FrameType
 import click
 import structlog
 from celery.worker import state as celery_state
+from pydantic import ValidationError
 
 from jobs.errors import JobsError
-from sandbox.protocol import SandboxError
 from settings.logs import configure
+from settings.provenance import complaints
 from settings.worker import WorkerSettings
 from worker.engine import Engine
 from worker.tasks import worker_app
@@ -31,7 +35,7 @@ log = structlog.get_logger("worker")
 @click.option("--alone", metavar="JOB", help="work on this job only, in a process of its own")
 def main(alone: str | None) -> None:
     """Work on jobs until a signal."""
-    settings = WorkerSettings()
+    settings = _settings()
     if alone:
         settings = settings.model_copy(update={"concurrency": 1})
     configure(settings.log_format, settings.log_level)
@@ -40,7 +44,7 @@ def main(alone: str | None) -> None:
     _drain_on_signals(engine)
     try:
         engine.start()
-    except (JobsError, SandboxError) as error:
+    except JobsError as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
     code = 0
@@ -52,6 +56,15 @@ def main(alone: str | None) -> None:
             code = _consume(settings, engine, worker_id)
     engine.stop()
     sys.exit(code)
+
+
+def _settings() -> WorkerSettings:
+    try:
+        return WorkerSettings()
+    except ValidationError as error:
+        wrong = "".join(f"  - {text}\n" for text in complaints(WorkerSettings, error))
+        sys.stderr.write(f"fettle: a setting does not fit:\n{wrong}")
+        sys.exit(2)
 
 
 def _drain_on_signals(engine: Engine) -> None:

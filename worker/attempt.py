@@ -102,12 +102,19 @@ class Attempt:
                 return await self.operations.give_back(self.held, "the worker is stopping")
             case Drop(why):
                 return Refusal("dropped", why)
+            case Retry(Reason.SANDBOX_UNAVAILABLE, detail) if not await self._sandbox_works():
+                said = f"no code can be run on this worker: {detail}"
+                return await self.operations.give_back(self.held, said)
             case Retry(reason, detail):
                 return await patient(lambda: self.operations.retry(self.held, reason, detail))
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=self.record.id, exc_info=error)
                 return await self._fail(reason, detail)
+
+    async def _sandbox_works(self) -> bool:
+        """Looked at again: one that is broken for all costs this job no try, and takes no other."""
+        return await self.equipment.readiness.look()
 
     async def _drive(self) -> JobRecord | Refusal:
         ledger = await patient(lambda: self.equipment.ledger(self.record))

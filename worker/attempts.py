@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from langgraph.runtime import RunControl
@@ -56,13 +58,25 @@ class Attempts:
     async def take(self, job_id: str) -> None:
         """Answer a hint: returns as soon as there is a slot, so that no hint is taken too early.
 
-        A worker that drains takes nothing; the job stays due, and another worker is hinted.
+        A worker whose sandbox is broken holds this one hint, and so keeps from fetching others,
+        which belong to workers that can do something. A worker that drains takes nothing. Either
+        way the job stays due, and the sweeper has another worker hinted.
         """
-        if not await self._slot():
+        ready = self._equipment.readiness
+        if not ready.works and not await self._unless_draining(ready.wait()):
+            return
+        if not await self._unless_draining(self._slots.acquire()):
             return
         starting = asyncio.create_task(self._start(job_id))
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
+
+    async def work_alone(self, job_id: str) -> None:
+        """Work on one job that crashed before, unless nothing could be run here."""
+        if self._equipment.readiness.works:
+            await self.work(job_id, alone=True)
+        else:
+            log.warning("job waits for a sandbox that works", job_id=job_id)
 
     async def work(self, job_id: str, *, alone: bool) -> None:
         """Claim a job and work on it to the attempt's end.
@@ -155,17 +169,15 @@ class Attempts:
     def _under_way(self) -> set[asyncio.Task[None]]:
         return {running.work for running in self._running.values()} | self._starting
 
-    async def _slot(self) -> bool:
-        if self._draining.is_set():
-            return False
+    async def _unless_draining(self, awaited: Coroutine[Any, Any, object]) -> bool:
+        """Wait for something; False, without having it, where the worker drains before."""
+        having = asyncio.create_task(awaited)
         drained = asyncio.create_task(self._draining.wait())
-        free = asyncio.create_task(self._slots.acquire())
-        await asyncio.wait({drained, free}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({drained, having}, return_when=asyncio.FIRST_COMPLETED)
         drained.cancel()
-        if not free.done():
-            free.cancel()
-            return False
-        return True
+        if not having.done():
+            having.cancel()
+        return having.done() and not self._draining.is_set()
 
     async def _start(self, job_id: str) -> None:
         try:

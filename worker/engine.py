@@ -49,7 +49,7 @@ class Engine:
         self.draining = False
 
     def start(self) -> None:
-        """Raises jobs.errors.JobsError where Redis cannot be used, SandboxError likewise."""
+        """Raises jobs.errors.JobsError where Redis cannot be used."""
         self._thread.start()
         try:
             self._call(self._open())
@@ -58,12 +58,12 @@ class Engine:
             raise
 
     def take(self, job_id: str) -> None:
-        """Answer a hint; waits for a free slot."""
+        """Answer a hint; waits for a free slot, and for a sandbox that works."""
         self._call(self._working().take(job_id))
 
     def work_alone(self, job_id: str) -> None:
         """Work on one job and nothing else, to the attempt's end."""
-        self._call(self._working().work(job_id, alone=True))
+        self._call(self._working().work_alone(job_id))
 
     def request_drain(self) -> None:
         """Have every graph stop at its next step; returns at once, also while it starts."""
@@ -110,7 +110,9 @@ class Engine:
         operations = Operations(store, self._hints.send, policy)
         equipment = equip(settings, store)
         opened.push_async_callback(equipment.close)
-        facts = await announcement(settings, equipment.sandbox)
+        readiness = equipment.readiness
+        await readiness.look()
+        facts = announcement(settings)
         attempts = Attempts(self._worker_id, operations, equipment, settings.concurrency)
         leases = Leases(
             self._worker_id,
@@ -119,10 +121,11 @@ class Engine:
             heartbeat_seconds=settings.heartbeat_seconds,
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
-            facts=lambda: facts,
+            facts=lambda: {**facts, "sandbox": readiness.facts()},
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
+        await opened.enter_async_context(readiness.watched())
         for forever in (
             sweep_forever(operations, settings.sweep_seconds),
             _stop_cancelled(store, attempts),

@@ -20,6 +20,7 @@ from worker.ports.budget import TokenBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.models import ModelChoice, RoleModels
 from worker.ports.workspace import ManifestWorkspace
+from worker.readiness import Readiness
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Equipment:
     store: RedisStore
     blobs: Blobs
     sandbox: Sandbox
+    readiness: Readiness
     models: ModelPool
     choice: ModelChoice
     limits: Limits

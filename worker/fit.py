@@ -6,46 +6,29 @@ from agents.models import ModelOptions, ModelPool
 from agents.ports import Bounds
 from jobs.blobs import DirectoryBlobs
 from jobs.redis_store import RedisStore
-from sandbox.local import LocalSandbox
-from sandbox.protocol import Limits, Sandbox, SandboxUnavailable
 from settings.worker import WorkerSettings
+from worker.backend import backend, limits
 from worker.equipment import Equipment
 from worker.ports.models import GOOGLE_DEFAULT, GROQ_DEFAULT, ModelChoice
+from worker.readiness import Readiness
 
 MOST_TRY_SECONDS = 60.0
 """One try of a model call; a provider that is silent for so long is asked again."""
 
 
 def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
-    """Everything a process needs to work on jobs. Raises SandboxUnavailable."""
+    """Everything a process needs to work on jobs; the sandbox is not tried yet."""
+    sandbox = backend(settings)
     return Equipment(
         store=store,
         blobs=DirectoryBlobs(settings.blobs_dir),
-        sandbox=sandbox(settings),
+        sandbox=sandbox,
+        readiness=Readiness(sandbox, settings.sandbox),
         models=ModelPool(model_options(settings)),
         choice=model_choice(settings),
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps),
         max_job_tokens=settings.max_job_tokens,
-    )
-
-
-def sandbox(settings: WorkerSettings) -> Sandbox:
-    """The backend that FETTLE_SANDBOX names; there is no other to fall back to."""
-    if settings.sandbox != "local":
-        raise SandboxUnavailable(f"FETTLE_SANDBOX={settings.sandbox} is unknown; set it to local")
-    return LocalSandbox(settings.sandbox_python, pool_size=settings.sandbox_rooms)
-
-
-def limits(settings: WorkerSettings) -> Limits:
-    """What one run may use."""
-    return Limits(
-        wall_seconds=settings.run_seconds,
-        cpu_seconds=settings.run_cpu_seconds,
-        memory_bytes=settings.run_memory_bytes,
-        processes=settings.run_processes,
-        workspace_bytes=settings.workspace_bytes,
-        output_bytes=settings.run_output_bytes,
     )
 
 

@@ -13,7 +13,7 @@ from agents.job import JobInput
 from agents.models.options import SHIPPED_RECORDINGS
 from agents.ports import Earlier
 from sandbox.local import LocalSandbox
-from settings.worker import sandbox_python
+from settings.sandbox import sandbox_python
 
 SEARCH = "Write a binary search and test it on 20 numbers."
 KMEANS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ from recorded import answers, approves, one_run, plans, runs
 
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec
+from settings.sandbox import sandbox_python
 
 
 @pytest.fixture
@@ -24,21 +26,54 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-async def test_without_a_sandbox_nothing_runs_and_the_reason_is_told(house: House) -> None:
-    model = house.record("unrun", one_run("unrun", "print('x')"))
-    house.worker(sandbox_python=str(house.folder / "no-python"), retry_seconds="0.1")
+async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> None:
+    """A sandbox that cannot work takes no job and costs none a try; mended, it takes them."""
+    model = house.record("waits", one_run("waits", "print('x')"))
+    python = house.folder / "python" / "bin" / "python"
+    house.worker(sandbox_python=str(python))
+    await house.ready()
     async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="unrun", model=model))
-        job = await house.until(operations, job_id)
-        assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
-        assert "make install" in job.detail
-        told = await house.kinds(operations, job_id)
-        assert told.count("given_back") == 3
-        assert told.count("model_called") == 2  # what was paid before is not asked again
-        assert "run_finished" not in told
+        job_id = await house.submit(operations, JobSpec(task="waits", model=model))
         (announced,) = await operations.store.workers()
         assert announced["sandbox"]["works"] is False
         assert "make install" in announced["sandbox"]["why"]
+        await asyncio.sleep(1)  # in which its hint and the sweeper's have come
+        assert await house.kinds(operations, job_id) == ["submitted"]
+        python.parent.parent.symlink_to(sandbox_python().parent.parent)
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert (job.attempts, job.retries) == (1, 0)
+        async with asyncio.timeout(5):
+            while not (await operations.store.workers())[0]["sandbox"]["works"]:
+                await asyncio.sleep(0.1)
+
+
+async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(house: House) -> None:
+    """The run under way is given back, paid calls stay paid, and it ends when all is mended."""
+    breaks = "import time; time.sleep(1); print('x')"
+    model = house.record("breaks", one_run("breaks", breaks))
+    link = house.folder / "python"
+    link.symlink_to(sandbox_python().parent.parent)
+    house.worker(sandbox_python=str(link / "bin" / "python"))
+    await house.ready()
+    async with house.operations() as operations:
+        job_id = await house.submit(operations, JobSpec(task="breaks", model=model))
+        await house.told(operations, job_id, "model_called", times=2)
+        link.unlink()
+        while not (supervisor := house.child_of_worker("sandbox.local")):
+            await asyncio.sleep(0.01)
+        os.kill(supervisor, signal.SIGKILL)
+        await house.told(operations, job_id, "given_back")
+        await asyncio.sleep(1)
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        assert (loaded.record.status, loaded.record.retries) == (Status.QUEUED, 0)
+        link.symlink_to(sandbox_python().parent.parent)
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        told = await house.kinds(operations, job_id)
+        assert (told.count("given_back"), told.count("run_finished")) == (1, 1)
+        assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
 async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House) -> None:
@@ -129,12 +164,12 @@ async def test_a_redis_that_hangs_makes_nothing_happen_twice(house: House) -> No
             assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
-def test_a_worker_that_cannot_work_says_why_and_ends(house: House) -> None:
+def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(house: House) -> None:
     begun = time.monotonic()
     worker = house.worker(sandbox="other")
-    assert worker.wait(20) == 1
+    assert worker.wait(20) == 2
     assert time.monotonic() - begun < 10
-    assert "FETTLE_SANDBOX=other" in house.logs()
+    assert "FETTLE_SANDBOX (environment): Input should be 'local' or 'docker'" in house.logs()
     assert "Traceback" not in house.logs()
 
 

@@ -112,15 +112,28 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
-def test_a_throw_away_deployment_takes_over_models_and_nothing_else(monkeypatch):
+def test_a_broken_sandbox_beside_one_that_works_is_told_and_stops_nothing():
+    worker = SYSTEM["workers"][0]
+    broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
+    system = {**SYSTEM, "workers": [worker, {**worker, "id": "lame", "sandbox": broken}]}
+    assert bad(system) == []
+    (told,) = [one for one in checkup.findings(system) if one.health is Health.WARN]
+    assert (told.name, told.text) == ("sandbox", "of lame: local cannot work: no bwrap")
+    assert "takes no job" in told.advice
+
+
+def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
     monkeypatch.setenv("FETTLE_MODEL", "groq:mine")
     monkeypatch.setenv("FETTLE_GROQ_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("GROQ_API_KEY", "k")
+    monkeypatch.setenv("FETTLE_SANDBOX", "docker")
+    monkeypatch.setenv("FETTLE_SANDBOX_IMAGE", "ours")
     env = sealed({"FETTLE_PORT": "1"})
     ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
-    assert ours == {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY", "FETTLE_PORT"}
+    models = {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
+    assert ours == {*models, "FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_PORT"}
     assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
     assert "GROQ_API_KEY" in model_keys()
 

@@ -1,0 +1,78 @@
+"""Settings of the sandbox: what runs the code, and what one run may use."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+
+from settings.base import FettleSettings
+
+MIB = 1024 * 1024
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class Backend(StrEnum):
+    """What runs the code. There is no third, and none stands in for the other."""
+
+    LOCAL = "local"
+    DOCKER = "docker"
+
+
+def sandbox_python() -> Path:
+    """The interpreter that `make install` makes for the sandbox."""
+    return REPOSITORY / ".venv" / "sandbox" / "bin" / "python"
+
+
+class SandboxSettings(FettleSettings):
+    """Sizes in bytes, times in seconds."""
+
+    sandbox: Backend = Field(
+        Backend.LOCAL,
+        description="what runs the code: `local` (namespaces, no daemon, no root) or `docker`; "
+        "never swapped silently",
+    )
+    sandbox_rooms: int = Field(
+        2, ge=0, le=64, description="rooms that stand ready; 0 makes each when it is asked for"
+    )
+    sandbox_python: Path = Field(
+        default_factory=sandbox_python, description="`local`: the interpreter inside the rooms"
+    )
+    sandbox_image: str = Field(
+        "fettle-sandbox",
+        min_length=1,
+        description="`docker`: image of the rooms; `deploy/sandbox-image.sh` makes one",
+    )
+    sandbox_engine: str | None = Field(
+        None,
+        pattern=r"^(unix:///.+|tcp://[^/]+:\d+)$",
+        description="`docker`: the engine, `unix:///path` or `tcp://host:port`; else Docker's "
+        "usual socket",
+    )
+    sandbox_engine_tls: Path | None = Field(
+        None,
+        description="`docker`: folder with `ca.pem`, `cert.pem` and `key.pem` for an engine on tcp",
+    )
+    sandbox_runtime: str | None = Field(
+        None,
+        description="`docker`: another runtime, such as `runsc` (gVisor) or `kata-runtime`, tried "
+        "with 50 runs at the start",
+    )
+    sandbox_cache: bool = Field(
+        False,
+        description="whether a run that was made before, by the same API key with the same code, "
+        "files and limits, is answered from memory",
+    )
+    sandbox_cache_bytes: int = Field(
+        64 * MIB, gt=0, description="what those answers may take, in each worker"
+    )
+    run_seconds: float = Field(15.0, gt=0, description="wall time of one run")
+    run_cpu_seconds: int = Field(20, gt=0, description="CPU time of one run")
+    run_cpus: float = Field(
+        1.0, gt=0, description="processors that one run may keep busy, where a cgroup can be had"
+    )
+    run_memory_bytes: int = Field(512 * MIB, gt=0, description="memory of one run")
+    run_processes: int = Field(64, gt=0, description="processes and threads of one run")
+    run_output_bytes: int = Field(64 * 1024, gt=0, description="output kept of one run")
+    workspace_bytes: int = Field(64 * MIB, gt=0, description="a workspace's bytes together")

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from settings.provenance import complaints
+from settings.sandbox import Backend, SandboxSettings
+from settings.worker import WorkerSettings
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("FETTLE_SANDBOX", "host", "should be 'local' or 'docker'"),
+        ("FETTLE_SANDBOX", "", "should be 'local' or 'docker'"),
+        ("FETTLE_SANDBOX_ENGINE", "http://engine", "should match pattern"),
+        ("FETTLE_SANDBOX_ROOMS", "-1", "greater than or equal to 0"),
+        ("FETTLE_RUN_CPUS", "0", "greater than 0"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValidationError) as raised:
+        WorkerSettings()
+    (told,) = complaints(WorkerSettings, raised.value)
+    assert told.startswith(f"{variable} (environment): ")
+    assert said in told
+
+
+@pytest.mark.parametrize("engine", ["unix:///run/user/1000/docker.sock", "tcp://engine:2376"])
+def test_an_engine_may_be_near_or_far(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    monkeypatch.setenv("FETTLE_SANDBOX", "docker")
+    monkeypatch.setenv("FETTLE_SANDBOX_ENGINE", engine)
+    settings = SandboxSettings()
+    assert (settings.sandbox, settings.sandbox_engine) == (Backend.DOCKER, engine)

@@ -1,0 +1,126 @@
+"""A worker takes jobs only while its sandbox works."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from job_examples import House
+
+from jobs.memory_store import MemoryStore
+from jobs.record import Status
+from sandbox.protocol import Command, Layer, Limits, RunResult, SandboxUnavailable
+from worker.attempts import Attempts
+from worker.equipment import Equipment
+from worker.readiness import Readiness
+
+
+class Breakable:
+    """A sandbox that is checked, and works when `mended`."""
+
+    def __init__(self, *, mended: bool) -> None:
+        self.mended = mended
+        self.checks = 0
+        self.error: Exception = SandboxUnavailable("the engine is away")
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        raise AssertionError("nothing is run here")
+
+    async def check(self) -> tuple[Layer, ...]:
+        self.checks += 1
+        await asyncio.sleep(0.01)
+        if not self.mended:
+            raise self.error
+        return (Layer("network", True, "none"),)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def test_it_tells_what_it_found() -> None:
+    sandbox = Breakable(mended=True)
+    readiness = Readiness(sandbox, "local")
+    assert not readiness.works
+    assert await readiness.look()
+    shown = {"name": "network", "active": True, "detail": "none"}
+    assert readiness.facts() == {"backend": "local", "works": True, "why": "", "layers": [shown]}
+    sandbox.mended = False
+    assert not await readiness.look()
+    assert readiness.facts()["why"] == "the engine is away"
+    assert readiness.facts()["layers"] == []
+
+
+async def test_many_that_ask_at_once_share_one_look() -> None:
+    sandbox = Breakable(mended=True)
+    readiness = Readiness(sandbox, "local")
+    assert await asyncio.gather(*(readiness.look() for _ in range(20))) == [True] * 20
+    assert sandbox.checks == 1
+    await readiness.look()
+    assert sandbox.checks == 2
+
+
+async def test_a_caller_that_is_cancelled_spoils_no_other_answer() -> None:
+    readiness = Readiness(Breakable(mended=True), "local")
+    first = asyncio.create_task(readiness.look())
+    second = asyncio.create_task(readiness.look())
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second
+
+
+@pytest.mark.parametrize(
+    "error", [SandboxUnavailable("away"), OSError("no such socket"), KeyError("x")]
+)
+async def test_whatever_a_look_raises_is_a_sandbox_that_does_not_work(error: Exception) -> None:
+    sandbox = Breakable(mended=False)
+    sandbox.error = error
+    readiness = Readiness(sandbox, "docker")
+    assert not await readiness.look()
+    assert str(error) in readiness.facts()["why"]
+
+
+async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() -> None:
+    sandbox = Breakable(mended=False)
+    readiness = Readiness(sandbox, "local", again_seconds=0.02)
+    async with readiness.watched():
+        await asyncio.sleep(0.1)
+        assert sandbox.checks == 0  # nothing is known to be broken yet
+        await readiness.look()
+        await asyncio.sleep(0.5)
+        assert 3 <= sandbox.checks <= 6  # 1, then after 20, 40, 80, 160, 320 ms
+        sandbox.mended = True
+        await asyncio.wait_for(readiness.wait(), 5)
+        looked = sandbox.checks
+        await asyncio.sleep(0.1)
+        assert sandbox.checks == looked
+
+
+async def a_worker(sandbox: Breakable) -> tuple[House, Attempts, Readiness]:
+    house = House(MemoryStore())
+    readiness = Readiness(sandbox, "local", again_seconds=0.01)
+    await readiness.look()
+    equipment = cast("Equipment", SimpleNamespace(readiness=readiness))
+    return house, Attempts("worker-1", house.operations, equipment, slots=1), readiness
+
+
+async def test_a_hint_waits_while_the_sandbox_is_broken() -> None:
+    house, attempts, readiness = await a_worker(Breakable(mended=False))
+    job = await house.submit()
+    taken = asyncio.create_task(attempts.take(job.id))
+    await asyncio.sleep(0.05)
+    assert not taken.done()
+    now = await house.record(job.id)
+    assert (now.status, now.attempts, now.retries) == (Status.QUEUED, 0, 0)
+    await attempts.drain(1)
+    await asyncio.wait_for(taken, 1)
+    assert (await house.record(job.id)).status is Status.QUEUED
+    assert not readiness.works
+
+
+async def test_a_job_that_is_to_run_alone_waits_too() -> None:
+    house, attempts, _ = await a_worker(Breakable(mended=False))
+    job = await house.submit()
+    await attempts.work_alone(job.id)
+    assert (await house.record(job.id)).attempts == 0
