@@ -1,0 +1,38 @@
+"""`python -m drills.attacks`: exit 0 where every attack was held by every backend.
+
+The attacks run in a process of their own (`inside.py`), which has the canaries that only a new
+process can have from its start: in its environment block, and as an inherited descriptor.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from tempfile import TemporaryFile
+
+from drills.attacks.ground import SECRET_LETTERS, START, VARIABLE
+from settings.children import inherited
+
+
+def main() -> None:
+    """Plant those canaries and run the rest."""
+    secret = "".join(START) + secrets.token_hex(SECRET_LETTERS // 2)
+    with TemporaryFile() as canary:
+        canary.write(secret.encode())
+        canary.flush()
+        command = [sys.executable, "-m", "drills.attacks.inside", str(canary.fileno())]
+        process = subprocess.Popen(
+            [*command, *sys.argv[1:]],
+            env=inherited({VARIABLE: secret}),
+            pass_fds=(canary.fileno(),),
+        )
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # the terminal has told it too
+            code = process.wait()
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()

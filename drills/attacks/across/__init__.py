@@ -1,0 +1,1 @@
+"""A run learns of another, or leaves something to it."""

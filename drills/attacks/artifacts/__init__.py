@@ -1,0 +1,1 @@
+"""Files that go in or come out do what files should not."""

@@ -1,0 +1,79 @@
+"""An attack, as data: what is tried, how it is seen, and how we know that we would see it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from drills.attacks.judges import reported
+from drills.attacks.seen import Seen, Verdict
+from sandbox.protocol import End, Limits
+
+if TYPE_CHECKING:
+    from drills.attacks.scene import Scene
+
+Given = Mapping[str, Any]
+"""What a probe is told: plain JSON. `Ground.told` names what is always there."""
+
+Probe = Callable[[dict[str, Any]], "str | None"]
+"""Runs in the room, from its source alone. Returns evidence of reach in words, or None."""
+
+Drive = Callable[["Scene"], Awaitable[Seen]]
+Judge = Callable[[Seen], Verdict]
+
+LIMITS = Limits(wall_seconds=20.0)
+"""Roomier in time than a job's: what is tried is what the code may do, not how fast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """The control runs as a plain process of this machine, bounded by the drill itself.
+
+    `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
+    a user who owns nothing. `within`: options of `unshare`, for what the drill must plant first.
+    """
+
+    root: bool = False
+    within: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The control runs on the same backend, with limits that allow what is tried."""
+
+    limits: Limits
+
+
+Control = Bare | Raised
+
+
+async def once(scene: Scene) -> Seen:
+    """The usual drive: run the attack's probe one time."""
+    return await scene.run()
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack. Its module's docstring says what it tries; its name is where it lies.
+
+    `expects` says in words what must be seen instead. `ends` are the ends of a run that count as
+    an answer where the probe itself did not live to give one. `alone`: nothing else may run
+    meanwhile. `uses` are functions whose source the probe needs beside its own. `absent` says in
+    words why this machine has nothing of what is tried (None: it has); such an attack is told as
+    held, with those words.
+    """
+
+    probe: Probe
+    expects: str
+    control: Control = field(default_factory=Bare)
+    limits: Limits = LIMITS
+    ends: frozenset[End] = frozenset()
+    given: Given = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+    uses: tuple[Callable[..., Any], ...] = ()
+    drive: Drive = once
+    judge: Judge = reported
+    alone: bool = False
+    absent: Callable[[], str | None] = lambda: None

@@ -1,0 +1,45 @@
+"""The backends that an attack is tried on, by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """How to make one; each call makes a new one, which its caller closes."""
+
+    name: str
+    make: Callable[[], Sandbox]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What backends need to be told: `local` its interpreter, `docker` its image and engine."""
+
+    python: Path
+    image: str = ""
+    engine: str = ""
+    runtime: str = ""
+
+
+NAMES = ("local", "docker")
+
+
+def backend(name: str, wanted: Wanted) -> Backend:
+    """The backend `name`, one of `NAMES`."""
+    if name == "local":
+        return Backend(name, lambda: LocalSandbox(wanted.python, pool_size=2))
+    docker = importlib.import_module("sandbox.docker")
+    return Backend(
+        name,
+        lambda: docker.DockerSandbox(
+            image=wanted.image, engine=wanted.engine, runtime=wanted.runtime, pool_size=2
+        ),
+    )

@@ -1,0 +1,1 @@
+"""A run reads what belongs to the host."""

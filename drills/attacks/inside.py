@@ -1,0 +1,112 @@
+"""The drill's process: `python -m drills.attacks.inside DESCRIPTOR [options]`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.render.parts import Tone
+from cli.screen import Screen, print_json
+from drills.attacks import backends, suite
+from drills.attacks.attack import Attack
+from drills.attacks.backends import Backend, Wanted
+from drills.attacks.ground import Ground, ground
+from drills.attacks.netspace import Netspace, enter
+from drills.attacks.runner import Runner
+from drills.attacks.seen import Kind, Outcome
+from drills.attacks.summary import HEADS, failures, passed, printable, rows, summary
+from sandbox.protocol import SandboxUnavailable
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+
+
+@click.command()
+@click.argument("descriptor", type=int)
+@click.option("--backend", "names", multiple=True, type=click.Choice(backends.NAMES))
+@click.option("--only", multiple=True, metavar="GLOB", help="Of names such as resources/fork_bomb.")
+@click.option("--list", "listing", is_flag=True, help="Tell the attacks, run none.")
+@click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
+@click.option("--python", type=click.Path(path_type=Path), default=PYTHON, help="For local.")
+@click.option("--image", default="", help="For docker.")
+@click.option("--engine", default="", help="For docker: where the engine listens.")
+@click.option("--runtime", default="", help="For docker: runsc, kata.")
+def main(
+    descriptor: int,
+    names: tuple[str, ...],
+    only: tuple[str, ...],
+    listing: bool,
+    as_json: bool,
+    **wanted: Any,
+) -> None:
+    """Try every attack of the suite on the sandbox of this machine."""
+    screen = Screen(stderr=as_json)
+    attacks = suite.attacks(only)
+    if listing:
+        screen.rows(("NAME", "TRIES"), [(name, suite.tries(name)) for name in attacks])
+        return
+    told = Wanted(**wanted)
+    made = [backends.backend(name, told) for name in names or ("local",)]
+    netspace = _netspace(screen)
+    secret = os.pread(descriptor, 4096, 0).decode()
+    with ground(secret, descriptor, netspace) as place:
+        outcomes = asyncio.run(_all(attacks, made, place, told.python, screen))
+        harmed = place.harmed()
+    _show(screen, outcomes)
+    for each in harmed:
+        screen.line("harmed", f"the canary file {each} was changed", Tone.BAD)
+    if as_json:
+        print_json(summary(outcomes))
+    sys.exit(0 if passed(outcomes) and not harmed else 1)
+
+
+def _netspace(screen: Screen) -> Netspace | None:
+    try:
+        return enter()
+    except OSError as error:
+        why = f"no network namespace of the drill's own ({error}): no stand-ins for other hosts"
+        screen.line("network", why, Tone.BAD)
+        return None
+
+
+async def _all(
+    attacks: Mapping[str, Attack],
+    made: list[Backend],
+    place: Ground,
+    python: Path,
+    screen: Screen,
+) -> list[Outcome]:
+    def tell(outcome: Outcome) -> None:
+        kind = outcome.verdict.kind
+        words = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
+        evidence = printable(outcome.verdict.evidence or outcome.control)
+        screen.line(kind, f"{words}: {evidence}", Tone.GOOD if outcome.held else Tone.BAD)
+
+    runner = Runner(place, python, tell)
+    outcomes: list[Outcome] = []
+    for backend in made:
+        try:
+            outcomes += await runner.run(attacks, backend)
+        except SandboxUnavailable as error:
+            screen.line(Kind.BROKEN, f"{backend.name} does not work here: {error}", Tone.BAD)
+            sys.exit(1)
+    return outcomes
+
+
+def _show(screen: Screen, outcomes: list[Outcome]) -> None:
+    screen.title("attacks")
+    screen.rows(HEADS, rows(outcomes))
+    for each in failures(outcomes):
+        screen.line("failed", each, Tone.BAD)
+    told = summary(outcomes)
+    words = f"{told['held']} of {told['tried']} held, on {', '.join(told['backends'])}"
+    screen.line("held" if passed(outcomes) else "failed", words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The keeper of a bare process: `python -m drills.attacks.keeper UID SECONDS PROCESSES ARGV...`.
+
+It adopts every orphan below, whatever session it puts itself into, and kills all of them in the
+end; so a control may do its worst, and nothing of it stays. The last thing it does is to write to
+the descriptor REPORT, as JSON: the status, how the program ended, what outlived it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+from sandbox.protocol import MIB
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SETTLE_SECONDS = 0.3
+_BOUNDS = {
+    resource.RLIMIT_CPU: 30,
+    resource.RLIMIT_FSIZE: 256 * MIB,
+    resource.RLIMIT_AS: 4096 * MIB,
+    resource.RLIMIT_CORE: 0,
+}
+
+
+def main() -> None:
+    """Keep one program; see the module."""
+    report, uid, seconds, processes = int(sys.argv[1]), *map(float, sys.argv[2:5])
+    os.set_inheritable(report, False)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    pid = os.fork()
+    if pid == 0:
+        _become(int(uid), int(processes), sys.argv[5:])
+    status, timed_out = _follow(pid, time.monotonic() + seconds)
+    time.sleep(0 if timed_out else _SETTLE_SECONDS)
+    left = [] if timed_out else [_name(each) for each in _children()]
+    _end_all()
+    told = {"status": status, "timeout": timed_out, "left": left[:20]}
+    os.write(report, json.dumps(told).encode())
+
+
+def _become(uid: int, processes: int, argv: list[str]) -> None:
+    """Turn this child into the program; never returns."""
+    try:
+        os.setsid()
+        for bound, value in _BOUNDS.items():
+            resource.setrlimit(bound, (value, value))
+        if uid >= 0:
+            resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        os.execvp(argv[0], argv)  # noqa: S606
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error}\n".encode())
+    finally:
+        os._exit(126)
+
+
+def _follow(pid: int, deadline: float) -> tuple[int, bool]:
+    """Wait for the program; orphans that end meanwhile are reaped along the way."""
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ChildProcessError):
+            ended, status = os.waitpid(-1, os.WNOHANG)
+            if ended == pid:
+                return status, False
+            if ended:
+                continue
+        time.sleep(0.005)
+    return 0, True
+
+
+def _end_all() -> None:
+    """Kill whatever descends from here, round by round: first stopped, so that none forks away."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        family = _descendants()
+        if not family:
+            return
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        time.sleep(0.005)
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            words = place.read_bytes().rpartition(b")")[2].split()
+            if words[0] != b"Z":
+                found[int(place.parent.name)] = int(words[1])
+    return found
+
+
+def _children() -> list[int]:
+    return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+
+
+def _descendants() -> list[int]:
+    parents, found = _parents(), {os.getpid()}
+    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= grown
+    return sorted(found - {os.getpid()})
+
+
+def _name(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return "?"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A run reaches something beyond its own loopback."""

@@ -1,0 +1,1 @@
+"""A run takes more than its limits give it, or disturbs others."""

@@ -1,0 +1,113 @@
+"""The runner: every attack on every backend, each with its control."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from drills.attacks.attack import Attack, Raised
+from drills.attacks.backends import Backend
+from drills.attacks.bare import BareSandbox, interpreter
+from drills.attacks.ground import VARIABLE, Ground
+from drills.attacks.judges import held
+from drills.attacks.scene import Scene
+from drills.attacks.seen import Kind, Outcome, Verdict
+from sandbox.protocol import Sandbox, SandboxError
+
+AT_ONCE = 2
+MOST_SECONDS = 120.0
+"""For one attack or control; what takes longer is broken."""
+
+Tell = Callable[[Outcome], None]
+
+
+class Runner:
+    """Runs attacks one backend at a time, those that stand each other two at a time."""
+
+    def __init__(self, ground: Ground, python: Path, tell: Tell) -> None:
+        self._ground, self._tell = ground, tell
+        self._python = interpreter(python)
+        self._controls: dict[str, Verdict] = {}
+        self._seats = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, attacks: Mapping[str, Attack], backend: Backend) -> list[Outcome]:
+        """All outcomes, in the attacks' order. Raises SandboxUnavailable where no run is possible
+        at all."""
+        sandbox = backend.make()
+        try:
+            await sandbox.check()
+            quiet = {name: each for name, each in attacks.items() if not each.alone}
+            seated = (self._seated(name, quiet[name], backend, sandbox) for name in quiet)
+            found = {each.name: each for each in await asyncio.gather(*seated)}
+            for name in [name for name in attacks if name not in quiet]:
+                found[name] = await self._seated(name, attacks[name], backend, sandbox)
+        finally:
+            await sandbox.close()
+        return [found[name] for name in attacks]
+
+    async def _seated(
+        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
+    ) -> Outcome:
+        async with self._seats:
+            started = time.monotonic()
+            verdict, control = await self._both(name, attack, backend, sandbox)
+            seconds = round(time.monotonic() - started, 2)
+        outcome = Outcome(name, backend.name, verdict, seconds, control.evidence)
+        self._tell(outcome)
+        return outcome
+
+    async def _both(
+        self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
+    ) -> tuple[Verdict, Verdict]:
+        """The attack's verdict, which its control's has had its say in; and the control's."""
+        reason = attack.absent()
+        if reason is not None:
+            return held(f"not on this machine: {reason}"), held()
+        scene = Scene(attack, sandbox, self._ground, backend, attack.limits)
+        verdict = await _judged(scene)
+        if verdict.kind is not Kind.HELD:
+            return verdict, held()
+        control = await self._control(name, scene)
+        if control.kind is not Kind.REACHED:
+            why = control.evidence or "it reached nothing"
+            verdict = Verdict(Kind.BLIND, f"the control was {control.kind}: {why}")
+        return verdict, control
+
+    async def _control(self, name: str, scene: Scene) -> Verdict:
+        """The control's verdict. A bare one is the same for every backend, and run once."""
+        control = scene.attack.control
+        if isinstance(control, Raised):
+            return await _judged(replace(scene, limits=control.limits, is_control=True))
+        if name not in self._controls:
+            os.lseek(self._ground.descriptor, 0, os.SEEK_SET)  # its position is shared with us
+            bare = BareSandbox(
+                self._python,
+                environment=environment(self._ground),
+                root=control.root,
+                within=control.within,
+                descriptors=(self._ground.descriptor,),
+            )
+            backend = Backend("bare", lambda: bare)
+            again = Scene(scene.attack, bare, self._ground, backend, scene.limits, is_control=True)
+            self._controls[name] = await _judged(again)
+        return self._controls[name]
+
+
+def environment(ground: Ground) -> dict[str, str]:
+    """That of a bare control: the canary is in it, as it is in the drill's own."""
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: ground.secret}
+
+
+async def _judged(scene: Scene) -> Verdict:
+    """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it."""
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            return scene.attack.judge(await scene.attack.drive(scene))
+    except TimeoutError:
+        return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
+    except (SandboxError, ValueError, OSError) as error:
+        return Verdict(Kind.BROKEN, f"{type(error).__name__}: {error}")

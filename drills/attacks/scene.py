@@ -1,0 +1,102 @@
+"""Scene: one attack, underway on one sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from drills.attacks.attack import Attack, Probe
+from drills.attacks.backends import Backend
+from drills.attacks.bare import BareSandbox
+from drills.attacks.ground import Ground
+from drills.attacks.program import program, report
+from drills.attacks.seen import Seen
+from sandbox.protocol import Command, Limits, Sandbox
+
+LEFT_SECONDS = 3.0
+"""A process of a run that lives longer than this after the answer has outlived it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a drive works with. `is_control`: success is wanted, to see that it is noticed."""
+
+    attack: Attack
+    sandbox: Sandbox
+    ground: Ground
+    backend: Backend
+    limits: Limits
+    is_control: bool = False
+    mark: str = field(default_factory=lambda: f"mark-{secrets.token_hex(8)}")
+
+    async def run(
+        self,
+        probe: Probe | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        files: Mapping[str, bytes] | None = None,
+        limits: Limits | None = None,
+    ) -> Seen:
+        """Run the attack's probe, or another, once; `given` adds to what it is told."""
+        attack = self.attack
+        told = {**self.ground.told(self.mark), **attack.given, **(given or {})}
+        code = program(probe or attack.probe, attack.uses, told)
+        laid = attack.files if files is None else files
+        return await self.command(
+            Command(("python", "-c", code), laid, attack.stdin), limits or self.limits
+        )
+
+    async def command(self, command: Command, limits: Limits) -> Seen:
+        """Run any command once, and look at what it leaves."""
+        started = time.monotonic()
+        result = await self.sandbox.run(command, limits)
+        seconds = time.monotonic() - started
+        if isinstance(self.sandbox, BareSandbox):
+            left = self.sandbox.left
+        else:
+            left = await asyncio.to_thread(lingering, self.mark)
+        return Seen(
+            result=result,
+            report=report(result, self.mark),
+            seconds=seconds,
+            ends=self.attack.ends,
+            left=left,
+            contacts=self.ground.servers.contacts(self.mark),
+        )
+
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Scene]:
+        """The same with a backend of its own, for a drive that breaks it."""
+        sandbox = self.backend.make()
+        try:
+            yield replace(self, sandbox=sandbox)
+        finally:
+            await sandbox.close()
+
+
+def lingering(mark: str) -> tuple[str, ...]:
+    """Processes of this machine that bear the mark, where they do not end within a moment."""
+    until = time.monotonic() + LEFT_SECONDS
+    while (found := marked(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+def marked(mark: str) -> tuple[str, ...]:
+    """Processes whose command line or name bears the mark: a probe gives it to those it starts."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes().decode(errors="replace")
+            name = (place / "comm").read_text().strip()
+            state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            if state not in {b"Z", b"X"} and (mark in words or (name and name == mark[:15])):
+                found.append(f"pid {place.name} ({name})")
+    return tuple(found)

@@ -1,0 +1,59 @@
+"""What is told of a suite's outcomes: rows for a table, one object for machines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from drills.attacks.seen import Kind, Outcome
+
+HEADS = ("BACKEND", "CATEGORY", "HELD", "REACHED", "BLIND", "BROKEN", "SECONDS")
+
+LOOK_AT = {
+    Kind.REACHED: "the sandbox did not hold: see what the attack expects, in its file",
+    Kind.BLIND: "its control reached nothing, so nothing is proved: see the control in its file",
+    Kind.BROKEN: "it could not be carried out, so nothing is proved: see the error",
+}
+
+
+def rows(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, ...]]:
+    """A row for each backend and category, in the outcomes' order."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for each in outcomes:
+        groups.setdefault((each.backend, each.name.partition("/")[0]), []).append(each)
+    for (backend, category), found in groups.items():
+        counts = [sum(each.verdict.kind is kind for each in found) for kind in Kind]
+        seconds = sum(each.seconds for each in found)
+        yield (backend, category, *map(str, counts), f"{seconds:.1f}")
+
+
+def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Those that did not hold, each with its evidence and what to look at."""
+    for each in outcomes:
+        if not each.held:
+            kind = each.verdict.kind
+            yield (
+                f"{each.name} on {each.backend}: {kind}: {printable(each.verdict.evidence)}\n"
+                f"    drills/attacks/{each.name}.py: {LOOK_AT[kind]}"
+            )
+
+
+def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The object for machines. `tried` counts each attack once for each backend."""
+    return {
+        "attacks": len({each.name for each in outcomes}),
+        "backends": list(dict.fromkeys(each.backend for each in outcomes)),
+        "tried": len(outcomes),
+        "held": sum(each.held for each in outcomes),
+        "failed": [f"{each.name}@{each.backend}" for each in outcomes if not each.held],
+    }
+
+
+def passed(outcomes: Sequence[Outcome]) -> bool:
+    """Whether there was something to try, and all of it held."""
+    return bool(outcomes) and all(each.held for each in outcomes)
+
+
+def printable(text: str) -> str:
+    """Text from a room, harmless on a terminal: whatever is no letter is shown as its escape."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
