@@ -1,4 +1,4 @@
-"""Blobs: immutable bytes under their sha256. Two forms pass one contract suite."""
+"""Blobs: immutable bytes under their sha256. Three forms pass one suite; see also `s3_blobs.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from jobs.errors import BlobMissing
 def digest_of(content: bytes) -> str:
     """The name of these bytes: sha256, hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def checked_digest(digest: str) -> None:
+    """Raise BlobMissing for what is no digest: it must not become a part of a path."""
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise BlobMissing(digest)
 
 
 class Blobs(Protocol):
@@ -69,8 +75,7 @@ class DirectoryBlobs:
             raise BlobMissing(digest) from None
 
     def _path(self, digest: str) -> Path:
-        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            raise BlobMissing(digest)
+        checked_digest(digest)
         return self._root / digest[:2] / digest[2:]
 
 

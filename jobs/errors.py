@@ -2,6 +2,7 @@
 
 JobsError
   +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
+  |     +-- BlobsUnavailable   the same of the storage for bytes
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
@@ -18,6 +19,10 @@ class JobsError(Exception):
 
 class StoreUnavailable(JobsError):
     """Redis did not answer in time."""
+
+
+class BlobsUnavailable(StoreUnavailable):
+    """The storage for bytes did not answer, or refused."""
 
 
 class StoreUnfit(JobsError):

@@ -1,19 +1,34 @@
-"""Blobs keep bytes under their digest, in a directory and in memory."""
+"""Blobs keep bytes under their digest: in a directory, in memory, in a bucket."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 
 import pytest
+import s3_server
 
 from jobs.blobs import DirectoryBlobs, MemoryBlobs, digest_of
-from jobs.errors import BlobMissing
+from jobs.errors import BlobMissing, BlobsUnavailable
+from jobs.s3_blobs import S3Blobs
 
 
-@pytest.fixture(params=["memory", "directory"])
+@pytest.fixture(scope="module")
+def bucket():
+    with s3_server.bucket() as place:
+        yield place
+
+
+@pytest.fixture(params=["memory", "directory", "s3"])
 def blobs(request, tmp_path):
-    return MemoryBlobs() if request.param == "memory" else DirectoryBlobs(tmp_path / "new" / "dir")
+    match request.param:
+        case "memory":
+            return MemoryBlobs()
+        case "directory":
+            return DirectoryBlobs(tmp_path / "new" / "dir")
+        case _:
+            return S3Blobs(request.getfixturevalue("bucket"))
 
 
 @pytest.mark.parametrize("content", [b"", b"text", bytes(range(256)) * 1000])
@@ -38,3 +53,27 @@ async def test_many_may_put_the_same_at_once(blobs):
     digests = await asyncio.gather(*(blobs.put(b"same" * 10_000) for _ in range(20)))
     assert len(set(digests)) == 1
     assert await blobs.get(digests[0]) == b"same" * 10_000
+
+
+async def test_what_is_removed_is_missing_and_can_be_put_again(blobs):
+    digest = await blobs.put(b"for a while")
+    await blobs.remove(digest)
+    await blobs.remove(digest)
+    with pytest.raises(BlobMissing):
+        await blobs.get(digest)
+    assert await blobs.put(b"for a while") == digest
+    assert await blobs.get(digest) == b"for a while"
+
+
+async def test_two_that_share_a_bucket_see_each_others_bytes(bucket):
+    digest = await S3Blobs(bucket).put(b"shared")
+    assert await S3Blobs(bucket).get(digest) == b"shared"
+
+
+@pytest.mark.parametrize("wrong", [{"name": "no-such-bucket"}, {"endpoint": "http://127.0.0.1:9"}])
+async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
+    blobs = S3Blobs(dataclasses.replace(bucket, seconds=0.5, **wrong))
+    asked = (lambda: blobs.put(b"x"), lambda: blobs.get("0" * 64), lambda: blobs.remove("0" * 64))
+    for ask in asked:
+        with pytest.raises(BlobsUnavailable, match=f"the bucket {wrong.get('name', bucket.name)}"):
+            await ask()

@@ -1,0 +1,38 @@
+"""An S3 server on loopback, for tests: moto's, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from jobs.s3_blobs import Bucket
+
+
+@contextlib.contextmanager
+def bucket(name: str = "fettle-blobs") -> Iterator[Bucket]:
+    """A new bucket behind a server of its own."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        place = Bucket(
+            name,
+            prefix="blobs",
+            endpoint=f"http://{host}:{port}",
+            access_key="key",
+            secret_key="secret",
+            seconds=5.0,
+        )
+        boto3.client(
+            "s3",
+            endpoint_url=place.endpoint,
+            aws_access_key_id=place.access_key,
+            aws_secret_access_key=place.secret_key,
+            region_name=place.region,
+        ).create_bucket(Bucket=name)
+        yield place
+    finally:
+        server.stop()
