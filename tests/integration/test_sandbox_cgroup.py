@@ -1,0 +1,363 @@
+"""Control groups of this machine, with real processes in them. Run as root, as the supervisor is.
+
+Version 1 is what bounds memory on the machine that these tests were written on. Version 2's tree is
+real there too, without its memory controller: dividing, giving away and clearing it are tried with
+a controller that it has; its memory and pids files are compared with the kernel's documentation
+alone (tests/unit).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.local import cgroup, delegation, keeper
+from sandbox.local.cgroup import Cgroups, Hits, NoCgroup, RoomGroup
+from sandbox.local.hierarchy import Place, look, mounts
+from sandbox.protocol import MIB
+
+UID = 61_107
+
+# Waits for a byte, so that it is in its group before it does anything.
+EATERS = """
+import os, sys, time
+sys.stdin.read(1)
+pids = []
+for _ in range(8):
+    pid = os.fork()
+    if not pid:
+        held = bytearray(int(sys.argv[1]) << 20)
+        held[::4096] = b"x" * len(held[::4096])
+        time.sleep(0.3)
+        os._exit(0)
+    pids.append(pid)
+ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+print(ends.count(0), ends.count(-9))
+"""
+FORKS = """
+import os, sys, time
+sys.stdin.read(1)
+made = 0
+try:
+    for _ in range(30):
+        if not os.fork():
+            os.close(1)
+            time.sleep(60)
+        made += 1
+except BlockingIOError:
+    pass
+print(made, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def cgroups() -> Iterator[Cgroups]:
+    opened = Cgroups.open(UID)
+    assert isinstance(opened, Cgroups), opened
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    started = []
+
+    def program(code: str, *words: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-I", "-c", code, *words]
+        one = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(one)
+        return one
+
+    yield program
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def told(program: subprocess.Popen[str]) -> str:
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write("\n")
+    program.stdin.flush()
+    return program.stdout.readline().strip()
+
+
+def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ours() -> list[Path]:
+    """Groups of this process, in every hierarchy."""
+    places = look()
+    assert not isinstance(places, NoCgroup)
+    return [each for place in places for each in place.directory.glob(f"fettle-{os.getpid()}-*")]
+
+
+def test_memory_counts_over_eight_processes(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(200 * MIB, 64, None)
+    program = start(EATERS, "50")
+    group.add(program.pid)
+    whole, killed = map(int, told(program).split())
+    assert killed >= 1
+    assert whole * 50 <= 200
+    assert group.outcome().oom_kills == killed
+
+
+def test_within_the_limit_nothing_is_hit(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(64 * MIB, 64, None)
+    group.limit(400 * MIB, 64, 1.5)  # raised, when it is known for what
+    program = start(EATERS, "20")
+    group.add(program.pid)
+    assert told(program) == "8 0"
+    assert group.outcome() == Hits(0, 0)
+
+
+def test_pages_of_a_tmpfs_count(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(48 * MIB, 64, None)
+    code = (
+        "import os, sys; sys.stdin.read(1); fd = os.memfd_create('x')\n"
+        "while True: os.write(fd, bytes(1 << 20))"
+    )
+    program = start(code)
+    group.add(program.pid)
+    assert told(program) == ""
+    assert program.wait(30) == -signal.SIGKILL
+    assert group.outcome().oom_kills == 1
+
+
+def test_processes_are_counted(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(200 * MIB, 10, None)
+    program = start(FORKS)
+    group.add(program.pid)
+    assert told(program) == "9"
+    assert group.outcome() == Hits(0, 1)
+
+
+def test_processor_time_is_shared_out(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    code = (
+        "import os, sys, time; sys.stdin.read(1); end = time.monotonic() + 1\n"
+        "while time.monotonic() < end: pass\n"
+        "print(time.process_time())"
+    )
+    group = cgroups.room()
+    group.limit(200 * MIB, 10, 0.2)
+    program = start(code)
+    group.add(program.pid)
+    assert float(told(program)) < 0.5
+
+
+def test_a_group_goes_with_its_last_process(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    program = start("import time; time.sleep(60)")
+    group.add(program.pid)
+    group.remove()
+    assert not cgroups.sweep()
+    program.kill()
+    program.wait()
+    until(cgroups.sweep)
+    assert [each for top in ours() for each in top.iterdir() if each.is_dir()] == []
+
+
+def test_closing_kills_what_is_left_and_removes_everything(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    program = start("import time; time.sleep(60)")
+    cgroups.room().add(program.pid)
+    cgroups.close()
+    assert program.wait(10) == -signal.SIGKILL
+    assert ours() == []
+
+
+OWNER = f"""
+import os, sys, time
+from sandbox.local.cgroup import Cgroups
+groups = Cgroups.open({UID})
+os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
+group = groups.room()
+group.limit(64 << 20, 10, None)
+pid = os.fork()
+if not pid:
+    time.sleep(60)
+group.add(pid)
+print(os.getpid(), pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": "."}
+    ) as owner:
+        assert owner.stdout is not None
+        pid, member = map(int, owner.stdout.readline().split())
+        places = look()
+        assert not isinstance(places, NoCgroup)
+        tops = [top for each in places for top in each.directory.glob(f"fettle-{pid}-*")]
+        assert len(tops) == len(places)
+        assert all(str(member) in (top / "1/cgroup.procs").read_text().split() for top in tops)
+        owner.kill()
+    until(lambda: not any(top.exists() for top in tops))
+    with contextlib.suppress(ProcessLookupError):
+        assert Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
+    places = look()
+    assert not isinstance(places, NoCgroup)
+    base = places[0].directory
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
+    alive = base / keeper.name()
+    foreign = base / f"fettle-1-1-{namespace + 1}"
+    for each in (dead, dead / "7", alive, foreign):
+        each.mkdir()
+    try:
+        assert keeper.leftovers(base) == [dead]
+        assert keeper.clear(keeper.leftovers(base), time.monotonic() + 5)
+        assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
+    finally:
+        alive.rmdir()
+        foreign.rmdir()
+
+
+def test_who_may_not_make_a_group_is_told_so() -> None:
+    code = (
+        "import os; from sandbox.local.cgroup import Cgroups\n"
+        f"os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})\n"
+        "print(Cgroups.open(os.getuid()).reason)"
+    )
+    argv = [sys.executable, "-c", code]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PYTHONPATH": "."})
+    assert "only root may make a control group" in said.stdout
+
+
+def test_a_pidfd_tells_its_pid(start: Callable[..., subprocess.Popen[str]]) -> None:
+    program = start("import time; time.sleep(60)")
+    fd = os.pidfd_open(program.pid)
+    try:
+        assert cgroup.host_pid(fd) == program.pid
+        program.kill()
+        program.wait()
+        assert cgroup.host_pid(fd) is None
+    finally:
+        os.close(fd)
+
+
+# Version 2
+
+
+@pytest.fixture
+def delegated() -> Iterator[Path]:
+    """A group of version 2, such as a service has, with every controller of the machine's."""
+    at = next(m.at for m in mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2)
+    given = words(Path(at, "cgroup.subtree_control"))
+    added = words(Path(at, "cgroup.controllers")) - given
+    delegation.enable(Path(at), added)
+    unit = Path(at, f"test-{os.getpid()}")
+    unit.mkdir()
+    yield unit
+    assert keeper.clear([unit], time.monotonic() + 10)
+    Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
+
+
+def words(file: Path) -> frozenset[str]:
+    return frozenset(file.read_text().split())
+
+
+@pytest.mark.parametrize("mark", [b"1", None])
+def test_a_delegated_subtree_is_divided_and_no_other(
+    delegated: Path, start: Callable[..., subprocess.Popen[str]], mark: bytes | None
+) -> None:
+    controllers = words(delegated / "cgroup.controllers")
+    program = start("import time; time.sleep(60)")
+    (delegated / "cgroup.procs").write_text(str(program.pid))
+    if mark is None:
+        with pytest.raises(delegation.NotDelegatedError, match="Delegate=yes"):
+            delegation.divisible(delegated, controllers)
+        assert str(program.pid) in (delegated / "cgroup.procs").read_text().split()
+        return
+    os.setxattr(delegated, "trusted.delegate", mark)
+    for own in (delegated, delegated / delegation.LEAF):  # a second supervisor finds it done
+        assert delegation.divisible(own, controllers) == delegated
+    assert (delegated / "cgroup.procs").read_text() == ""
+    assert (delegated / delegation.LEAF / "cgroup.procs").read_text().split() == [str(program.pid)]
+    assert words(delegated / "cgroup.subtree_control") >= controllers
+
+
+def test_a_supervisor_of_version_2_steps_down_and_moves_its_rooms(delegated: Path) -> None:
+    controllers = words(delegated / "cgroup.controllers")
+    code = f"""
+import os, time
+from pathlib import Path
+from sandbox.local import cgroup, keeper
+from sandbox.local.hierarchy import Place
+unit = Path({str(delegated)!r})
+(unit / "cgroup.procs").write_text(str(os.getpid()))
+base = cgroup._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
+top = Place(base.directory / keeper.name(), base.controllers, 2)
+kept = keeper.Keeper([top.directory])
+cgroup._make(top, {UID})
+groups = cgroup.Cgroups((top,), kept)
+os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
+pid = os.fork()
+if not pid:
+    os.close(1)
+    time.sleep(60)
+groups.room().add(pid)
+print(top.directory, pid, flush=True)
+groups.close()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": "."},
+        check=True,
+        timeout=20,
+    )
+    top, member = ran.stdout.split()
+    until(lambda: not Path(top).exists())
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        assert Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:
+    """A tree that looks like version 2's: what is written is what the kernel's pages tell."""
+    for file in ("memory.max", "pids.max", "cpu.max", "cgroup.procs"):
+        (tmp_path / file).write_text("")
+    (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
+    (tmp_path / "pids.events").write_text("max 5\n")
+    group = RoomGroup((Place(tmp_path, frozenset({"memory", "pids", "cpu"}), 2),), [])
+    group.limit(MIB, 12, 0.5)
+    assert group.outcome() == Hits(2, 5)
+    assert (tmp_path / "memory.max").read_text() == str(MIB)
+    assert (tmp_path / "pids.max").read_text() == "12"
+    assert (tmp_path / "cpu.max").read_text() == "50000 100000"

@@ -1,0 +1,107 @@
+"""What `/proc/self` says of control groups, from machines of several kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.local.cgroup import settings
+from sandbox.local.hierarchy import NoCgroup, Place, choose, memberships, mounts
+
+V1 = """\
+31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+"""
+V1_OWN = "8:pids:/\n4:memory:/a/b\n1:cpu,cpuacct:/\n9:name=systemd:/\n0::/\n"
+V2 = "30 23 0:26 / {at} rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+V2_OWN = "0::/system.slice/fettle.service\n"
+DOCKER = (
+    "700 690 0:32 /docker/abc /sys/fs/cgroup/memory ro,nosuid,nodev master:15 - cgroup cgroup "
+    "rw,memory\n"
+)
+ALL = frozenset({"memory", "pids", "cpu"})
+
+
+def test_version_1_has_a_place_for_each_hierarchy() -> None:
+    assert choose(mounts(V1), memberships(V1_OWN)) == (
+        Place(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu"}), 1),
+        Place(Path("/sys/fs/cgroup/memory/a/b"), frozenset({"memory"}), 1),
+        Place(Path("/sys/fs/cgroup/pids"), frozenset({"pids"}), 1),
+    )
+
+
+def test_version_2_has_one_place_with_what_it_was_given(tmp_path: Path) -> None:
+    own = tmp_path / "system.slice/fettle.service"
+    own.mkdir(parents=True)
+    (own / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    found = choose(mounts(V2.format(at=tmp_path)), memberships(V2_OWN))
+    assert found == (Place(own, ALL, 2),)
+    (own / "cgroup.controllers").write_text("pids\n")  # as in a user's session
+    found = choose(mounts(V2.format(at=tmp_path)), memberships(V2_OWN))
+    assert isinstance(found, NoCgroup)
+    assert "memory controller" in found.reason
+
+
+def test_memory_in_version_2_beside_others_in_version_1(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("memory\n")
+    lines = [line for line in V1.splitlines(keepends=True) if "cgroup2" not in line]
+    lines = [line for line in lines if "/memory" not in line] + [V2.format(at=tmp_path)]
+    assert choose(mounts("".join(lines)), memberships("8:pids:/\n0::/\n")) == (
+        Place(tmp_path, frozenset({"memory"}), 2),
+    )
+
+
+def test_a_container_sees_its_own_group_at_the_mount() -> None:
+    own = memberships("4:memory:/docker/abc/inner\n")
+    found = choose(mounts(DOCKER.replace(" ro,", " rw,")), own)
+    assert found == (Place(Path("/sys/fs/cgroup/memory/inner"), frozenset({"memory"}), 1),)
+
+
+@pytest.mark.parametrize(
+    ("there", "own", "reason"),
+    [
+        ("", "", "no control groups are mounted"),
+        (DOCKER, "4:memory:/docker/abc\n", "mounted read-only"),
+        (DOCKER.replace(" ro,", " rw,"), "4:memory:/docker/abcdef\n", "not available"),
+        (DOCKER.replace(" ro,", " rw,"), "4:memory:/../../x\n", "not available"),
+    ],
+)
+def test_where_there_is_none_it_says_why(there: str, own: str, reason: str) -> None:
+    found = choose(mounts(there), memberships(own))
+    assert isinstance(found, NoCgroup)
+    assert reason in found.reason
+
+
+def test_a_mount_with_a_blank_in_its_name_is_found() -> None:
+    (found,) = mounts(V2.format(at="/my\\040groups"))
+    assert found.at == "/my groups"
+
+
+def test_what_is_written_in_version_1_lets_a_limit_be_raised_and_lowered() -> None:
+    place = Place(Path("/x"), ALL, 1)
+    assert list(settings(place, 1000, 5, 0.25)) == [
+        ("memory.memsw.limit_in_bytes", "-1", False),
+        ("memory.limit_in_bytes", "1000", True),
+        ("memory.memsw.limit_in_bytes", "1000", False),
+        ("memory.swappiness", "0", False),
+        ("pids.max", "5", True),
+        ("cpu.cfs_period_us", "100000", True),
+        ("cpu.cfs_quota_us", "25000", True),
+    ]
+
+
+def test_what_is_written_in_version_2() -> None:
+    assert list(settings(Place(Path("/x"), ALL, 2), 1000, 5, None)) == [
+        ("memory.swap.max", "0", False),
+        ("memory.max", "1000", True),
+        ("pids.max", "5", True),
+        ("cpu.max", "max 100000", True),
+    ]
+    assert list(settings(Place(Path("/x"), frozenset({"pids"}), 2), 1000, 5, None)) == [
+        ("pids.max", "5", True)
+    ]
