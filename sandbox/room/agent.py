@@ -1,7 +1,7 @@
-"""The agent of a room: readies it, waits for one order, runs it, answers once, and ends.
+"""The agent of a room: waits for one order, has it run, watches, answers once, and ends.
 
-It is a child of bubblewrap's init, so the code is never pid 1; and it is the parent of the code,
-so exit codes and signals are what the kernel says.
+It is the parent of the code, so exit codes and signals are what the kernel says. It is either the
+room's init itself, out of reach of the code's signals, or a child of one; the code never is pid 1.
 """
 
 # ruff: noqa: PTH123
@@ -17,33 +17,41 @@ from sandbox.room.watch import Watch, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-WORK = "/work"
 READY = b"R"
 _PR_SET_DUMPABLE = 4
+_SOURCES = (".py", ".pyc", ".so")
 
 
 class Given:
-    """What the agent is told when its room is made (`rooms.plan` writes it)."""
+    """What the agent is told when its room is made: the interpreter's path in the room, where the
+    code is to lie, and the code's whole environment.
+    """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, python: str, main: str, env: Mapping[str, str]) -> None:
+        self.python, self.main, self.env = python, main, env
+
+    @classmethod
+    def read(cls, path: str) -> Given:
+        """From a file of `python PATH`, `main PATH` and `env NAME=VALUE` lines."""
         with open(path, encoding="utf-8") as file:
             told = wire.lines(file.read())
-        self.python = next(value for key, value in told if key == "python")
-        self.main = next(value for key, value in told if key == "main")
+        python = next(value for key, value in told if key == "python")
+        main = next(value for key, value in told if key == "main")
         pairs = (value.partition("=") for key, value in told if key == "env")
-        self.env = {name: value for name, _, value in pairs}
+        return cls(python, main, {name: value for name, _, value in pairs})
 
 
 class Order:
-    """What is to be run, read from the control socket; `sandbox/order.py` writes it."""
+    """What is to be run, read from the control channel; `sandbox/order.py` writes it."""
 
     def __init__(self, control: int) -> None:
         self.words: list[str] = []
         self.files: dict[str, bytes] = {}
         self.stdin = b""
         self.code: bytes | None = None
+        self.seed: str | None = None
         self.limits: dict[str, float] = {}
         self.rlimits: dict[str, tuple[int, int]] = {}
         for key, value in wire.receive_lines(control):
@@ -59,52 +67,96 @@ class Order:
             elif key == "rlimit":
                 name, soft, hard = value.split()
                 self.rlimits[name] = int(soft), int(hard)
+            elif key == "seed":
+                self.seed = value
             else:
                 self.limits[key] = float(value)
 
 
 def main(control: int, given_path: str) -> None:
-    """Serve one order over the socket `control`."""
-    os.set_inheritable(control, False)
-    _harden()
-    given = Given(given_path)
-    waiting = program.Waiting(given.python, given.main, given.env)
-    wire.write_all(control, READY)
+    """Serve one order over the socket `control`, with an interpreter that starts from nothing."""
+    serve(control, control, Given.read(given_path), None)
+
+
+def serve(read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None) -> None:
+    """Say that the room is ready, take one order, run it, answer. Returns also where no order came
+    before the end of `read_fd`; the caller ends the process.
+
+    `spare` is a process that waits to take the order (`interpreter.prepare`); without one, a new
+    process is started.
+    """
+    for fd in (read_fd, write_fd):
+        os.set_inheritable(fd, False)
+    harden()
+    wire.write_all(write_fd, READY)
     try:
-        order = Order(control)
+        order = Order(read_fd)
     except EOFError:
         return
-    lay(WORK, order.files)
-    running = _start(waiting, order, given)
-    seen = Watch(running, order.limits, order.stdin, control).follow()
-    _answer(control, seen, order)
+    lay(program.WORK, order.files)
+    running = _start(spare, order, given)
+    seen = Watch(running, order.limits, order.stdin, read_fd).follow()
+    _answer(write_fd, seen, order)
 
 
-def _harden() -> None:
+def harden() -> None:
     """Keep the code out of this process, and let the kernel pick the room first when memory ends.
 
     Not dumpable: the code, of the same uid, cannot trace it nor open its memory or descriptors.
     """
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")
+    except PermissionError:
+        pass  # a second time: what is not dumpable may not even write of itself
+    set_dumpable(0)
+
+
+def set_dumpable(value: int) -> None:
+    """Whether others of this process's uid may look into it."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 
-def _start(waiting: program.Waiting, order: Order, given: Given) -> program.Program:
-    """The interpreter that waits already, where it can take the code; else a new process."""
-    if order.code is not None and program.plain_utf8(order.code):
-        return waiting.feed(order.code, order.rlimits)
-    waiting.discard()
-    words = order.words
+def _start(spare: program.Waiting | None, order: Order, given: Given) -> program.Program:
+    """The process that waits already, where there is one; else a new one."""
+    words, env = order.words, dict(given.env)
     if order.code is not None:
         program.write_main(given.main, order.code)
         words = program.python_command(given.python, given.main)
-    return program.start(words, given.env, order.rlimits)
+    if order.seed is not None:
+        env["PYTHONHASHSEED"] = order.seed
+    if spare is None:
+        return program.start(words, env, order.rlimits)
+    blobs = [word.encode(errors="replace") for word in words]
+    header = [
+        *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in order.rlimits.items()),
+        *(f"module {name}" for name in modules(order.files)),
+        *(f"word {len(word)}" for word in blobs),
+    ]
+    if order.seed is not None:
+        header.append(f"seed {order.seed}")
+    if order.code is not None:
+        header.append(f"code {len(order.code)}")
+        blobs.append(order.code)
+    spare.begin(header, blobs)
+    return spare
+
+
+def modules(paths: Mapping[str, bytes]) -> set[str]:
+    """The names under which Python would import the files at the top of the workspace."""
+    found = set()
+    for path in paths:
+        top, _, rest = path.partition("/")
+        if not rest and top.endswith(_SOURCES):
+            found.add(top.partition(".")[0])
+        elif rest.partition(".")[0] == "__init__" and rest.endswith(_SOURCES):
+            found.add(top)
+    return found
 
 
 def _answer(control: int, seen: Watched, order: Order) -> None:
-    left = collect(WORK, order.files, order.limits)
+    left = collect(program.WORK, order.files, order.limits)
     kept = (seen.stdout, seen.stderr)
 
     def header() -> Iterator[str]:

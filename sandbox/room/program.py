@@ -1,12 +1,10 @@
-"""The program of a run: a fresh process in a session of its own, its streams on pipes.
+"""The program of a run: a process in a session of its own, its streams on pipes.
 
-An interpreter can be started before its code is known: its script is a FIFO, so it starts up,
-opens the script and waits. When the code comes, a regular file takes the FIFO's name (tracebacks
-and `multiprocessing` read it) and the same bytes go down the FIFO. It is a process of its own
-either way, used for one run; what is saved is the time an interpreter takes to start.
+It is either a new one (`start`), or one that was forked ahead and waits for its orders (`Waiting`;
+`interpreter.py` is what goes on in it). It runs one order either way, and ends.
 """
 
-# ruff: noqa: PTH101, PTH104, PTH120, PTH123
+# ruff: noqa: PTH101, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -14,59 +12,85 @@ import os
 import resource
 import signal
 
-from sandbox.room.wire import write_all
+from sandbox.room import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
     Rlimits = Mapping[str, tuple[int, int]]
+    Streams = tuple[int, int, int]
+
+WORK = "/work"
 
 
 class Program:
     """A started process: its pid and our ends of its pipes."""
 
-    def __init__(self, pid: int, stdin: int, stdout: int, stderr: int) -> None:
-        self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
+    def __init__(self, pid: int, streams: Streams) -> None:
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = streams
+        for fd in streams:
+            os.set_blocking(fd, False)
 
-    def discard(self) -> None:
-        """Kill it, reap it and close its pipes."""
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        for fd in (self.stdin, self.stdout, self.stderr):
-            os.close(fd)
+
+class Waiting(Program):
+    """A process that was forked ahead and reads its orders from a pipe."""
+
+    def __init__(self, pid: int, streams: Streams, orders: int) -> None:
+        super().__init__(pid, streams)
+        self._orders = orders
+
+    def begin(self, header: Sequence[str], blobs: Sequence[bytes]) -> None:
+        """Give it its orders (`interpreter.Orders` reads them); it runs from here on."""
+        try:  # noqa: SIM105  (contextlib is slow to import)
+            wire.send(self._orders, header, blobs)
+        except BrokenPipeError:
+            pass  # it is dead already: whoever waits for it learns so
+        os.close(self._orders)
 
 
 def start(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> Program:
     """Start `argv` in `/work`. What cannot be executed exits with 127 or 126, as in a shell."""
+    theirs, ours = pipes()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            settle(theirs)
+            become(argv, env, rlimits)
+        finally:
+            os._exit(126)
+    for fd in theirs:
+        os.close(fd)
+    return Program(pid, ours)
+
+
+def pipes() -> tuple[Streams, Streams]:
+    """Pipes for the three standard streams: the program's ends, and ours."""
     stdin, write = os.pipe()
     out, stdout = os.pipe()
     err, stderr = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _become(argv, env, rlimits, (stdin, stdout, stderr))
-    for fd in (stdin, stdout, stderr):
-        os.close(fd)
-    for fd in (write, out, err):
-        os.set_blocking(fd, False)
-    return Program(pid, write, out, err)
+    return (stdin, stdout, stderr), (write, out, err)
 
 
-def _become(
-    argv: list[str], env: Mapping[str, str], rlimits: Rlimits, streams: tuple[int, int, int]
-) -> None:
-    """Turn this fresh child into the program; never returns."""
+def settle(streams: Streams) -> None:
+    """Put this fresh child into its session, its streams and its directory."""
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    os.chdir(WORK)
+
+
+def become(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> NoReturn:
+    """Turn this process into `argv`."""
     status = 126
     try:
-        os.setsid()
-        for number, fd in enumerate(streams):
-            os.dup2(fd, number)
         # What is ignored stays so over exec: two by Python, any by whoever started the worker.
         for ignored in signal.valid_signals():
             if signal.getsignal(ignored) is signal.SIG_IGN:
                 signal.signal(ignored, signal.SIG_DFL)
-        os.chdir("/work")
-        bound(0, rlimits)
+        bound(rlimits)
         os.execvpe(argv[0], argv, env)  # noqa: S606
     except FileNotFoundError:
         status = 127
@@ -77,40 +101,10 @@ def _become(
         os._exit(status)
 
 
-def bound(pid: int, rlimits: Rlimits) -> None:
-    """Give limits to a process that is already there; 0 is this one."""
+def bound(rlimits: Rlimits) -> None:
+    """Give this process its limits."""
     for name, pair in rlimits.items():
-        resource.prlimit(pid, getattr(resource, name), pair)
-
-
-class Waiting:
-    """An interpreter that has opened its script `main`, a FIFO, and waits for the code."""
-
-    def __init__(self, python: str, main: str, env: Mapping[str, str]) -> None:
-        self.main = main
-        os.mkfifo(main, 0o600)
-        # A directory that was searched is searched again when its time has changed: without this,
-        # an interpreter that looked into the empty /work a moment ago would miss the files laid
-        # there within the same tick of the clock.
-        os.utime("/work", (0, 0))
-        self.program = start(python_command(python, main), env, {})
-        self._script = os.open(main, os.O_WRONLY)  # returns when the interpreter has opened it
-
-    def feed(self, code: bytes, rlimits: Rlimits) -> Program:
-        """Give it its limits and its code; it runs from here on."""
-        bound(self.program.pid, rlimits)
-        write_main(self.main, code)
-        try:  # noqa: SIM105  (contextlib is slow to import)
-            write_all(self._script, code)
-        except BrokenPipeError:
-            pass  # a syntax error may end the reading early
-        os.close(self._script)
-        return self.program
-
-    def discard(self) -> None:
-        """Do without it: the order is for another program."""
-        self.program.discard()
-        os.close(self._script)
+        resource.setrlimit(getattr(resource, name), pair)
 
 
 def python_command(python: str, main: str) -> list[str]:
@@ -119,15 +113,9 @@ def python_command(python: str, main: str) -> list[str]:
 
 
 def write_main(main: str, code: bytes) -> None:
-    """Put the code at `main`, in place of whatever is there, and close its directory: a file that
-    the code means to leave beside itself fails loudly instead of being lost.
+    """Put the code at `main` and close its directory: a file that the code means to leave beside
+    itself fails loudly instead of being lost.
     """
-    with open(f"{main}.new", "wb") as file:
+    with open(main, "wb") as file:
         file.write(code)
-    os.rename(f"{main}.new", main)
     os.chmod(os.path.dirname(main), 0o555)  # noqa: S103
-
-
-def plain_utf8(code: bytes) -> bool:
-    """Whether an interpreter can read `code` from a pipe: another encoding makes it seek."""
-    return b"coding" not in b"\n".join(code.split(b"\n", 2)[:2])

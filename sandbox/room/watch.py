@@ -75,12 +75,16 @@ class Watch:
         self._limits, self._control = limits, control
         self._pid, self._stdin, self._pending = program.pid, program.stdin, memoryview(stdin)
         self._pidfd = os.pidfd_open(program.pid)
+        self._wake = -1
         self.seen = Watched(int(limits["output_bytes"]))
         self._outputs = {program.stdout: self.seen.stdout, program.stderr: self.seen.stderr}
         self._poll = select.poll()
         for fd in (self._pidfd, control, *self._outputs):
             self._poll.register(fd, select.POLLIN)
         self._poll.register(self._stdin, select.POLLOUT)
+        if os.getpid() == INIT:
+            self._wake = _woken_by_children()
+            self._poll.register(self._wake, select.POLLIN)
 
     def follow(self) -> Watched:
         """Returns when no process of the run is left, with all that it wrote."""
@@ -113,6 +117,9 @@ class Watch:
                 running = False
             elif fd == self._stdin:
                 self._feed()
+            elif fd == self._wake:
+                os.read(fd, CHUNK)
+                reap_orphans(self._pid)
             else:
                 self._take(fd)
         if self.seen.stdout.total + self.seen.stderr.total > self._limits["flood_bytes"]:
@@ -148,6 +155,28 @@ class Watch:
                     self._take(fd)
 
 
+def _woken_by_children() -> int:
+    """A descriptor that becomes readable when a child has ended: an init has them all to reap."""
+    woken, waking = os.pipe()
+    for fd in (woken, waking):
+        os.set_blocking(fd, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    return woken
+
+
+def reap_orphans(program: int) -> None:
+    """Reap whoever has ended but `program`, whose status is still wanted."""
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None or ended.si_pid == program:
+                return
+            os.waitpid(ended.si_pid, 0)
+        except ChildProcessError:
+            return
+
+
 def exceeded(limits: Mapping[str, float], seen: Watched) -> str | None:
     """The limit of the whole tree that is passed at this moment, if one is."""
     memory, seen.cpu_seconds = usage(exact=False)
@@ -165,6 +194,9 @@ def exceeded(limits: Mapping[str, float], seen: Watched) -> str | None:
 def usage(*, exact: bool) -> tuple[int, float]:
     """The tree's memory in bytes (resident; `exact`: shared pages by share) and CPU seconds."""
     memory, ticks = 0, 0
+    if os.getpid() == INIT:
+        times = os.times()
+        ticks = int((times.children_user + times.children_system) * TICKS)
     for pid in processes():
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:

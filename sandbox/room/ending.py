@@ -1,0 +1,160 @@
+"""Running a program's code, and ending the process as the interpreter would.
+
+The interpreter's own way out takes all that is loaded apart, which costs more than most programs.
+So what a program can see of that is done here (Python/pylifecycle.c, Python/pythonrun.c of
+CPython), in its order; what is loaded for everyone is left standing, and the process exits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import io
+import os
+import signal
+import sys
+import threading
+import types
+import weakref
+from typing import Any, NoReturn
+
+_UNFLUSHED = 120
+_INTERRUPTED = -1
+_GONE_FIRST = (
+    *("path", "argv", "ps1", "ps2", "last_exc", "last_type", "last_value", "last_traceback"),
+    *("path_hooks", "path_importer_cache", "meta_path", "__interactivehook__"),
+)
+"""Names of `sys` that become None before modules are taken apart, where they are set."""
+
+
+def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
+    """Run `code` in `__main__` and end the process. `loaded` names the modules that stay."""
+    status = 0
+    try:
+        exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
+    except BaseException as error:  # noqa: BLE001
+        status = _uncaught(error)
+    _end(status, loaded)
+
+
+def _uncaught(error: BaseException) -> int:
+    """Tell of an exception that ended the program; returns the exit status."""
+    if isinstance(error, SystemExit):
+        return _exit_status(error)
+    trace = error.__traceback__.tb_next if error.__traceback__ else None  # without our own frame
+    error = error.with_traceback(trace)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    hook = getattr(sys, "excepthook", None)
+    if hook is None:
+        _write("sys.excepthook is missing\n")
+        hook = sys.__excepthook__
+    try:
+        hook(type(error), error, trace)
+    except SystemExit as end:
+        return _exit_status(end)
+    except BaseException as second:  # noqa: BLE001
+        _write("Error in sys.excepthook:\n")
+        second_trace = second.__traceback__.tb_next if second.__traceback__ else None
+        sys.__excepthook__(type(second), second.with_traceback(second_trace), second_trace)
+        _write("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, trace)
+    return _INTERRUPTED if type(error) is KeyboardInterrupt else 1
+
+
+def _exit_status(end: SystemExit) -> int:
+    """The exit status that a SystemExit asks for; what is no number is printed, and means 1."""
+    code: Any = end.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
+    _write(f"{code}\n")
+    return 1
+
+
+def _write(text: str) -> None:
+    """Write to standard error what can be written."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _end(status: int, loaded: frozenset[str]) -> NoReturn:
+    """Wait for threads, call what was registered, let go of the program's objects, and exit."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+    except BaseException as error:  # noqa: BLE001
+        _unraisable(error, threading)
+    atexit._run_exitfuncs()  # noqa: SLF001
+    flushed = _flush()
+    sys.setswitchinterval(3600)  # daemon threads stand still from here on
+    _take_apart(loaded)
+    if not (_flush() and flushed):
+        status = _UNFLUSHED if status != _INTERRUPTED else status
+    if status == _INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
+
+
+def _flush() -> bool:
+    """Flush both outputs; whether that went well."""
+    well = True
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name, None)
+        try:
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
+        except BaseException as error:  # noqa: BLE001
+            well = False
+            if name == "stdout":
+                _unraisable(error, stream)
+    return well
+
+
+def _unraisable(error: BaseException, where: object) -> None:
+    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    told: Any = sys.UnraisableHookArgs
+    sys.unraisablehook(told((type(error), error.with_traceback(trace), trace, None, where)))
+
+
+def _take_apart(loaded: frozenset[str]) -> None:
+    """Let go of `__main__` and of every module that the program loaded, and of what they hold."""
+    for name in _GONE_FIRST:
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    own = [name for name in sys.modules if name not in loaded]
+    there = [weakref.ref(sys.modules[name]) for name in own if _is_module(sys.modules[name])]
+    for name in own:
+        sys.modules[name] = None  # type: ignore[assignment]
+    gc.collect()
+    for reference in reversed(there):
+        left = reference()
+        if left is not None:
+            _clear(vars(left))
+    gc.collect()
+    _flush_files()
+
+
+def _is_module(value: object) -> bool:
+    return isinstance(value, types.ModuleType)
+
+
+def _clear(names: dict[str, Any]) -> None:
+    """Set a module's names to None, private ones first (Objects/moduleobject.c)."""
+    for private in (True, False):
+        for name in list(names):
+            if (name[:1] == "_" and name[1:2] != "_") == private and name != "__builtins__":
+                names[name] = None
+
+
+def _flush_files() -> None:
+    """Files that something loaded for everyone still holds, which would have been closed now."""
+    for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+        for file in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
+            with contextlib.suppress(Exception):
+                file.flush()

@@ -1,0 +1,209 @@
+"""A fork of a process that has its libraries loaded, made into what `python` would be.
+
+`stage` calls a process's whole work. Somewhere inside of it `prepare` forks a code process, which
+unwinds up to `stage`: nothing of ours is left on its stack but two frames, and what stood in the
+others (sockets, other rooms) is let go of. There it makes itself new, waits for its orders, and
+runs them as the interpreter would, or where that would not be the same, executes the interpreter.
+"""
+
+# ruff: noqa: PTH208
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import io
+import linecache
+import logging
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.room import ending, program, wire
+from sandbox.room.agent import Given, set_dumpable
+
+_TOP = __file__.removesuffix("/sandbox/room/interpreter.py")
+_AT_START = frozenset({"sitecustomize", "usercustomize"})
+"""What an interpreter imports when it starts, if it is there: a fork is past that."""
+
+
+class Begin(BaseException):
+    """Raised by `prepare` in the code process; it must reach `stage`. Nobody else catches it."""
+
+    def __init__(self, orders: int, given: Given) -> None:
+        super().__init__()
+        self.orders, self.given = orders, given
+
+
+class Orders:
+    """What the code process is told (`agent._start` tells it). `words` say it in full; `code` is
+    there where they are the interpreter and its script.
+    """
+
+    def __init__(self, channel: int) -> None:
+        self.words: list[str] = []
+        self.rlimits: dict[str, tuple[int, int]] = {}
+        self.modules: set[str] = set()
+        self.seed: str | None = None
+        self.code: bytes | None = None
+        for key, value in wire.receive_lines(channel):
+            if key == "word":
+                self.words.append(wire.receive(channel, int(value)).decode(errors="replace"))
+            elif key == "rlimit":
+                name, soft, hard = value.split()
+                self.rlimits[name] = int(soft), int(hard)
+            elif key == "module":
+                self.modules.add(value)
+            elif key == "seed":
+                self.seed = value
+            elif key == "code":
+                self.code = wire.receive(channel, int(value))
+
+
+def stage(main: Callable[[], None]) -> None:
+    """Call `main`, and be the place where a code process that is forked inside of it runs.
+
+    The process must have been started as the code's interpreter would be (`python -P`, with the
+    code's environment), so that flags, locale and module path are the code's.
+    """
+    try:
+        main()
+    except Begin as begin:
+        orders, given = begin.orders, begin.given
+    else:
+        return
+    ending.run(*_code(orders, given))
+
+
+def prepare(given: Given) -> program.Waiting:
+    """Fork a code process that waits for its orders. In that process it raises Begin."""
+    theirs, ours = program.pipes()
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        program.settle(theirs)
+        raise Begin(receiving, given)
+    for fd in (*theirs, receiving):
+        os.close(fd)
+    return program.Waiting(pid, ours, sending)
+
+
+def _code(channel: int, given: Given) -> tuple[types.CodeType, frozenset[str]]:
+    """Make this process new, wait for the orders, and return the code with the names of the
+    modules that were there before it; or become another program.
+    """
+    try:
+        _let_go(channel)
+        _streams()
+        loaded = _modules(given)
+        _fresh()
+        orders = Orders(channel)
+        os.close(channel)
+        code = _compiled(orders, given, loaded)
+        if code is None:
+            env = dict(given.env) | ({"PYTHONHASHSEED": orders.seed} if orders.seed else {})
+            program.become(orders.words, env, orders.rlimits)
+        program.bound(orders.rlimits)
+    except EOFError:  # the room ends without an order
+        os._exit(0)
+    return code, loaded
+
+
+def _let_go(channel: int) -> None:
+    """Drop what belongs to the processes above: descriptors, signal handlers, invisibility."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != channel:
+            with contextlib.suppress(OSError):  # the listing's own
+                os.close(int(name))
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if number not in {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    set_dumpable(1)
+
+
+def _streams() -> None:
+    """New text streams on descriptors 0 to 2, like those that the interpreter made at its start."""
+    unbuffered = "PYTHONUNBUFFERED" in os.environ
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, f"__{name}__")
+        mode = "r" if fd == 0 else "w"
+        size = 0 if unbuffered and fd else -1
+        binary: Any = open(fd, f"{mode}b", size, closefd=False)  # noqa: SIM115
+        raw = binary if unbuffered and fd else binary.raw
+        raw.name = f"<{name}>"
+        stream = io.TextIOWrapper(
+            binary,
+            encoding=old.encoding,
+            errors=old.errors,
+            newline=None if fd == 0 else "\n",
+            line_buffering=fd == 2,
+            write_through=bool(unbuffered and fd),
+        )
+        stream.mode = mode  # type: ignore[misc]
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _modules(given: Given) -> frozenset[str]:
+    """A new `__main__`; our own modules out of sight. Returns the names of the rest."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
+        del sys.modules[name]
+    sys.path[:] = [place for place in sys.path if place != _TOP]
+    for place in [place for place in sys.path_importer_cache if place.startswith("/work")]:
+        del sys.path_importer_cache[place]  # it was looked into before there was anything
+    main, old = types.ModuleType("__main__"), sys.modules["__main__"]
+    for name in ("__annotations__", "__builtins__"):
+        if name in vars(old):
+            setattr(main, name, {} if name == "__annotations__" else vars(old)[name])
+    main.__file__ = given.main
+    main.__cached__ = None  # type: ignore[attr-defined]
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", given.main)
+    sys.modules["__main__"] = main
+    sys.argv = [given.main]
+    sys.orig_argv = program.python_command(given.python, given.main)
+    return frozenset(sys.modules) - {"__main__"}
+
+
+def _fresh() -> None:
+    """What a library settles once for each process, and two forks must not share."""
+    random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    if "multiprocessing.process" in sys.modules:
+        module = sys.modules["multiprocessing.process"]
+        module.current_process().authkey = os.urandom(32)
+    tempfile.tempdir = None
+    linecache.clearcache()
+    started = vars(logging)["_startTime"]  # of which records tell their distance: 3.13 has ns
+    vars(logging)["_startTime"] = time.time() if isinstance(started, float) else time.time_ns()
+
+
+def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.CodeType | None:
+    """The code; None where only the interpreter itself does the same as the interpreter.
+
+    That is for another program; for a hash seed; for a module of the workspace that would have
+    come before one that is loaded; and for code that Python has a word to say about: reading it
+    from its file, it says it best.
+    """
+    if orders.code is None or orders.seed is not None:
+        return None
+    if orders.modules & (loaded | _AT_START):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SyntaxWarning)
+            return compile(orders.code, given.main, "exec", dont_inherit=True)
+    except Exception:  # noqa: BLE001
+        return None

@@ -1,0 +1,77 @@
+"""Loading the usual libraries once, in the process that code processes are forked from.
+
+A library that is loaded here costs a run nothing. It must be there unseen: no thread, no state
+that a program would notice, nothing that two runs share and could tell each other by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import io
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+
+STANDARD = (
+    *("abc", "argparse", "array", "ast", "asyncio", "base64", "bisect", "calendar", "cmath"),
+    *("collections", "concurrent.futures", "contextlib", "copy", "csv", "ctypes", "dataclasses"),
+    *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "glob", "hashlib"),
+    *("heapq", "html", "inspect", "io", "itertools", "json", "logging", "math", "operator"),
+    *("pathlib", "pickle", "pprint", "queue", "random", "re", "secrets", "shutil", "signal"),
+    *("socket", "sqlite3", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap"),
+    *("threading", "time", "timeit", "traceback", "types", "typing", "unittest", "urllib.parse"),
+    *("uuid", "warnings", "weakref", "zipfile", "zlib"),
+    *("concurrent.futures.thread", "encodings.ascii", "encodings.latin_1", "encodings.idna"),
+)
+INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas")
+USUAL = (*STANDARD, *INSTALLED)
+
+
+def load(words: Iterable[str] = USUAL) -> None:
+    """Import the modules `words`, leaving out those that are not installed, and pay what their
+    first use costs. Raises RuntimeError where a thread was started: forks would lack it.
+    """
+    with _unchanged():
+        for word in words:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(word)
+        if "matplotlib.pyplot" in sys.modules:
+            _draw()
+    if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        raise RuntimeError("a library that was loaded ahead has started a thread")
+    gc.collect()
+    gc.freeze()  # collections in a fork leave these objects, and their pages, alone
+
+
+@contextlib.contextmanager
+def _unchanged() -> Iterator[None]:
+    """Put back what imports change beside `sys.modules`."""
+    environment, path = dict(os.environ), list(sys.path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    sys.path[:] = path
+    if dict(os.environ) != environment:
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _draw() -> None:
+    """Draw and save a figure of the usual kinds: fonts, ticks, text and the backend are ready."""
+    matplotlib = sys.modules["matplotlib"]
+    pyplot = sys.modules["matplotlib.pyplot"]
+    with matplotlib.rc_context():
+        figure, axes = pyplot.subplots(1, 2)
+        axes[0].plot([0, 1], [0, 1], label="a")
+        axes[0].scatter([0, 1], [1, 0], marker="x")
+        axes[0].set(title="Title", xlabel="x $x^2$", ylabel="0.123456789")
+        axes[0].legend()
+        axes[1].hist([1, 2, 2, 3], bins=3)
+        axes[1].bar([1, 2], [3, 4])
+        figure.tight_layout()
+        figure.savefig(io.BytesIO(), format="png")
+        pyplot.close("all")
