@@ -1,0 +1,72 @@
+"""The Docker engine that a drill or a benchmark needs: the one that is set, or one of its own.
+
+An engine of its own is made by `deploy/engine.sh`, the image of the rooms by
+`deploy/sandbox-image.sh`, and nothing of either stays.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli.errors import CliError
+from cli.signals import Signals
+from settings.children import inherited
+from settings.sandbox import Backend, SandboxSettings
+
+_DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+_WORDS = 15
+
+
+@contextmanager
+def engine(settings: SandboxSettings, say: Callable[[str], None]) -> Iterator[SandboxSettings]:
+    """The settings with an engine that answers; `say` is told what is done for it.
+
+    Raises CliError where there is none and none can be made.
+    """
+    if settings.sandbox is not Backend.DOCKER or settings.sandbox_engine is not None:
+        yield settings
+        return
+    if os.geteuid() != 0:
+        raise CliError(
+            "an engine of its own takes root",
+            "the backend docker is left to whoever has an engine",
+            "name yours: FETTLE_SANDBOX_ENGINE=unix:///run/user/1000/docker.sock",
+        )
+    with (
+        Signals() as signals,
+        TemporaryDirectory(prefix="fettle-engine-", ignore_cleanup_errors=True) as folder,
+    ):
+        say("starting one, by deploy/engine.sh")
+        try:
+            address = _script("engine.sh", "start", folder).splitlines()[-1]
+            built = _script("sandbox-image.sh", settings.sandbox_image, env=_at(address))
+            say(f"{address}; {built.splitlines()[-1]}")
+            yield settings.model_copy(update={"sandbox_engine": address})
+        finally:
+            signals.hold()
+            _script("engine.sh", "stop", folder)
+
+
+def _at(address: str) -> Mapping[str, str]:
+    return {"DOCKER_HOST": address}
+
+
+def _script(name: str, *words: str, env: Mapping[str, str] | None = None) -> str:
+    """What one of the project's scripts prints. Raises CliError with the end of its complaints."""
+    done = subprocess.run(
+        [str(_DEPLOY / name), *words],
+        env=inherited(env or {}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-_WORDS:])
+        raise CliError(f"deploy/{name} {words[0]} failed ({done.returncode})", said)
+    return done.stdout.strip()

@@ -1,0 +1,7 @@
+"""Thousands of runs in a row must leave nothing behind.
+
+mix       the runs: quick ones, failing, hanging, forking, flooding, killed, and given up by us
+census    what there is of processes, mounts, groups, containers, files, descriptors, memory
+growth    what has grown; pure
+drill     the whole
+"""

@@ -1,0 +1,129 @@
+"""What there is of everything that a room is made of, now, on this machine.
+
+Processes are those below this one, whatever session they put themselves into: it adopts orphans
+(PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from settings.children import inherited
+from settings.sandbox import Backend, SandboxSettings
+
+PR_SET_CHILD_SUBREAPER = 36
+LABEL = "fettle.sandbox"
+"""Which every container of a room bears."""
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def adopt_orphans() -> None:
+    """From now on orphans below this process become its children."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts for one deployment of the sandbox. `supervisors` remembers pids that were seen."""
+
+    settings: SandboxSettings
+    uid: int
+    """What rooms run as on this host, where this process is root."""
+    supervisors: set[int] = field(default_factory=set)
+
+    def count(self) -> dict[str, int]:
+        """Everything that must not grow, by name."""
+        parents = _parents()
+        below = _below(os.getpid(), parents)
+        children = {pid for pid in below if parents[pid] == os.getpid()}
+        self.supervisors |= children
+        found = {
+            "processes": len(below),
+            "mounts": _lines("/proc/self/mountinfo")
+            + sum(_lines(f"/proc/{pid}/mountinfo") for pid in children),
+            "cgroups": sum(1 for _ in self._groups()),
+            "files": sum(1 for _ in self._files()),
+            "descriptors": _descriptors(os.getpid()),
+            "supervisor's descriptors": sum(map(_descriptors, children)),
+        }
+        if self.settings.sandbox is Backend.DOCKER:
+            found["containers"] = self._containers()
+        return found
+
+    def memory(self) -> dict[str, int]:
+        """Resident bytes of this process, and of its supervisors."""
+        children = {pid for pid, parent in _parents().items() if parent == os.getpid()}
+        return {"worker": _resident(os.getpid()), "supervisor": sum(map(_resident, children))}
+
+    def _groups(self) -> Iterator[str]:
+        """Control groups that a supervisor of ours has made, with those below."""
+        ours = tuple(f"fettle-{pid}-" for pid in self.supervisors)
+        for place, names, _ in os.walk(_GROUPS):
+            for name in names:
+                if f"{place}/{name}".removeprefix(str(_GROUPS)).count("/fettle-") and any(
+                    part.startswith(ours) for part in f"{place}/{name}".split("/")
+                ):
+                    yield f"{place}/{name}"
+
+    def _files(self) -> Iterator[Path]:
+        """What belongs to rooms in the host's places for temporary files."""
+        for place in map(Path, _TEMPORARY):
+            for each in place.iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    if each.lstat().st_uid == self.uid != os.geteuid():
+                        yield each
+
+    def _containers(self) -> int:
+        told = subprocess.run(
+            ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
+            env=inherited({"DOCKER_HOST": self.settings.sandbox_engine or ""}),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return len(told.stdout.split())
+
+
+def _parents() -> dict[int, int]:
+    """Every process that lives, or that its parent has not reaped, and its parent."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = place.read_bytes().rpartition(b")")[2].split()[:2]
+            # An orphan's zombie is ours to reap, as it would be init's.
+            if state != b"Z" or int(parent) != os.getpid():
+                found[int(place.parent.name)] = int(parent)
+    return found
+
+
+def _below(top: int, parents: dict[int, int]) -> set[int]:
+    found = {top}
+    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= grown
+    return found - {top}
+
+
+def _lines(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return Path(path).read_bytes().count(b"\n")
+    return 0
+
+
+def _descriptors(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    return 0
+
+
+def _resident(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0

@@ -1,0 +1,55 @@
+"""The drills and the benchmark of the sandbox, each a short slice, as an operator starts them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tiny_humaneval import GOOD, WRONG, written
+
+from bench.sandbox.figures import GOALS
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+def told(*argv: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the object on the last line of stdout."""
+    done = subprocess.run(
+        [sys.executable, "-m", *argv, "--json"],
+        check=False,
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_solution_passes_in_a_room_of_its_own(tmp_path: Path) -> None:
+    data = written(tmp_path / "tiny.jsonl.gz", *GOOD)
+    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", "local")
+    assert (code, outcome["tasks"], outcome["passed"]) == (0, 2, 2)
+    assert outcome["seconds"] > 0
+    assert outcome["bare_seconds"] > 0
+
+
+def test_a_solution_that_fails_its_tests_is_named(tmp_path: Path) -> None:
+    data = written(tmp_path / "tiny.jsonl", *GOOD, WRONG)
+    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", "local")
+    assert (code, outcome["tasks"], outcome["passed"]) == (1, 3, 2)
+    (failure,) = outcome["failures"]
+    assert failure == {"task_id": "Tiny/2", "why": "exited: AssertionError"}
+
+
+def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
+    quick = ("--pairs", "5", "--slices", "1", "--seconds", "0.3")
+    code, found = told("bench.sandbox", "--backend", "local", *quick)
+    assert code == 0
+    assert {key for key in GOALS if key.startswith("local")} <= found.keys()
+    ratio = found["local_print_ms"] / found["local_print_bare_ms"]
+    assert abs(found["local_print_ratio"] - ratio) < 0.01
+    assert all(value > 0 for value in found.values())

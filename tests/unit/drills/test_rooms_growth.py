@@ -1,0 +1,64 @@
+"""What counts as growth, and what as noise."""
+
+from __future__ import annotations
+
+import pytest
+
+from drills.rooms import growth
+from drills.rooms.growth import MIB, Memory, Row
+from drills.rooms.mix import KINDS, kinds
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "closed", "grown"),
+    [(9, 9, 0, False), (9, 8, 0, False), (9, 10, 0, True), (9, 9, 1, True)],
+)
+def test_one_more_is_growth_and_so_is_what_a_close_leaves(before, after, closed, grown):
+    assert Row("processes", before, after, closed, first=0).grown is grown
+
+
+def test_rows_bring_together_what_was_counted_of_each():
+    counts = {"mounts": 20, "files": 0}
+    (mounts, files) = growth.rows(counts, counts, {**counts, "files": 3}, counts, {"files": [0, 3]})
+    assert (mounts.grown, files.grown) == (False, True)
+    assert files == Row("files", 0, 3, 0, 0, [0, 3])
+
+
+def test_memory_that_settles_after_a_start_has_not_grown():
+    line = [10 * MIB, 20 * MIB, 30 * MIB] + [40 * MIB, 40 * MIB + 4096] * 20
+    assert not Memory("worker", line).grown
+
+
+def test_memory_that_creeps_has_grown():
+    creeping = Memory("worker", [40 * MIB + number * MIB // 8 for number in range(48)])
+    assert creeping.growth == pytest.approx(6 * MIB)
+    assert creeping.grown
+
+
+def test_a_saw_is_no_slope():
+    saw = Memory("supervisor", [(40 + number % 4) * MIB for number in range(48)])
+    assert abs(saw.growth) < MIB
+
+
+@pytest.mark.parametrize(("line", "slope"), [([], 0), ([5], 0), ([5, 5, 5], 0), ([1, 3, 5], 2)])
+def test_a_slope_is_the_change_from_one_to_the_next(line, slope):
+    assert growth.slope(line) == slope
+
+
+@pytest.mark.parametrize(
+    ("line", "drawn"),
+    [([], ""), ([4, 4], "▁▁"), ([0, 7], "▁█"), ([0, 1, 2, 3], "▁▃▅█"), (list(range(48)), None)],
+)
+def test_a_sparkline_goes_from_least_to_greatest(line, drawn):
+    shown = growth.spark(line)
+    if drawn is None:
+        assert (len(shown), shown[0], shown[-1]) == (24, "▁", "█")
+    else:
+        assert shown == drawn
+
+
+def test_the_mix_is_the_same_each_time_and_has_every_kind():
+    names = [kind.name for kind in kinds(1000)]
+    assert names == [kind.name for kind in kinds(1000)]
+    assert set(names) == {kind.name for kind in KINDS}
+    assert sum(kind.weight for kind in KINDS) == 100
