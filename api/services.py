@@ -12,13 +12,14 @@ from fastapi import Depends, Request
 
 from api.metrics import Metrics
 from api.rate_limit import RateLimit
-from jobs.blobs import Blobs, DirectoryBlobs
+from jobs.blobs import Blobs
 from jobs.credentials import Credentials
 from jobs.credentials_redis import RedisCredentials
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
+from jobs.storage import open_blobs
 from settings.api import ApiSettings
 
 
@@ -52,7 +53,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             settings=settings,
             store=store,
             operations=Operations(store, hints.send),
-            blobs=DirectoryBlobs(settings.blobs_dir),
+            blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),
         )

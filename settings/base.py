@@ -6,7 +6,7 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -60,6 +60,20 @@ class StoreSettings(FettleSettings):
     data_dir: Path = Field(
         Path(".fettle"), description="artifacts and workspaces; shared by API and workers"
     )
+    blobs_bucket: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?$",
+        description="`BUCKET` or `BUCKET/PREFIX` of S3-compatible storage for artifacts and "
+        "workspaces, in place of `data_dir`: for workers on several machines",
+    )
+    s3_endpoint: str | None = Field(
+        None, pattern=r"^https?://", description="address of the storage; else Amazon's"
+    )
+    s3_region: str = Field("us-east-1", description="region of the bucket")
+    s3_access_key: SecretStr | None = Field(
+        None, description="key for the bucket; without one, the machine's or container's role"
+    )
+    s3_secret_key: SecretStr | None = Field(None, description="the secret that belongs to it")
     log_format: str = Field("json", description="json: one object a line; console: for people")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
 
@@ -67,3 +81,19 @@ class StoreSettings(FettleSettings):
     def blobs_dir(self) -> Path:
         """The artifact store's directory."""
         return self.data_dir / "blobs"
+
+    def bucket(self) -> dict[str, str | None] | None:
+        """The bucket, as `jobs.s3_blobs.Bucket` takes it; None where a directory is used."""
+        if self.blobs_bucket is None:
+            return None
+        name, _, prefix = self.blobs_bucket.partition("/")
+        keys = (self.s3_access_key, self.s3_secret_key)
+        access_key, secret_key = (key.get_secret_value() if key else None for key in keys)
+        return {
+            "name": name,
+            "prefix": prefix,
+            "endpoint": self.s3_endpoint,
+            "region": self.s3_region,
+            "access_key": access_key,
+            "secret_key": secret_key,
+        }

@@ -47,4 +47,17 @@ class WorkerSettings(StoreSettings, SandboxSettings):
     retry_seconds: float = Field(
         5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
     )
+    retention_days: float = Field(
+        30.0,
+        gt=0,
+        description="how long a finished job is kept with its events and files",
+    )
+    blob_grace_seconds: float = Field(
+        86_400.0,
+        gt=0,
+        description="how long bytes stay that no job refers to; longer than any attempt may take",
+    )
+    retention_sweep_seconds: float = Field(
+        60.0, gt=0, description="how often one worker looks for what may be removed"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")

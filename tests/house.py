@@ -23,6 +23,7 @@ from jobs.lifecycle import Refusal
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord, Status
 from jobs.redis_store import RedisStore, connect
+from jobs.s3_blobs import Bucket
 from jobs.spec import JobSpec
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -38,6 +39,8 @@ class House:
     server: redis_servers.RedisServer
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    bucket: Bucket | None = None
+    """Where the workers' bytes go in place of a directory, if a test has set one up."""
 
     @property
     def redis_url(self) -> str:
@@ -149,6 +152,12 @@ class House:
     async def kinds(self, operations: Operations, job_id: str) -> list[str]:
         """The kinds of a job's events, in order."""
         return [event.kind for event in await operations.store.events(job_id)]
+
+    async def record_of(self, operations: Operations, job_id: str) -> JobRecord:
+        """A job as it stands."""
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        return loaded.record
 
     async def until(
         self, operations: Operations, job_id: str, *statuses: Status, seconds: float = 30

@@ -21,6 +21,7 @@ from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
+from jobs.retention import Retention
 from jobs.store import Held
 from settings.base import Environment
 from settings.worker import WorkerSettings
@@ -28,6 +29,7 @@ from worker.attempts import Attempts
 from worker.capabilities import announcement
 from worker.fit import equip
 from worker.leases import Leases
+from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
 
 AGAIN_SECONDS = 1.0
@@ -128,6 +130,9 @@ class Engine:
         await opened.enter_async_context(readiness.watched())
         for forever in (
             sweep_forever(operations, settings.sweep_seconds),
+            remove_forever(
+                store, equipment.blobs, _retention(settings), settings.retention_sweep_seconds
+            ),
             _stop_cancelled(store, attempts),
         ):
             task = asyncio.create_task(forever)
@@ -138,6 +143,13 @@ class Engine:
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
         self._loop.call_soon_threadsafe(attempts.stop, held)
+
+
+def _retention(settings: WorkerSettings) -> Retention:
+    return Retention(
+        jobs_ms=int(settings.retention_days * 86_400_000),
+        grace_ms=int(settings.blob_grace_seconds * 1000),
+    )
 
 
 async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from agents.graph import build
 from agents.models import ModelPool
 from agents.ports import Bounds, Ports
+from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
 from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
@@ -56,8 +57,10 @@ class Equipment:
 
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
-        workspace = await ManifestWorkspace.open(self.blobs, record.workspace, base)
+        blobs = HeldBlobs(self.blobs, self.store.blobs, lambda digest: ledger.refer([digest]))
+        workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
+            ledger.refer(workspace.digests())  # the job that they come from may be removed first
             ledger.start_from(workspace.digest)
         return Ports(
             journal=ledger,

@@ -8,7 +8,7 @@ from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.models.errors import ModelError, ModelUnavailable
-from jobs.errors import Contended, StaleEpoch, StoreUnavailable
+from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
 
@@ -49,6 +49,8 @@ def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
             return GiveBack()
         case StaleEpoch() | Stopped():
             return Drop("the job is no longer this attempt's")
+        case BlobsUnavailable():
+            return Retry(Reason.INTERNAL, str(error))
         case StoreUnavailable() | Contended():
             return Drop(str(error))
         case BudgetExhausted():

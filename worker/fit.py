@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.models import ModelOptions, ModelPool
 from agents.ports import Bounds
-from jobs.blobs import DirectoryBlobs
 from jobs.redis_store import RedisStore
+from jobs.storage import open_blobs
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.equipment import Equipment
@@ -21,7 +21,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
     sandbox = backend(settings)
     return Equipment(
         store=store,
-        blobs=DirectoryBlobs(settings.blobs_dir),
+        blobs=open_blobs(settings.blobs_dir, settings.bucket()),
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
         models=ModelPool(model_options(settings)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -31,6 +31,7 @@ class Batch:
     journal: dict[str, bytes] = field(default_factory=dict)
     charges: list[jobs_store.Charge] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
+    blobs: list[str] = field(default_factory=list)
     workspace: str | None = None
 
     def writes(self) -> Writes:
@@ -41,6 +42,7 @@ class Batch:
             charges=self.charges,
             workspace=self.workspace,
             commands=self.commands,
+            blobs=self.blobs,
             # a job gets on by finished calls: a checkpoint alone may only hold what is tried again
             progress=bool(self.journal),
         )
@@ -80,6 +82,7 @@ class Ledger:
         self._known = dict(journal)
         self._waiting: list[NewEvent] = []
         self._workspace: str | None = None
+        self._blobs: list[str] = []
         self._open: Batch | None = None
         self._sending: asyncio.Task[None] | None = None
         self._given_up: StoreUnavailable | None = None
@@ -109,6 +112,10 @@ class Ledger:
         """Name the workspace the job starts from; on record with the next write."""
         self._workspace = workspace
 
+    def refer(self, digests: Iterable[str]) -> None:
+        """Keep these bytes as long as the job; on record with the next write."""
+        self._blobs.extend(digests)
+
     async def checkpoint(self, commands: Sequence[Command]) -> None:
         """Apply the commands of a checkpoint, and whatever waits, in one step."""
         batch = self._batch()
@@ -134,6 +141,8 @@ class Ledger:
             self._sending.add_done_callback(_looked_at)
         self._open.events.extend(self._waiting)
         self._waiting.clear()
+        self._open.blobs.extend(self._blobs)
+        self._blobs.clear()
         if self._workspace is not None:
             self._open.workspace, self._workspace = self._workspace, None
         return self._open

@@ -1,4 +1,8 @@
-"""Sweeper: looks, every few seconds, for jobs whose time has come. Every worker has one."""
+"""Sweeper: looks, every few seconds, for jobs whose time has come.
+
+Every worker has one, and one of them has its turn in each interval: who has set a key of Redis that
+expires. It is no lock: two sweepers at once do no harm, since each change is one commit.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ import structlog
 from jobs.errors import Contended, StoreUnavailable
 from jobs.operations import Operations
 
+TURN = "sweep"
+
 log = structlog.get_logger("worker.sweeper")
 
 
 async def sweep_forever(operations: Operations, seconds: float) -> None:
-    """Sweep until cancelled. Two sweepers at once do no harm: each change is one commit."""
+    """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`."""
     while True:
         try:
-            if changed := await operations.sweep():
-                log.info("swept", jobs=changed)
+            # A little less than the interval, so that a sole sweeper always has the next turn.
+            if await operations.store.my_turn(TURN, max(1, int(seconds * 900))):
+                if changed := await operations.sweep():
+                    log.info("swept", jobs=changed)
         except (StoreUnavailable, Contended) as error:
             log.warning("sweep missed", error=str(error))
         except Exception as error:

@@ -20,6 +20,7 @@ from api.schemas.job import Job, JobList, JobSummary
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
+from jobs.blob_index import HeldBlobs
 from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Status
@@ -60,7 +61,9 @@ async def submit(
     asked, size = await body.read(request, JobRequest, settings, most)
     submission.check(asked, size, settings)
     files = {path: text.encode() for path, text in asked.files.items()}
-    workspace = await manifest.save(house.blobs, files)
+    brought: list[str] = []
+    blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
+    workspace = await manifest.save(blobs, files)
     once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
     submitted = await house.operations.submit(
         caller.tenant,
@@ -68,6 +71,7 @@ async def submit(
         by=caller.name,
         request_id=request.scope["request_id"],
         idempotency=once,
+        blobs=brought,
     )
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)

@@ -39,6 +39,10 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         return self._digest
 
+    def digests(self) -> Sequence[str]:
+        """The bytes that its files are made of."""
+        return [entry.digest for entry in self._manifest.files.values()]
+
     def list(self) -> Mapping[str, int]:
         """See agents.ports.Workspace."""
         return {path: entry.size for path, entry in sorted(self._manifest.files.items())}

@@ -43,3 +43,24 @@ async def test_a_record_that_cannot_be_read_hinders_no_other_job() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await sweeping
     assert len(house.hints) > 2
+
+
+async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval() -> None:
+    now = [NOW]
+    store = MemoryStore(lambda: now[0])
+    house, looked = House(store), []
+
+    async def sweep() -> int:
+        looked.append(now[0])
+        return 0
+
+    house.operations.sweep = sweep
+    fleet = [asyncio.create_task(sweep_forever(house.operations, 0.01)) for _ in range(5)]
+    await asyncio.sleep(0.05)
+    assert looked == [NOW]
+    now[0] += 9
+    await asyncio.sleep(0.05)
+    assert looked == [NOW, NOW + 9]
+    for sweeping in fleet:
+        sweeping.cancel()
+    await asyncio.gather(*fleet, return_exceptions=True)
