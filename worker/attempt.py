@@ -7,6 +7,7 @@ record here, or is left to the lease.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,12 +29,13 @@ from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted
 from jobs.store import Held, Turn
 from worker.equipment import Equipment
-from worker.failure import Drop, Fail, GiveBack, Retry, fate
+from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
 from worker.ledger import CURRENT, Ledger
 from worker.patience import patient
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
 
 TURNS_SEEN = 3
+HAND_BACK_SECONDS = 1.0
 
 log = structlog.get_logger("worker.attempt")
 
@@ -62,9 +64,10 @@ class Attempt:
         logger.info("attempt started")
         try:
             ended = await self._to_the_end()
-        except (StaleEpoch, StoreUnavailable, Contended) as error:
-            # nothing can be said to Redis now: the lease runs out and another worker goes on
+        except StaleEpoch as error:
             ended = Refusal("left", str(error))
+        except (StoreUnavailable, Contended) as error:
+            ended = await self._hand_back(str(error))
         except Exception as error:
             logger.error("attempt could not be ended", exc_info=error)
             ended = Refusal("left", f"{type(error).__name__}: {error}")
@@ -72,6 +75,16 @@ class Attempt:
             logger.warning("attempt dropped", why=ended.detail)
         else:
             logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
+
+    async def _hand_back(self, why: str) -> JobRecord | Refusal:
+        """Let go of the job as soon as Redis listens again. Left to its lease, it would count as
+        crashed although nothing did, and twice of that runs it alone (J7).
+        """
+        log.warning("attempt waits for Redis", job_id=self.record.id, why=why)
+        while True:
+            await asyncio.sleep(HAND_BACK_SECONDS)
+            with contextlib.suppress(StoreUnavailable, Contended):
+                return await self.operations.retry(self.held, Reason.INTERNAL, why)
 
     async def _to_the_end(self) -> JobRecord | Refusal:
         try:
@@ -105,6 +118,8 @@ class Attempt:
             case Retry(Reason.SANDBOX_UNAVAILABLE, detail) if not await self._sandbox_works():
                 said = f"no code can be run on this worker: {detail}"
                 return await self.operations.give_back(self.held, said)
+            case HandBack(why):
+                return await self._hand_back(why)
             case Retry(reason, detail):
                 return await patient(lambda: self.operations.retry(self.held, reason, detail))
             case Fail(reason, detail, unforeseen):

@@ -129,7 +129,7 @@ class Engine:
         opened.push_async_callback(asyncio.to_thread, leases.stop)
         await opened.enter_async_context(readiness.watched())
         for forever in (
-            sweep_forever(operations, settings.sweep_seconds),
+            sweep_forever(operations, settings.sweep_seconds, grace=2 * settings.heartbeat_seconds),
             remove_forever(
                 store, equipment.blobs, _retention(settings), settings.retention_sweep_seconds
             ),

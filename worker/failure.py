@@ -20,7 +20,14 @@ class GiveBack:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Nothing can or may be said any more: the job is another's, or its lease will tell."""
+    """Nothing may be said any more: the job is another's."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """Redis does not listen: let go of the job as soon as it does."""
 
     why: str
 
@@ -42,7 +49,7 @@ class Fail:
     unforeseen: bool = False
 
 
-def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
+def fate(error: Exception) -> GiveBack | Drop | HandBack | Retry | Fail:
     """What an exception out of the graph means. Trouble of ours is never the code's failure."""
     match error:
         case GraphDrained():
@@ -52,7 +59,7 @@ def fate(error: Exception) -> GiveBack | Drop | Retry | Fail:
         case BlobsUnavailable():
             return Retry(Reason.INTERNAL, str(error))
         case StoreUnavailable() | Contended():
-            return Drop(str(error))
+            return HandBack(str(error))
         case BudgetExhausted():
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
         case ModelUnavailable():

@@ -18,16 +18,24 @@ TURN = "sweep"
 log = structlog.get_logger("worker.sweeper")
 
 
-async def sweep_forever(operations: Operations, seconds: float) -> None:
-    """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`."""
+async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
+    """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
+
+    After a time without Redis no lease has been renewed, and none was lost for that: it waits
+    `grace` seconds longer, so that whoever works on can say so.
+    """
     while True:
+        pause = seconds
         try:
             # A little less than the interval, so that a sole sweeper always has the next turn.
-            if await operations.store.my_turn(TURN, max(1, int(seconds * 900))):
-                if changed := await operations.sweep():
-                    log.info("swept", jobs=changed)
-        except (StoreUnavailable, Contended) as error:
+            mine = await operations.store.my_turn(TURN, max(1, int(seconds * 900)))
+            if mine and (changed := await operations.sweep()):
+                log.info("swept", jobs=changed)
+        except StoreUnavailable as error:
+            log.warning("sweep missed", error=str(error))
+            pause = seconds + grace
+        except Contended as error:
             log.warning("sweep missed", error=str(error))
         except Exception as error:
             log.error("sweep failed", exc_info=error)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(pause)

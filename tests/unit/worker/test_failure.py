@@ -5,10 +5,10 @@ from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
-from jobs.errors import Contended, StaleEpoch, StoreUnavailable
+from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
-from worker.failure import Drop, Fail, GiveBack, Retry, fate
+from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,9 @@ from worker.failure import Drop, Fail, GiveBack, Retry, fate
         (GraphDrained("shutdown"), GiveBack()),
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
         (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
-        (StoreUnavailable("away"), Drop("away")),
-        (Contended("moving"), Drop("moving")),
+        (StoreUnavailable("away"), HandBack("away")),
+        (Contended("moving"), HandBack("moving")),
+        (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, "no bucket")),
         (OSError(28, "disk full"), Retry(Reason.INTERNAL, "OSError: [Errno 28] disk full")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
