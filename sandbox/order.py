@@ -9,6 +9,7 @@ from sandbox import paths, policy
 from sandbox.protocol import Command, Limits
 
 PYTHON = "python"
+SEEDS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,16 @@ def order(command: Command, limits: Limits, python: str) -> Order:
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
     module path, and `__file__` is `/run/main.py`.
 
-    The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; and with a blob each,
-    `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's, or else `code SIZE`.
+    The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER`; and with a
+    blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's, or else
+    `code SIZE`.
 
-    Raises ValueError for a path that may not be, for files beyond the limits, and for limits that
-    are not positive.
+    Raises ValueError for a path that may not be, for files beyond the limits, for limits that are
+    not positive, and for a seed out of range.
     """
     _require_limits(limits)
+    if command.seed is not None and not 0 <= command.seed < SEEDS:
+        raise ValueError(f"a seed must be from 0 to {SEEDS - 1}: it is {command.seed}")
     _require_files(command.files, limits)
     words, code = _program(command, python)
     numbers = {
@@ -45,9 +49,11 @@ def order(command: Command, limits: Limits, python: str) -> Order:
     blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
     blobs += [(f"word {len(word)}", word) for word in words]
     blobs += [] if code is None else [(f"code {len(code)}", code)]
+    seed = () if command.seed is None else (f"seed {command.seed}",)
     header = (
         *(f"{name} {value}" for name, value in numbers.items()),
         *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
+        *seed,
         *(line for line, _ in blobs),
     )
     return Order("\n".join(header), tuple(data for _, data in blobs))

@@ -60,6 +60,11 @@ class Command:
     argv: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
+    seed: int | None = None
+    """Python's hash seed, 0 to 4294967295 (`PYTHONHASHSEED`): the order of sets is the same in two
+    runs of one seed. None: one of the sandbox's choosing, which several runs may share. `random`
+    and numpy start from the system's entropy in each run, whatever the seed. A run with a seed
+    starts an interpreter of its own, which takes longer."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:

@@ -8,16 +8,17 @@ CPython), in its order; what is loaded for everyone is left standing, and the pr
 from __future__ import annotations
 
 import atexit
-import contextlib
 import gc
 import io
 import os
 import signal
 import sys
-import threading
 import types
 import weakref
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _UNFLUSHED = 120
 _INTERRUPTED = -1
@@ -30,11 +31,13 @@ _GONE_FIRST = (
 
 def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
     """Run `code` in `__main__` and end the process. `loaded` names the modules that stay."""
-    status = 0
+    failure: BaseException | None = None
     try:
         exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
     except BaseException as error:  # noqa: BLE001
-        status = _uncaught(error)
+        failure = error
+    status = 0 if failure is None else _uncaught(failure)
+    failure = None  # it holds the program's frames
     _end(status, loaded)
 
 
@@ -77,15 +80,19 @@ def _exit_status(end: SystemExit) -> int:
 
 def _write(text: str) -> None:
     """Write to standard error what can be written."""
-    with contextlib.suppress(Exception):
+    try:
         sys.stderr.write(text)
         sys.stderr.flush()
+    except Exception:  # noqa: BLE001, S110
+        pass
 
 
 def _end(status: int, loaded: frozenset[str]) -> NoReturn:
     """Wait for threads, call what was registered, let go of the program's objects, and exit."""
+    threading = sys.modules.get("threading")
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+        if threading is not None:
+            threading._shutdown()  # noqa: SLF001
     except BaseException as error:  # noqa: BLE001
         _unraisable(error, threading)
     atexit._run_exitfuncs()  # noqa: SLF001
@@ -117,20 +124,39 @@ def _flush() -> bool:
 
 def _unraisable(error: BaseException, where: object) -> None:
     trace = error.__traceback__.tb_next if error.__traceback__ else None
-    told: Any = sys.UnraisableHookArgs
+    told: Any = _unraisable_arguments()
     sys.unraisablehook(told((type(error), error.with_traceback(trace), trace, None, where)))
+
+
+def _unraisable_arguments() -> object:
+    """The type of what `sys.unraisablehook` is called with, which no module offers."""
+
+    class Fails:
+        def __del__(self) -> None:
+            raise ValueError
+
+    seen: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, seen.append
+    Fails()
+    sys.unraisablehook = hook
+    return type(seen[0])
 
 
 def _take_apart(loaded: frozenset[str]) -> None:
     """Let go of `__main__` and of every module that the program loaded, and of what they hold."""
+    if gc.isenabled():
+        gc.collect()
     for name in _GONE_FIRST:
         if hasattr(sys, name):
             setattr(sys, name, None)
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    own = [name for name in sys.modules if name not in loaded]
-    there = [weakref.ref(sys.modules[name]) for name in own if _is_module(sys.modules[name])]
-    for name in own:
+    names = list(sys.modules)
+    stay = [sys.modules[name] for name in names if name in loaded]
+    own = [name for name in names if name not in loaded and _is_module(sys.modules[name])]
+    there = [weakref.ref(sys.modules[name]) for name in own]
+    for name in names:
         sys.modules[name] = None  # type: ignore[assignment]
+    sys.modules.clear()
     gc.collect()
     for reference in reversed(there):
         left = reference()
@@ -138,6 +164,7 @@ def _take_apart(loaded: frozenset[str]) -> None:
             _clear(vars(left))
     gc.collect()
     _flush_files()
+    del stay
 
 
 def _is_module(value: object) -> bool:
@@ -156,5 +183,7 @@ def _flush_files() -> None:
     """Files that something loaded for everyone still holds, which would have been closed now."""
     for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
         for file in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
-            with contextlib.suppress(Exception):
+            try:  # noqa: SIM105
                 file.flush()
+            except Exception:  # noqa: BLE001, S110
+                pass

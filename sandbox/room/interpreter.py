@@ -10,24 +10,23 @@ runs them as the interpreter would, or where that would not be the same, execute
 
 from __future__ import annotations
 
-import contextlib
 import importlib.machinery
 import io
-import linecache
-import logging
+import itertools
 import os
-import random
 import signal
 import sys
-import tempfile
 import time
 import types
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 from sandbox.room import ending, program, wire
 from sandbox.room.agent import Given, set_dumpable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _TOP = __file__.removesuffix("/sandbox/room/interpreter.py")
 _AT_START = frozenset({"sitecustomize", "usercustomize"})
@@ -120,8 +119,10 @@ def _let_go(channel: int) -> None:
     """Drop what belongs to the processes above: descriptors, signal handlers, invisibility."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != channel:
-            with contextlib.suppress(OSError):  # the listing's own
+            try:  # noqa: SIM105  (contextlib is slow to import)
                 os.close(int(name))
+            except OSError:
+                pass  # the listing's own
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
         if number not in {signal.SIGKILL, signal.SIGSTOP}:
@@ -148,8 +149,8 @@ def _streams() -> None:
             encoding=old.encoding,
             errors=old.errors,
             newline=None if fd == 0 else "\n",
-            line_buffering=fd == 2,
-            write_through=bool(unbuffered and fd),
+            line_buffering=fd == 2 and not unbuffered,
+            write_through=unbuffered,
         )
         stream.mode = mode  # type: ignore[misc]
         setattr(sys, name, stream)
@@ -157,9 +158,14 @@ def _streams() -> None:
 
 
 def _modules(given: Given) -> frozenset[str]:
-    """A new `__main__`; our own modules out of sight. Returns the names of the rest."""
+    """A new `__main__` and its surroundings; our own modules out of sight. Returns the names of
+    the rest.
+    """
     for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
         del sys.modules[name]
+    if dict(os.environ) != dict(given.env):
+        os.environ.clear()
+        os.environ.update(given.env)
     sys.path[:] = [place for place in sys.path if place != _TOP]
     for place in [place for place in sys.path_importer_cache if place.startswith("/work")]:
         del sys.path_importer_cache[place]  # it was looked into before there was anything
@@ -177,17 +183,24 @@ def _modules(given: Given) -> frozenset[str]:
 
 
 def _fresh() -> None:
-    """What a library settles once for each process, and two forks must not share."""
-    random.seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-    if "multiprocessing.process" in sys.modules:
-        module = sys.modules["multiprocessing.process"]
-        module.current_process().authkey = os.urandom(32)
-    tempfile.tempdir = None
-    linecache.clearcache()
-    started = vars(logging)["_startTime"]  # of which records tell their distance: 3.13 has ns
-    vars(logging)["_startTime"] = time.time() if isinstance(started, float) else time.time_ns()
+    """What a library settles once for each process, and two forks must not share.
+
+    `random`, `tempfile`, `uuid`, `secrets` and OpenSSL see to it themselves when a process forks.
+    """
+    there: Callable[[str], Any] = sys.modules.get
+    if numpy_random := there("numpy.random"):
+        numpy_random.seed()
+    if process := there("multiprocessing.process"):
+        process.current_process().authkey = os.urandom(32)
+    if tempfile := there("tempfile"):
+        tempfile.tempdir = None
+    if linecache := there("linecache"):
+        linecache.clearcache()
+    if threading := there("threading"):  # of names: a library may have made a thread object
+        threading._counter = itertools.count(1).__next__  # noqa: SLF001
+    if logging := there("logging"):  # records tell their distance from it; from 3.13 in ns
+        whole = isinstance(logging._startTime, int)  # noqa: SLF001
+        logging._startTime = time.time_ns() if whole else time.time()  # noqa: SLF001
 
 
 def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.CodeType | None:

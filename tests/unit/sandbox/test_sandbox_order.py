@@ -50,8 +50,15 @@ def test_words_hold_newlines_and_odd_text() -> None:
         (Command(("x",), {"x": b"", "y": b""}), Limits(workspace_files=1)),
         (Command(("x",)), Limits(wall_seconds=0)),
         (Command(("x",)), Limits(processes=-1)),
+        (Command(("x",), seed=-1), Limits()),
+        (Command(("x",), seed=1 << 32), Limits()),
     ],
 )
 def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limits) -> None:
-    with pytest.raises(ValueError, match=r"path|word|at most|positive"):
+    with pytest.raises(ValueError, match=r"path|word|at most|positive|seed"):
         order(command, limits, PYTHON)
+
+
+def test_a_seed_is_told_where_there_is_one() -> None:
+    assert dict(told(Command(("x",), seed=7))[0])["seed"] == "7"
+    assert "seed" not in dict(told(Command(("x",)))[0])
