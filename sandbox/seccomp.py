@@ -1,7 +1,8 @@
-"""The system call filter of a room, assembled to classic BPF for `bwrap --seccomp`. Pure.
+"""The system call filter of a room, assembled to classic BPF. Pure.
 
-Allowed unless refused here. What is refused, and why, stands in `syscalls.py`; what is decided by
-arguments stands in this file. A call by another architecture's or x32's numbers kills the process.
+What passes stands in `syscalls.py`, and in `conditions.py` where arguments decide. A call by
+another architecture's numbers or by x32's kills the process. The filter is a binary search over
+the numbers: some seven comparisons a call, and none where the kernel remembers what always passes.
 """
 
 from __future__ import annotations
@@ -11,19 +12,16 @@ import struct
 from dataclasses import dataclass
 
 from sandbox import syscalls
+from sandbox.conditions import CONDITIONS, Condition, Where
 
 # linux/bpf_common.h, linux/seccomp.h, linux/audit.h
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _JUMP, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _AT_NUMBER, _AT_ARCH, _AT_ARGUMENTS = 0, 4, 16
 _X32 = 0x40000000
-
-# linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
-_NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_NETLINK_ROUTE = 0  # what getaddrinfo and if_nameindex ask
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing into a terminal
+_LOW = 0xFFFF_FFFF
+_FARTHEST = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,9 @@ class _Line:
     no: int = 0
 
 
+_Lines = tuple[_Line, ...]
+
+
 def program(machine: str) -> bytes:
     """The filter for `machine` (`uname -m`): an array of `struct sock_filter`, little-endian.
 
@@ -43,29 +44,76 @@ def program(machine: str) -> bytes:
     """
     if machine not in _ARCH:
         raise ValueError(f"no system call filter for {machine}: have {', '.join(_ARCH)}")
-    lines = [_load(_AT_ARCH), _Line(_JUMP_EQUAL, _ARCH[machine], yes=1), _verdict(_KILL)]
-    lines += [_load(_AT_NUMBER)]
-    if machine == "x86_64":
-        lines += [_Line(_JUMP_AT_LEAST, _X32, no=1), _verdict(_KILL)]
-    lines += [_Line(_JUMP_AT_LEAST, syscalls.NEWEST + 1, no=1), _refuse(errno.ENOSYS)]
-    for number in syscalls.absent(machine).values():
-        lines += [_Line(_JUMP_EQUAL, number, no=1), _refuse(errno.ENOSYS)]
-    for number in syscalls.forbidden(machine).values():
-        lines += [_Line(_JUMP_EQUAL, number, no=1), _refuse(errno.EPERM)]
-    for name, number in syscalls.judged(machine).items():
-        block = _JUDGES[name]
-        lines += [_Line(_JUMP_EQUAL, number, no=len(block)), *block]
-    lines += [_verdict(_ALLOW)]
+    lines = (
+        _Line(_LOAD, _AT_ARCH),
+        _Line(_JUMP_EQUAL, _ARCH[machine], yes=1),
+        _verdict(_KILL),
+        _Line(_LOAD, _AT_NUMBER),
+        *_search(_ranges(machine)),
+    )
     return b"".join(struct.pack("<HBBI", it.code, it.yes, it.no, it.value) for it in lines)
 
 
-def _load(offset: int) -> _Line:
-    return _Line(_LOAD, offset)
+def _ranges(machine: str) -> list[tuple[int, _Lines]]:
+    """Where a range of numbers with one answer begins, and the answer; ascending from 0."""
+    refused, unknown = (_refuse(errno.EPERM),), (_refuse(errno.ENOSYS),)
+    answers: dict[int, _Lines] = dict.fromkeys(
+        syscalls.allowed(machine).values(), (_verdict(_ALLOW),)
+    )
+    answers |= dict.fromkeys(syscalls.absent(machine).values(), unknown)
+    for name, number in syscalls.conditional(machine).items():
+        answers[number] = _judge(CONDITIONS[name])
+    ranges: list[tuple[int, _Lines]] = [(0, answers.get(0, refused))]
+    for number in range(1, syscalls.NEWEST + 1):
+        answer = answers.get(number, refused)
+        if answer != ranges[-1][1]:
+            ranges.append((number, answer))
+    ranges.append((syscalls.NEWEST + 1, unknown))
+    if machine == "x86_64":
+        ranges.append((_X32, (_verdict(_KILL),)))
+    return ranges
 
 
-def _argument(index: int) -> _Line:
-    """The low half of an argument; each that is judged here is an int to the kernel."""
-    return _load(_AT_ARGUMENTS + 8 * index)
+def _search(ranges: list[tuple[int, _Lines]]) -> _Lines:
+    """Find the range that a number, which is loaded, lies in, and answer as it says."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    start = ranges[middle][0]
+    if len(below) <= _FARTHEST:
+        return (_Line(_JUMP_AT_LEAST, start, yes=len(below)), *below, *above)
+    leap = _Line(_JUMP, len(below))
+    return (_Line(_JUMP_AT_LEAST, start, no=1), leap, *below, *above)
+
+
+def _judge(condition: Condition) -> _Lines:
+    lines: _Lines = (_refuse(condition.error),)
+    for alternative in reversed(condition.alternatives):
+        lines = (*_all(alternative), *lines)
+    return lines
+
+
+def _all(alternative: tuple[Where, ...]) -> _Lines:
+    """Allow where every place holds; otherwise go on behind these lines."""
+    lines: _Lines = (_verdict(_ALLOW),)
+    for where in reversed(alternative):
+        lines = (*_compare(where, len(lines)), *lines)
+    return lines
+
+
+def _compare(where: Where, behind: int) -> _Lines:
+    """Go on behind these lines where the argument is among the values, else `behind` lines on."""
+    at = _AT_ARGUMENTS + 8 * where.index
+    masked = () if where.mask & _LOW == _LOW else (_Line(_AND, where.mask),)
+    equal = []
+    for left, value in enumerate(reversed(where.values)):
+        equal.append(_Line(_JUMP_EQUAL, value & _LOW, yes=left, no=0 if left else behind))
+    low = (_Line(_LOAD, at), *masked, *reversed(equal))
+    if where.mask <= _LOW:
+        return low
+    high = where.values[0] >> 32  # of pointers only null is compared
+    return (_Line(_LOAD, at + 4), _Line(_JUMP_EQUAL, high, no=len(low) + behind), *low)
 
 
 def _verdict(value: int) -> _Line:
@@ -74,39 +122,3 @@ def _verdict(value: int) -> _Line:
 
 def _refuse(number: int) -> _Line:
     return _verdict(_ERRNO | number)
-
-
-def _socket() -> tuple[_Line, ...]:
-    # Loopback needs the internet families; the rest (vsock, AF_ALG, packet, ...) only the kernel's
-    # attackers do. Netlink is for asking routes and nothing else.
-    return (
-        _argument(0),
-        _Line(_JUMP_EQUAL, _UNIX, yes=7),
-        _Line(_JUMP_EQUAL, _INET, yes=6),
-        _Line(_JUMP_EQUAL, _INET6, yes=5),
-        _Line(_JUMP_EQUAL, _NETLINK, yes=1),
-        _refuse(errno.EAFNOSUPPORT),
-        _argument(2),
-        _Line(_JUMP_EQUAL, _NETLINK_ROUTE, yes=1),
-        _refuse(errno.EAFNOSUPPORT),
-        _verdict(_ALLOW),
-    )
-
-
-_JUDGES: dict[str, tuple[_Line, ...]] = {
-    "clone": (
-        _argument(0),
-        _Line(_JUMP_ANY_BIT, _NAMESPACES, no=1),
-        _refuse(errno.EPERM),
-        _verdict(_ALLOW),
-    ),
-    "socket": _socket(),
-    "socketpair": _socket(),
-    "ioctl": (
-        _argument(1),
-        _Line(_JUMP_EQUAL, _TIOCSTI, yes=1),
-        _Line(_JUMP_EQUAL, _TIOCLINUX, no=1),
-        _refuse(errno.EPERM),
-        _verdict(_ALLOW),
-    ),
-}

@@ -1,0 +1,121 @@
+"""System calls that a room gets by their arguments: which it may pass. Data, for two readers.
+
+`seccomp.py` makes a filter of it, and the Docker backend a profile; so a condition is what both can
+say: one of several alternatives holds, each a list of arguments that are among some values. All is
+stated as what is allowed; the rest is refused with the condition's error.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_INT = 0xFFFF_FFFF
+_POINTER = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Argument `index`, under `mask`, is among `values`. The kernel takes an int's low half."""
+
+    index: int
+    values: tuple[int, ...]
+    mask: int = _INT
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Allowed when all of one alternative holds; else refused with `error`."""
+
+    error: int
+    alternatives: tuple[tuple[Where, ...], ...]
+
+    def single(self) -> Iterator[tuple[Where, ...]]:
+        """The same with one value a place, for a reader who has no sets."""
+        for alternative in self.alternatives:
+            places = ([Where(it.index, (v,), it.mask) for v in it.values] for it in alternative)
+            yield from itertools.product(*places)
+
+
+# linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (clone has no NEWTIME.)
+_NAMESPACES = 0x7E02_0000
+
+_TYPE = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
+_NETLINK_ROUTE = 0  # what getaddrinfo and if_nameindex ask
+
+# asm-generic/ioctls.h, linux/sockios.h, linux/fs.h
+_IOCTLS = (
+    *(0x5401, 0x5402, 0x5403, 0x5404),  # TCGETS, TCSETS, TCSETSW, TCSETSF
+    *(0x802C_542A, 0x402C_542B, 0x402C_542C, 0x402C_542D),  # the same, of newer C libraries
+    *(0x5409, 0x540A, 0x540B),  # TCSBRK, TCXONC, TCFLSH
+    *(0x540E, 0x540F, 0x5410, 0x5422, 0x5429),  # a session's terminal, its process groups
+    *(0x5413, 0x5414),  # TIOCGWINSZ, TIOCSWINSZ
+    *(0x8004_5430, 0x4004_5431, 0x5441),  # opening a pseudo-terminal
+    *(0x5411, 0x541B, 0x8905),  # TIOCOUTQ, FIONREAD, SIOCATMARK
+    *(0x5421, 0x5450, 0x5451, 0x5452),  # FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC
+    *(0x8910, 0x8912, 0x8913, 0x8915, 0x8919, 0x891B),  # asking an interface's name, list, flags,
+    *(0x8921, 0x8927, 0x8933),  # addresses, mask, MTU and index
+    *(0x4004_9409, 0x8008_6601),  # FICLONE, FS_IOC_GETFLAGS
+)
+"""Terminals (but not typing into them: TIOCSTI, TIOCLINUX; nor other line disciplines: TIOCSETD),
+descriptors, and questions about interfaces. The drivers behind the rest are nobody's here."""
+
+# linux/prctl.h
+_PRCTLS = (
+    *(1, 2, 3, 4),  # the parent's death signal; whether others may look into this process
+    *(7, 8, 13, 14, 15, 16),  # keeping capabilities, timing, the thread's name
+    *(21, 23, 24, 27, 38, 39, 47),  # what is in force: seccomp, capabilities; no_new_privs
+    *(29, 30, 36, 37, 40, 41, 42),  # timer slack, reaping orphans, huge pages
+    *(50, 51, 54, 55, 56, 60, 61, 63, 64),  # ARM's vectors, keys and tags
+    *(52, 53, 65, 66),  # hardening: against speculation, against memory to write and execute
+    *(0x5356_4D41, 0x4155_5856),  # naming memory for people, the auxiliary vector
+)
+"""Not PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER, system call dispatch, core scheduling."""
+
+CONDITIONS: Mapping[str, Condition] = MappingProxyType(
+    {
+        # Threads and processes, but no namespace.
+        "clone": Condition(errno.EPERM, ((Where(0, (0,), _NAMESPACES),),)),
+        "ioctl": Condition(errno.ENOTTY, ((Where(1, _IOCTLS),),)),
+        # Files, FIFOs, sockets; of device nodes the kernel would grant one (0, 0) to anybody.
+        "mknod": Condition(
+            errno.EPERM,
+            ((Where(1, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
+        ),
+        "mknodat": Condition(
+            errno.EPERM,
+            ((Where(2, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
+        ),
+        # To be asked, or set to what it is.
+        "personality": Condition(errno.EPERM, ((Where(0, (0, _INT)),),)),
+        "prctl": Condition(errno.EINVAL, ((Where(0, _PRCTLS),),)),
+        # A process's own limits, or to be asked: the agent has the code's uid.
+        "prlimit64": Condition(errno.EPERM, ((Where(0, (0,)),), (Where(2, (0,), _POINTER),))),
+        # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
+        # SCTP, ...) are only the kernel's attackers' in a room, and asking for one loads a module.
+        "socket": Condition(
+            errno.EAFNOSUPPORT,
+            (
+                (Where(0, (socket.AF_UNIX,)),),
+                (
+                    Where(0, _INTERNET),
+                    Where(1, (socket.SOCK_STREAM,), _TYPE),
+                    Where(2, (0, socket.IPPROTO_TCP)),
+                ),
+                (
+                    Where(0, _INTERNET),
+                    Where(1, (socket.SOCK_DGRAM,), _TYPE),
+                    Where(2, (0, socket.IPPROTO_UDP)),
+                ),
+                (Where(0, (socket.AF_NETLINK,)), Where(2, (_NETLINK_ROUTE,))),
+            ),
+        ),
+        "socketpair": Condition(errno.EAFNOSUPPORT, ((Where(0, (socket.AF_UNIX,)),),)),
+    }
+)
