@@ -145,6 +145,23 @@ RATE_LIMITED = Kind(
     "The key has used up its requests for now. Wait for as many seconds as Retry-After says.",
     retryable=True,
 )
+QUEUE_FULL = Kind(
+    "queue-full",
+    429,
+    "Too many jobs wait already",
+    "As many jobs as the operator allows wait for a worker. Nothing was accepted. Send it again "
+    "after as many seconds as Retry-After says. Reading, reviewing and cancelling go on.",
+    retryable=True,
+)
+STORE_FULL = Kind(
+    "store-full",
+    503,
+    "There is no room for another job",
+    "The job record's memory is nearly full, and what is left belongs to the jobs that were "
+    "accepted. Nothing was accepted. An operator can give Redis more memory or keep finished jobs "
+    "for a shorter time. Reading, reviewing and cancelling go on.",
+    retryable=True,
+)
 INTERNAL = Kind(
     "internal",
     500,
@@ -161,7 +178,8 @@ STORAGE_UNAVAILABLE = Kind(
     "storage-unavailable",
     503,
     "Files cannot be kept or read now",
-    "The artifact store refused: its disk is full, or FETTLE_DATA_DIR cannot be used. Nothing was "
+    "The artifact store refused: its disk is full, FETTLE_DATA_DIR cannot be used, or the bucket "
+    "does not answer. Nothing was "
     "accepted. An operator has to make room; the log says what is wrong.",
     retryable=True,
 )
@@ -207,6 +225,8 @@ KINDS: Mapping[str, Kind] = {
         INVALID,
         KEY_REUSED,
         RATE_LIMITED,
+        QUEUE_FULL,
+        STORE_FULL,
         INTERNAL,
         BYTES_MISSING,
         STORAGE_UNAVAILABLE,

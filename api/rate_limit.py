@@ -10,9 +10,11 @@ from limits import parse
 from limits.aio.storage import RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from jobs.keys import PREFIX
-from jobs.redis_reach import reached
+from jobs.redis_commit import is_full
+from jobs.redis_reach import reached, reaching
 
 
 class RateLimit:
@@ -31,7 +33,13 @@ class RateLimit:
 
     async def wait_seconds(self, key_id: str) -> int:
         """Count a request; 0 if it may pass, else how long to wait. Raises StoreUnavailable."""
-        if await reached(self._limiter.hit(self.rate, key_id)):
-            return 0
+        async with reaching():
+            try:
+                if await self._limiter.hit(self.rate, key_id):
+                    return 0
+            except ResponseError as error:
+                if is_full(error):
+                    return 0  # a Redis without memory counts nothing: let reads and cancels pass
+                raise
         window = await reached(self._limiter.get_window_stats(self.rate, key_id))
         return max(math.ceil(window.reset_time - time.time()), 1)

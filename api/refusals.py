@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from api import problems
 from api.field_errors import field_errors
 from api.problems import Kind, Refused, response
-from jobs.errors import BlobMissing, Contended, StoreUnavailable
+from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
@@ -59,6 +59,11 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         return answer(request, _of_http(request, error, routes))
+
+    @app.exception_handler(BlobsUnavailable)
+    async def _bucket(request: Request, error: BlobsUnavailable) -> Response:
+        log.error("storage unavailable", error=str(error))
+        return answer(request, _later(problems.STORAGE_UNAVAILABLE, "the bucket did not answer"))
 
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:

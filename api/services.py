@@ -10,8 +10,10 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from api.admission import Admission
 from api.metrics import Metrics
 from api.rate_limit import RateLimit
+from jobs.admission import Room
 from jobs.blobs import Blobs
 from jobs.credentials import Credentials
 from jobs.credentials_redis import RedisCredentials
@@ -33,6 +35,7 @@ class Services:
     blobs: Blobs
     credentials: Credentials
     rate_limit: RateLimit
+    admission: Admission
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then instead of holding it up."""
@@ -56,6 +59,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),
+            admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
         )
     finally:
         await asyncio.to_thread(hints.close)

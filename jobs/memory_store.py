@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jobs.admission import Load
 from jobs.blob_index import MemoryBlobIndex
 from jobs.codec import read_record, record_fields
 from jobs.errors import Contended, StaleEpoch
@@ -236,6 +237,10 @@ class MemoryStore:
         """See Store."""
         waiting = [r.spec.priority for r in self._records.values() if r.status is Status.QUEUED]
         return {priority: waiting.count(priority) for priority in Priority}
+
+    async def load_now(self) -> Load:
+        """See Store."""
+        return Load(0, 0, sum((await self.queue_depth()).values()))
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""

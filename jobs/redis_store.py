@@ -12,16 +12,19 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from jobs import keys, redis_index
-from jobs.codec import dump, read_event, read_message, read_record
+from jobs.admission import Load
+from jobs.codec import read_event, read_message, read_record
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.redis_blob_index import RedisBlobIndex
+from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
+from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
@@ -39,7 +42,8 @@ class RedisStore:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
         self._listener = Listener(redis)
-        self._commit = redis.register_script((SCRIPTS / "commit.lua").read_text())
+        self._roster = Roster(redis)
+        self._commit = Commit(redis)
         self._renew = redis.register_script((SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:
@@ -60,7 +64,7 @@ class RedisStore:
             guards.append(absent(once))
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
             commands.append(("EXPIRE", once, ONCE_SECONDS))
-        if await self._apply(Step(job, guards, change.events, commands)):
+        if await self._commit.apply(Step(job, guards, change.events, commands)):
             return None
         known = await self._all(once) if once else {}
         if not known:
@@ -92,7 +96,7 @@ class RedisStore:
         if first:
             guards.append(head_is(line, after.id))
         commands = tuple(redis_index.changed(before, after, turn))
-        return await self._apply(Step(job, guards, change.events, commands))
+        return await self._commit.apply_although_full(Step(job, guards, change.events, commands))
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """See Store."""
@@ -102,7 +106,7 @@ class RedisStore:
             field_is(job.record, "status", str(Status.RUNNING)),
         )
         commands = tuple(redis_index.written(job, epoch, writes))
-        if not await self._apply(Step(job, guards, writes.events, commands)):
+        if not await self._commit.apply(Step(job, guards, writes.events, commands)):
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 
@@ -117,7 +121,7 @@ class RedisStore:
         if charges:
             job = JobKeys(job_id)
             commands = tuple(redis_index.charged(job, charge) for charge in charges)
-            await self._apply(Step(job, commands=commands))
+            await self._commit.apply(Step(job, commands=commands))
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""
@@ -183,7 +187,7 @@ class RedisStore:
         ]
         guards = (field_is(job.record, "version", record.version),)
         commands = tuple(redis_index.removed(record, turns))
-        return await self._apply(Step(job, guards, commands=commands))
+        return await self._commit.apply(Step(job, guards, commands=commands))
 
     async def my_turn(self, name: str, ms: int) -> bool:
         """See Store."""
@@ -232,6 +236,13 @@ class RedisStore:
         found = await self._all(keys.COUNTS)
         return {priority: int(found.get(keys.queued(priority), 0)) for priority in Priority}
 
+    async def load_now(self) -> Load:
+        """See Store."""
+        memory = await reached(self.redis.info("memory"))
+        most = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
+        queued = sum((await self.queue_depth()).values())
+        return Load(int(memory["used_memory"]), most, queued)
+
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
@@ -240,40 +251,20 @@ class RedisStore:
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
         """See Store."""
-        now = await self.now()
-        async with self.redis.pipeline(transaction=True) as pipe:
-            body = dump({**facts, "id": worker, "seen_at": now})
-            pipe.set(keys.worker(worker), body, ex=max(seconds, 1))
-            pipe.zadd(keys.WORKERS, {worker: now})
-            pipe.zremrangebyscore(keys.WORKERS, "-inf", now - 3_600_000)
-            await reached(pipe.execute())
+        await self._roster.announce(worker, facts, seconds, await self.now())
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""
-        async with self.redis.pipeline(transaction=True) as pipe:
-            pipe.delete(keys.worker(worker))
-            pipe.zrem(keys.WORKERS, worker)
-            await reached(pipe.execute())
+        await self._roster.withdraw(worker)
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """See Store."""
-        stored = self.redis.zrange(keys.WORKERS, 0, -1)
-        ids = await reached(cast("Awaitable[Any]", stored))
-        if not ids:
-            return []
-        names = [keys.worker(worker.decode()) for worker in ids]
-        found = await reached(self.redis.mget(names))
-        return [json.loads(body) for body in found if body]
+        return await self._roster.workers()
 
     async def close(self) -> None:
         """See Store."""
         await self._listener.close()
         await self.redis.aclose()
-
-    async def _apply(self, step: Step) -> bool:
-        call = self._commit(keys=step.script_keys(), args=step.script_args())
-        applied, *_ = await reached(call)
-        return bool(applied)
 
     async def _all(self, key: str) -> dict[str, str]:
         return _texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))

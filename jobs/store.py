@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jobs.admission import Load
 from jobs.blob_index import BlobIndex
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change
@@ -222,6 +223,10 @@ class Store(Protocol):
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """How many jobs are queued in each priority, over all tenants."""
+        ...
+
+    async def load_now(self) -> Load:
+        """How full the store is."""
         ...
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:

@@ -33,6 +33,16 @@ class ApiSettings(StoreSettings):
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"
     )
+    admit_memory_ratio: float = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="part of Redis' maxmemory in use from which on no new job is accepted: the "
+        "rest belongs to those that were",
+    )
+    admit_queued: int = Field(
+        10_000, gt=0, description="jobs waiting for a worker from which on no new one is accepted"
+    )
     rate_limit: str = Field(
         "600/minute",
         pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$",

@@ -45,7 +45,7 @@ IdempotencyKey = Annotated[
     status_code=202,
     response_model=Job,
     summary="Submit a job",
-    responses=body_responses(problems.KEY_REUSED),
+    responses=body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
     openapi_extra=with_body(JobRequest),
 )
 async def submit(
@@ -60,6 +60,7 @@ async def submit(
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, size = await body.read(request, JobRequest, settings, most)
     submission.check(asked, size, settings)
+    await house.admission.check()
     files = {path: text.encode() for path, text in asked.files.items()}
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)

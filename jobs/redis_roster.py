@@ -1,0 +1,48 @@
+"""The workers that were seen lately, in Redis: what each announced, expiring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.codec import dump
+from jobs.redis_reach import reached
+
+FORGOTTEN_MS = 3_600_000
+
+
+class Roster:
+    """Who works here."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> None:
+        """See Store; `now` is the store's time in ms."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            body = dump({**facts, "id": worker, "seen_at": now})
+            pipe.set(keys.worker(worker), body, ex=max(seconds, 1))
+            pipe.zadd(keys.WORKERS, {worker: now})
+            pipe.zremrangebyscore(keys.WORKERS, "-inf", now - FORGOTTEN_MS)
+            await reached(pipe.execute())
+
+    async def withdraw(self, worker: str) -> None:
+        """See Store."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.delete(keys.worker(worker))
+            pipe.zrem(keys.WORKERS, worker)
+            await reached(pipe.execute())
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        """See Store."""
+        stored = self._redis.zrange(keys.WORKERS, 0, -1)
+        ids = await reached(cast("Awaitable[Any]", stored))
+        if not ids:
+            return []
+        names = [keys.worker(worker.decode()) for worker in ids]
+        found = await reached(self._redis.mget(names))
+        return [json.loads(body) for body in found if body]

@@ -1,0 +1,28 @@
+"""When a new job is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.admission import QUEUE_FULL, STORE_FULL, Load, Room, refusal
+
+
+@pytest.mark.parametrize(
+    ("load", "code"),
+    [
+        (Load(0, 0, 0), None),
+        (Load(84, 100, 9), None),
+        (Load(85, 100, 9), STORE_FULL),
+        (Load(200, 100, 99), STORE_FULL),
+        (Load(10**12, 0, 9), None),
+        (Load(0, 100, 10), QUEUE_FULL),
+    ],
+)
+def test_a_job_is_refused_where_memory_or_queue_is_full(load, code):
+    refused = refusal(load, Room(0.85, 10))
+    assert (refused.code if refused else None) == code
+
+
+def test_a_refusal_tells_the_figure():
+    assert "90 % full" in refusal(Load(90, 100, 0), Room()).detail
+    assert "10000 jobs" in refusal(Load(0, 0, 10_000), Room()).detail
