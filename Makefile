@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test clean
+.PHONY: help install lock demo up check format test attacks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,14 @@ format: install  ## put the code in order
 test: install  ## pass all tests
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	$(BIN)/pytest
+
+attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: on local alone
+	@if [ "$$(id -u)" = 0 ] || [ -n "$$FETTLE_SANDBOX_ENGINE" ]; then \
+	    $(BIN)/fettle attack --backend local --backend docker $(ARGS); \
+	else \
+	    echo "not root, and FETTLE_SANDBOX_ENGINE names no engine: on local alone" >&2; \
+	    $(BIN)/fettle attack --backend local $(ARGS); \
+	fi
 
 clean:  ## remove what the other targets made, the jobs of `make up` too
 	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache

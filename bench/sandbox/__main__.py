@@ -21,10 +21,9 @@ from bench.sandbox.figures import Figure
 from bench.sandbox.fresh import Fresh
 from bench.sandbox.programs import PLOT, PRINT
 from bench.sandbox.turns import Pace
-from cli.errors import CliError
-from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 from drills.engine import engine
+from drills.outer import told
 from settings.sandbox import Backend, SandboxSettings
 from worker.backend import backend
 
@@ -110,20 +109,17 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     multiple=True,
     help="else both",
 )
-@click.option("--pairs", type=click.IntRange(5), default=40, show_default=True, help="runs a side")
+@click.option("--pairs", type=click.IntRange(3), default=40, show_default=True, help="runs a side")
 @click.option("--slices", type=click.IntRange(1), default=5, show_default=True, help="of each rate")
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="of a slice")
 def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds: float) -> None:
     """Measure, and hold the ratios against their goals."""
     screen = Screen(stderr=as_json)
     found: list[Figure] = []
-    try:
+    with told(screen):
         for name in names or tuple(Backend):
             kind = Backend(name)
             found += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)
-    except CliError as error:
-        screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
-        raise SystemExit(error.exit_code) from None
     screen.rows(HEADS, (each.row() for each in found))
     if as_json:
         print_json(figures.keys(found))

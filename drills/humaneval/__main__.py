@@ -11,12 +11,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from bench.humaneval.problems import BadProblems, Problem, read
-from cli.errors import CliError
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
-from cli.signals import Stopped
 from drills.engine import engine
 from drills.humaneval.drill import Outcome, drill
+from drills.outer import told
 from settings.sandbox import Backend, SandboxSettings
 from worker.backend import backend
 
@@ -39,20 +38,14 @@ def main(data: Path, name: str | None, together: int, as_json: bool) -> None:
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     try:
         problems = read(data)
-        with engine(settings, lambda text: screen.line("engine", text)) as ready:
-            outcome = asyncio.run(_run(ready, problems, together))
     except BadProblems as error:
-        screen.line("error", str(error), Tone.BAD)
-        sys.exit(2)
-    except CliError as error:
-        screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
-        sys.exit(1)
-    except Stopped as stopped:
-        sys.exit(stopped.exit_code)
+        raise click.BadParameter(str(error), param_hint="--data") from None
+    with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
+        outcome = asyncio.run(_run(ready, problems, together))
     _show(screen, outcome, together)
     if as_json:
-        told = {"backend": settings.sandbox, "ratio": round(outcome.ratio, 3), **asdict(outcome)}
-        print_json(told)
+        ratio = round(outcome.ratio, 3)
+        print_json({"backend": settings.sandbox, "ratio": ratio, **asdict(outcome)})
     sys.exit(0 if outcome.passed == outcome.tasks else 1)
 
 

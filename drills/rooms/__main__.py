@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 import click
 
-from cli.errors import CliError
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
-from cli.signals import Stopped
 from drills.engine import engine
+from drills.outer import told
 from drills.rooms.census import Census, adopt_orphans
 from drills.rooms.drill import Outcome, drill
 from drills.rooms.growth import MIB, spark
@@ -37,17 +36,11 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     adopt_orphans()
-    try:
-        with engine(settings, lambda text: screen.line("engine", text)) as ready:
-            census = Census(ready, HOST_UID)
-            outcome = asyncio.run(
-                drill(lambda: backend(ready), census, runs, lambda text: screen.line("rooms", text))
-            )
-    except CliError as error:
-        screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
-        sys.exit(1)
-    except Stopped as stopped:
-        sys.exit(stopped.exit_code)
+    with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
+        census = Census(ready, HOST_UID)
+        outcome = asyncio.run(
+            drill(lambda: backend(ready), census, runs, lambda text: screen.line("rooms", text))
+        )
     _show(screen, outcome)
     if as_json:
         print_json(_plain(settings.sandbox, outcome))

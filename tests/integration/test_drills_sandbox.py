@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,10 +47,38 @@ def test_a_solution_that_fails_its_tests_is_named(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
-    quick = ("--pairs", "5", "--slices", "1", "--seconds", "0.3")
+    quick = ("--pairs", "3", "--slices", "1", "--seconds", "0.3")
     code, found = told("bench.sandbox", "--backend", "local", *quick)
     assert code == 0
     assert {key for key in GOALS if key.startswith("local")} <= found.keys()
     ratio = found["local_print_ms"] / found["local_print_bare_ms"]
     assert abs(found["local_print_ratio"] - ratio) < 0.01
     assert all(value > 0 for value in found.values())
+
+
+def fettle(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "fettle"), *argv],
+        check=False,
+        cwd=TOP,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+
+
+def test_the_command_runs_the_attacks_that_are_asked_for() -> None:
+    done = fettle("attack", "--backend", "local", "--only", "resources/zombie_bomb", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told == {"attacks": 1, "backends": ["local"], "tried": 1, "held": 1, "failed": []}
+
+
+def test_an_engine_that_is_not_there_is_no_success() -> None:
+    nowhere = "unix:///nonexistent/engine.sock"
+    only = ("--only", "resources/zombie_bomb")
+    done = fettle("attack", "--backend", "docker", *only, FETTLE_SANDBOX_ENGINE=nowhere)
+    assert done.returncode == 1
+    assert "nonexistent" in done.stdout
+    assert "Traceback" not in done.stderr

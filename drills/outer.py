@@ -1,0 +1,29 @@
+"""The outer wall of a drill's command: what cannot be done here is said in words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cli.errors import FAILED, CliError
+from cli.render.parts import Tone
+from cli.screen import Screen
+from cli.signals import Stopped
+from sandbox.protocol import SandboxUnavailable
+
+
+@contextmanager
+def told(screen: Screen) -> Iterator[None]:
+    """Ends the process with its exit code where the block could not do its work."""
+    try:
+        yield
+    except CliError as error:
+        said = (error.title, error.detail, error.next_step)
+        screen.line("error", "\n".join(filter(None, said)), Tone.BAD)
+        sys.exit(error.exit_code)
+    except SandboxUnavailable as error:
+        screen.line("error", f"no code can be run here: {error}", Tone.BAD)
+        sys.exit(FAILED)
+    except Stopped as stopped:
+        sys.exit(stopped.exit_code)
