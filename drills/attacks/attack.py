@@ -31,10 +31,13 @@ class Bare:
     """The control runs as a plain process of this machine, bounded by the drill itself.
 
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
-    a user who owns nothing. `within`: options of `unshare`, for what the drill must plant first.
+    a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
+    is no stand-in: a drill that is not root leaves the control out, and says so. `within`: options
+    of `unshare`, for what the drill must plant first.
     """
 
     root: bool = False
+    host_root: bool = False
     within: tuple[str, ...] = ()
 
 
@@ -45,7 +48,15 @@ class Raised:
     limits: Limits
 
 
-Control = Bare | Raised
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """The control is another probe on the same backend, which does what must not be seen."""
+
+    probe: Probe
+    limits: Limits | None = None
+
+
+Control = Bare | Raised | Instead
 
 
 async def once(scene: Scene) -> Seen:

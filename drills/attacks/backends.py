@@ -12,14 +12,6 @@ from sandbox.protocol import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
-    """How to make one; each call makes a new one, which its caller closes."""
-
-    name: str
-    make: Callable[[], Sandbox]
-
-
-@dataclass(frozen=True, slots=True)
 class Wanted:
     """What backends need to be told: `local` its interpreter, `docker` its image and engine."""
 
@@ -29,16 +21,26 @@ class Wanted:
     runtime: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """How to make one; each call makes a new one, which its caller closes."""
+
+    name: str
+    wanted: Wanted
+    make: Callable[[], Sandbox]
+
+
 NAMES = ("local", "docker")
 
 
 def backend(name: str, wanted: Wanted) -> Backend:
     """The backend `name`, one of `NAMES`."""
     if name == "local":
-        return Backend(name, lambda: LocalSandbox(wanted.python, pool_size=2))
+        return Backend(name, wanted, lambda: LocalSandbox(wanted.python, pool_size=2))
     docker = importlib.import_module("sandbox.docker")
     return Backend(
         name,
+        wanted,
         lambda: docker.DockerSandbox(
             image=wanted.image, engine=wanted.engine, runtime=wanted.runtime, pool_size=2
         ),

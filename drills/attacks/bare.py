@@ -148,21 +148,23 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 
 
 async def _read(stream: asyncio.StreamReader) -> Stream:
-    """Read to the end; keep the last bytes."""
-    kept, total = b"", 0
+    """Read to the end; keep the last bytes, decoded as carelessly as they are collected."""
+    kept, total = bytearray(), 0
     while data := await stream.read(65_536):
         total += len(data)
-        kept = (kept + data)[-OUTPUT_BYTES:]
-    return Stream(kept.decode(errors="replace"), total - len(kept))
+        kept += data
+        if len(kept) > 2 * OUTPUT_BYTES:
+            del kept[:-OUTPUT_BYTES]
+    return Stream(kept.decode(errors="surrogateescape"), total - len(kept))
 
 
 def _kept(descriptor: int) -> Kept:
-    """What the keeper said; one that was killed by its own program said nothing."""
+    """What the keeper said, or whoever spoke first in its place; nothing, where it was killed."""
     with open(descriptor, "rb") as file:
         told = file.read()
     if not told:
         return Kept(signal.SIGKILL, False, ())
-    given = json.loads(told)
+    given = json.loads(told.splitlines()[0])
     return Kept(given["status"], given["timeout"], tuple(given["left"]))
 
 

@@ -46,6 +46,7 @@ class Ground:
             "variable": VARIABLE,
             "descriptor": self.descriptor,
             "pid": os.getpid(),
+            "pid_namespace": str(Path("/proc/self/ns/pid").readlink()),
             "servers": self.servers.told,
             "enclosed": self.netspace is not None,
         }

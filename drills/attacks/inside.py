@@ -20,7 +20,7 @@ from drills.attacks.ground import Ground, ground
 from drills.attacks.netspace import Netspace, enter
 from drills.attacks.runner import Runner
 from drills.attacks.seen import Kind, Outcome
-from drills.attacks.summary import HEADS, failures, passed, printable, rows, summary
+from drills.attacks.summary import HEADS, failures, passed, rows, summary, told
 from sandbox.protocol import SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
@@ -50,12 +50,12 @@ def main(
     if listing:
         screen.rows(("NAME", "TRIES"), [(name, suite.tries(name)) for name in attacks])
         return
-    told = Wanted(**wanted)
-    made = [backends.backend(name, told) for name in names or ("local",)]
+    needs = Wanted(**wanted)
+    made = [backends.backend(name, needs) for name in names or ("local",)]
     netspace = _netspace(screen)
     secret = os.pread(descriptor, 4096, 0).decode()
     with ground(secret, descriptor, netspace) as place:
-        outcomes = asyncio.run(_all(attacks, made, place, told.python, screen))
+        outcomes = asyncio.run(_all(attacks, made, place, needs.python, screen))
         harmed = place.harmed()
     _show(screen, outcomes)
     for each in harmed:
@@ -84,7 +84,7 @@ async def _all(
     def tell(outcome: Outcome) -> None:
         kind = outcome.verdict.kind
         words = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
-        evidence = printable(outcome.verdict.evidence or outcome.control)
+        evidence = told(outcome.verdict.evidence or outcome.control)
         screen.line(kind, f"{words}: {evidence}", Tone.GOOD if outcome.held else Tone.BAD)
 
     runner = Runner(place, python, tell)
@@ -103,8 +103,8 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
     screen.rows(HEADS, rows(outcomes))
     for each in failures(outcomes):
         screen.line("failed", each, Tone.BAD)
-    told = summary(outcomes)
-    words = f"{told['held']} of {told['tried']} held, on {', '.join(told['backends'])}"
+    counted = summary(outcomes)
+    words = f"{counted['held']} of {counted['tried']} held, on {', '.join(counted['backends'])}"
     screen.line("held" if passed(outcomes) else "failed", words)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from drills.attacks.seen import Kind, Seen, Verdict
+from sandbox.protocol import End
 
 WORDS = 300
 
@@ -46,3 +49,42 @@ def _end(seen: Seen) -> str:
     result = seen.result
     how = result.exit_code if result.exit_code is not None else result.signal
     return f"{result.end} {'' if how is None else how} {result.stderr.text[-WORDS:]}".strip()
+
+
+def answered(
+    end: End, code: int | None = None, *, within: float = 15.0
+) -> Callable[[Seen], Verdict]:
+    """A judge of robustness: the run must end as `end` (with exit code `code`), within seconds, and
+    leave nothing. Anything else is reach: the code has made the sandbox do what it should not.
+    """
+
+    def judge(seen: Seen) -> Verdict:
+        result = seen.result
+        if seen.left:
+            return reached(f"it lived on after the run: {', '.join(seen.left)}")
+        if not seen.notes.get("after", True):
+            return reached("the run after it did not end as it should")
+        if (result.end, result.exit_code) != (end, code):
+            return reached(f"it ended as {_end(seen)}, not as {end} {code}")
+        if seen.seconds > within:
+            return reached(f"the answer took {seen.seconds:.1f} s")
+        return held(f"it ended as {result.end} after {seen.seconds:.1f} s")
+
+    return judge
+
+
+def ended(ends: Collection[End], *, within: float = 20.0) -> Callable[[Seen], Verdict]:
+    """A judge of blows against the room: it may end in one of these ways, within seconds; nothing
+    of it is left, and the next run is as usual.
+    """
+
+    def judge(seen: Seen) -> Verdict:
+        if seen.left:
+            return reached(f"it lived on after the run: {', '.join(seen.left)}")
+        if not seen.notes.get("after", True):
+            return reached("the run after it did not end as it should")
+        if seen.result.end not in ends or seen.seconds > within:
+            return reached(f"it ended as {_end(seen)} after {seen.seconds:.1f} s")
+        return held(f"it ended as {seen.result.end} after {seen.seconds:.1f} s")
+
+    return judge

@@ -42,7 +42,7 @@ def main() -> None:
     left = [] if timed_out else [_name(each) for each in _children()]
     _end_all()
     told = {"status": status, "timeout": timed_out, "left": left[:20]}
-    os.write(report, json.dumps(told).encode())
+    os.write(report, json.dumps(told).encode() + b"\n")
 
 
 def _become(uid: int, processes: int, argv: list[str]) -> None:
@@ -51,8 +51,9 @@ def _become(uid: int, processes: int, argv: list[str]) -> None:
         os.setsid()
         for bound, value in _BOUNDS.items():
             resource.setrlimit(bound, (value, value))
+        there = sum(_owner(pid) == os.geteuid() for pid in _parents()) if uid < 0 else 0
+        resource.setrlimit(resource.RLIMIT_NPROC, (there + processes, there + processes))
         if uid >= 0:
-            resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
@@ -112,6 +113,14 @@ def _descendants() -> list[int]:
     while grown := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= grown
     return sorted(found - {os.getpid()})
+
+
+def _owner(pid: int) -> int:
+    """Whose process it is."""
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        return -1
 
 
 def _name(pid: int) -> str:

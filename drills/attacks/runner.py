@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from drills.attacks.attack import Attack, Raised
+from drills.attacks.attack import Attack, Instead, Raised
 from drills.attacks.backends import Backend
 from drills.attacks.bare import BareSandbox, interpreter
 from drills.attacks.ground import VARIABLE, Ground
-from drills.attacks.judges import held
+from drills.attacks.judges import held, reached
 from drills.attacks.scene import Scene
 from drills.attacks.seen import Kind, Outcome, Verdict
 from sandbox.protocol import Sandbox, SandboxError
@@ -80,18 +80,26 @@ class Runner:
     async def _control(self, name: str, scene: Scene) -> Verdict:
         """The control's verdict. A bare one is the same for every backend, and run once."""
         control = scene.attack.control
+        again = replace(scene, is_control=True)
         if isinstance(control, Raised):
-            return await _judged(replace(scene, limits=control.limits, is_control=True))
+            return await _judged(replace(again, limits=control.limits))
+        if isinstance(control, Instead):
+            attack = replace(scene.attack, probe=control.probe)
+            limits = control.limits or scene.limits
+            return await _judged(replace(again, attack=attack, limits=limits))
+        if control.host_root and os.geteuid() != 0:
+            return reached("(no control: it takes root)")
         if name not in self._controls:
             os.lseek(self._ground.descriptor, 0, os.SEEK_SET)  # its position is shared with us
             bare = BareSandbox(
                 self._python,
                 environment=environment(self._ground),
-                root=control.root,
+                root=control.root or control.host_root,
                 within=control.within,
                 descriptors=(self._ground.descriptor,),
             )
-            backend = Backend("bare", lambda: bare)
+            # Not this mark: a canary server has it from the attack itself, if that did reach one.
+            backend = Backend("bare", scene.backend.wanted, lambda: bare)
             again = Scene(scene.attack, bare, self._ground, backend, scene.limits, is_control=True)
             self._controls[name] = await _judged(again)
         return self._controls[name]

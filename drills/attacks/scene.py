@@ -59,7 +59,7 @@ class Scene:
         result = await self.sandbox.run(command, limits)
         seconds = time.monotonic() - started
         if isinstance(self.sandbox, BareSandbox):
-            left = self.sandbox.left
+            left = self.sandbox.left or marked(self.mark)
         else:
             left = await asyncio.to_thread(lingering, self.mark)
         return Seen(

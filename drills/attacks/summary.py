@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from cli.render.words import printable
 from drills.attacks.seen import Kind, Outcome
 
 HEADS = ("BACKEND", "CATEGORY", "HELD", "REACHED", "BLIND", "BROKEN", "SECONDS")
@@ -33,9 +34,14 @@ def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
         if not each.held:
             kind = each.verdict.kind
             yield (
-                f"{each.name} on {each.backend}: {kind}: {printable(each.verdict.evidence)}\n"
+                f"{each.name} on {each.backend}: {kind}: {told(each.verdict.evidence)}\n"
                 f"    drills/attacks/{each.name}.py: {LOOK_AT[kind]}"
             )
+
+
+def told(text: str) -> str:
+    """Evidence, which may be text from a room, on one line and harmless on a terminal."""
+    return printable(" ".join(text.split()))
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -52,8 +58,3 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def passed(outcomes: Sequence[Outcome]) -> bool:
     """Whether there was something to try, and all of it held."""
     return bool(outcomes) and all(each.held for each in outcomes)
-
-
-def printable(text: str) -> str:
-    """Text from a room, harmless on a terminal: whatever is no letter is shown as its escape."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
