@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# An engine of one's own, by hand: for tests, benchmarks and attacks on a machine that has none.
+#
+#     deploy/engine.sh start DIRECTORY    as root; prints its address, for DOCKER_HOST
+#     deploy/engine.sh stop DIRECTORY     ends just what it started, and removes DIRECTORY
+#
+# It is Debian's docker.io, in network, mount and process namespaces of its own: no bridge, no rule
+# and no mount of another engine is touched, and containers in it have no way out. Its data, socket
+# and log are below DIRECTORY. A second start on the same DIRECTORY prints the address again.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+fail() {
+    printf 'fettle: %s\n' "$@" >&2
+    exit 1
+}
+[ $# = 2 ] || fail "usage: deploy/engine.sh start|stop DIRECTORY"
+mkdir -p "$2"
+directory=$(cd "$2" && pwd -P)
+socket=$directory/engine.sock
+group=fettle-engine-$(printf %s "$directory" | sha256sum | cut -c1-12)
+
+answers() { curl --silent --max-time 5 --output /dev/null --unix-socket "$socket" http://engine/_ping; }
+running() { # the process that we started, not another that has its number now
+    pid=$(cat "$directory/pid" 2>/dev/null) || return 1
+    tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep --quiet --fixed-strings -- "$directory/data"
+}
+
+start() {
+    if running && answers; then
+        echo "unix://$socket"
+        return
+    fi
+    ! running || fail "the engine in $directory does not answer; stop it first"
+    [ "$(id -u)" = 0 ] || fail "only root can start an engine"
+    command -v curl >/dev/null || "$here/packages.sh" curl >&2
+    command -v dockerd >/dev/null || "$here/packages.sh" docker.io >&2
+    # A socket's path has to fit into 108 bytes.
+    [ ${#socket} -lt 100 ] || fail "the path of $directory is too long for a socket"
+    chmod 0700 "$directory"
+    rm -f "$socket"
+    # An init before the engine: what its containers leave behind is nobody else's to reap.
+    setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$directory" \
+        unshare --net --mount --pid --fork --mount-proc --kill-child docker-init -- \
+        dockerd --data-root "$directory/data" --exec-root "$directory/exec" \
+        --pidfile "$directory/dockerd.pid" --host "unix://$socket" --cgroup-parent "/$group" \
+        --bridge none --iptables=false --ip6tables=false --group root \
+        </dev/null >"$directory/engine.log" 2>&1 &
+    echo $! >"$directory/pid"
+    for _ in $(seq 300); do
+        if answers; then
+            echo "unix://$socket"
+            return
+        fi
+        running || break
+        sleep 0.1
+    done
+    tail -n 20 "$directory/engine.log" >&2
+    end
+    fail "the engine did not start; $directory/engine.log says why"
+}
+
+end() {
+    running || return 0
+    # First in good order, so that its containers end too; then with all of its namespaces.
+    pkill -TERM --parent "$pid" || true
+    for _ in $(seq 150); do
+        running || return 0
+        sleep 0.1
+    done
+    kill -KILL "$pid" || true
+    while running; do sleep 0.05; done
+}
+
+stop() {
+    end
+    find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null || true
+    rm -rf "$directory"
+}
+
+case $1 in
+    start) start ;;
+    stop) stop ;;
+    *) fail "usage: deploy/engine.sh start|stop DIRECTORY" ;;
+esac

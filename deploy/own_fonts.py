@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""Writes matplotlib's font cache to MPLCONFIGDIR, without the fonts of this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib.font_manager
+
+for cache in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
+    found = json.loads(cache.read_text())
+    for kind in ("ttflist", "afmlist"):
+        # What matplotlib brings itself is told relative to its own folder.
+        found[kind] = [font for font in found[kind] if not font["fname"].startswith("/")]
+    cache.write_text(json.dumps(found))

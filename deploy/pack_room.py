@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Packs this machine's Python and the sandbox's environment as an image's file system.
+
+    deploy/pack_room.py ENVIRONMENT ROOM [INTO] | docker import -
+
+ENVIRONMENT is what `make install` fills (.venv/sandbox), ROOM a directory that is laid over all
+else. Writes a tar to standard output: the interpreter and its library where they are here, the
+environment at /opt/venv, a shell with the usual small tools, and of the system's libraries those
+that one of these loads. Nothing else of this machine: no package of the interpreter's own, no
+configuration, no users.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+VENV = "/opt/venv"
+PACKAGES = ("dash", "bash", "coreutils", "findutils", "grep", "sed", "gzip", "tar", "diffutils")
+PROGRAMS = ("rev", "awk", "mawk", "ps", "kill")
+EMPTY = ("work", "tmp", "run", "proc", "dev", "sys", "etc", "usr/local/bin")
+LEFT_OUT = {
+    *("site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "ensurepip"),
+    *("tkinter", "lib2to3", "config-*"),
+}
+"""Of the standard library: tests, windows, and what was installed into it."""
+NOT_INSTALLED = {
+    *("pip", "pip-*", "setuptools", "setuptools-*", "pkg_resources", "_distutils_hack"),
+    *("distutils-precedence.*", "pip*", "tests", "*ctivate*", "include", "share"),
+}
+"""Of the environment: what installs, and tests. Bytecode stays: a room's root is read-only."""
+_ASK = (
+    "import json, os, sys, sysconfig; print(json.dumps({"
+    "'program': os.path.realpath(sys.executable), 'named': sys._base_executable,"
+    "'library': sorted({sysconfig.get_path('stdlib', vars={'installed_base': sys.base_prefix}),"
+    "sysconfig.get_path('platstdlib', vars={'platbase': sys.base_exec_prefix})}),"
+    "'packages': sysconfig.get_path('purelib')}))"
+)
+
+
+class Packed:
+    """A tar of root's files. Each path goes in once; symbolic links of a merged /usr stay so."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar, self._there = tar, {""}
+        self.binaries: list[Path] = []
+
+    def directory(self, path: str) -> str:
+        """Make `path` and what is above it; returns where that is, links of /usr followed."""
+        path = path.strip("/")
+        if path in self._there:
+            return path
+        above, _, name = path.rpartition("/")
+        path = f"{self.directory(above)}/{name}".lstrip("/")
+        here = Path("/", path)
+        if here.is_symlink() and not above:  # /bin -> usr/bin
+            self._add(path, tarfile.SYMTYPE, link=str(here.readlink()))
+            return self.directory(str(here.readlink()))
+        if path not in self._there:
+            mode = 0o1777 if path == "tmp" else 0o755
+            self._add(path, tarfile.DIRTYPE, mode=mode)
+        return path
+
+    def tree(self, source: Path, at: str, left_out: Iterable[str]) -> None:
+        """All files below `source`, but for names that match one of `left_out`."""
+        patterns = tuple(left_out)
+        for each in sorted(source.iterdir()):
+            if any(each.match(pattern) for pattern in patterns):
+                continue
+            if each.is_dir() and not each.is_symlink():
+                self.tree(each, f"{at}/{each.name}", patterns)
+            else:
+                self.file(each, f"{at}/{each.name}")
+
+    def file(self, source: Path, at: str) -> None:
+        """One file or symbolic link."""
+        above, _, name = at.strip("/").rpartition("/")
+        path = f"{self.directory(above)}/{name}".lstrip("/")
+        if source.is_symlink():
+            self._add(path, tarfile.SYMTYPE, link=str(source.readlink()))
+        elif source.is_file():
+            data = source.read_bytes()
+            if data[:4] == b"\x7fELF":
+                self.binaries.append(source)
+            mode = 0o755 if source.stat().st_mode & 0o111 else 0o644
+            self._add(path, tarfile.REGTYPE, data, mode, source.stat().st_mtime)
+
+    def text(self, at: str, data: bytes, mode: int) -> None:
+        """A file of our own."""
+        above, _, name = at.strip("/").rpartition("/")
+        self._add(f"{self.directory(above)}/{name}", tarfile.REGTYPE, data, mode)
+
+    def _add(
+        self,
+        path: str,
+        kind: bytes,
+        data: bytes = b"",
+        mode: int = 0o777,
+        changed: float = 0,
+        link: str = "",
+    ) -> None:
+        if path in self._there:
+            return
+        self._there.add(path)
+        entry = tarfile.TarInfo(path)
+        entry.type, entry.size, entry.mode, entry.linkname = kind, len(data), mode, link
+        entry.mtime = int(changed)
+        self._tar.addfile(entry, io.BytesIO(data))
+
+
+def pack(environment: Path, room: Path, packed: Packed) -> None:
+    """Everything, what we want to decide ourselves first."""
+    for each in EMPTY:
+        packed.directory(each)
+    packed.tree(room, "", ())
+    said = subprocess.run(
+        [environment / "bin" / "python", "-I", "-S", "-c", _ASK], capture_output=True, check=True
+    )
+    told = json.loads(said.stdout)
+    for named in {told["program"], told["named"]}:
+        packed.file(Path(named), named)
+    for library in told["library"]:
+        packed.tree(Path(library), library, LEFT_OUT)
+    for name, data, mode in _scripts(environment):
+        packed.text(f"{VENV}/bin/{name}", data, mode)
+    packed.tree(environment, VENV, NOT_INSTALLED)
+    for each in _tools():
+        packed.file(each, str(each))
+    for each in sorted(set(_libraries(packed.binaries, environment.absolute()))):
+        packed.file(Path(os.path.realpath(each)), each)
+    zones = Path("/usr/share/zoneinfo")
+    if zones.is_dir():
+        packed.tree(zones, str(zones), ("right", "posix"))
+
+
+def _scripts(environment: Path) -> Iterator[tuple[str, bytes, int]]:
+    """The environment's programs that name its interpreter, with its new path."""
+    own = f"#!{environment.absolute()}/bin/".encode()
+    for each in sorted((environment / "bin").iterdir()):
+        if each.is_file() and not each.is_symlink() and not each.match("pip*"):
+            data = each.read_bytes()
+            if data.startswith(own):
+                yield each.name, data.replace(own, f"#!{VENV}/bin/".encode(), 1), 0o755
+
+
+def _tools() -> Iterator[Path]:
+    """The small programs of a shell, as far as they are here."""
+    asked = subprocess.run(["dpkg", "--listfiles", *PACKAGES], capture_output=True, check=False)
+    found = {Path(line) for line in asked.stdout.decode().splitlines()}
+    found |= {Path(place, name) for place in ("/bin", "/usr/bin") for name in PROGRAMS}
+    for each in sorted(found | {Path("/bin/sh")}):
+        if each.parent in {Path("/bin"), Path("/usr/bin")} and each.is_file():
+            if each.is_symlink() and each.readlink().is_absolute():  # /etc/alternatives
+                yield Path(os.path.realpath(each))
+            yield each
+
+
+def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
+    """The shared libraries that the binaries load, but for the environment's own."""
+    said = subprocess.run(["ldd", *binaries], capture_output=True, check=False)
+    for found in re.finditer(r"(?:=> )?(/\S+) \(0x", said.stdout.decode()):
+        path = os.path.normpath(found[1])
+        if not Path(path).is_relative_to(environment):
+            yield path
+            if path.endswith("/libc.so.6"):  # loads this one by name
+                yield str(Path(path).with_name("libnss_files.so.2"))
+
+
+def main() -> None:
+    """Write the tar."""
+    environment, room = map(Path, sys.argv[1:3])
+    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        packed = Packed(tar)
+        pack(environment, room, packed)
+
+
+if __name__ == "__main__":
+    main()

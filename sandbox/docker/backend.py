@@ -1,0 +1,183 @@
+"""The backend `docker`: each command in a container of its own, of an engine near or far."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from sandbox import frames, policy
+from sandbox.docker import image, profile, trial
+from sandbox.docker.address import DEFAULT, Tls, parse
+from sandbox.docker.container import Container
+from sandbox.docker.engine import Engine, EngineLost
+from sandbox.docker.layers import layers
+from sandbox.docker.station import Station, open_station
+from sandbox.layers import probe
+from sandbox.order import Order, order
+from sandbox.outcome import Forged, died, finish, read_header
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
+
+
+class DockerSandbox:
+    """Runs each command in a container of its own; implements `protocol.Sandbox`.
+
+    `image` is one that `deploy/sandbox-image.sh` has made, `pool_size` the number of containers
+    that stand ready (0: each is made when it is asked for), `engine` an address as in DOCKER_HOST
+    (None: the system's socket), `tls` a directory with ca.pem, cert.pem and key.pem, `runtime` one
+    that the engine has beside its own (runsc, kata), `cpus` how many processors a run may use.
+
+    The engine is looked for with the first run, and again after it was lost. One instance belongs
+    to one event loop.
+    """
+
+    def __init__(
+        self,
+        image: str = "fettle-sandbox",
+        *,
+        pool_size: int = 2,
+        engine: str | None = None,
+        tls: Path | None = None,
+        runtime: str | None = None,
+        cpus: float = 1.0,
+    ) -> None:
+        self._image, self._pool_size = image, pool_size
+        self._engine, self._tls = engine or DEFAULT, tls
+        self._runtime, self._cpus = runtime, cpus
+        self._station: Station | None = None
+        self._trusted: set[trial.Subject] = set()
+        self._opening = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def standing(self) -> int:
+        """How many containers stand ready, with the usual libraries loaded."""
+        return 0 if self._station is None else self._station.pool.standing
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
+        tried once more.
+        """
+        ordered = _order(command, limits)
+        try:
+            return await _in_a_container(await self._opened(), ordered, command, limits)
+        except EngineLost:
+            return await _in_a_container(await self._opened(), ordered, command, limits)
+
+    async def check(self) -> tuple[Layer, ...]:
+        """See `protocol.Sandbox.check`."""
+        result = await self.run(probe(), Limits())
+        if not result.succeeded:
+            raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
+        station = await self._opened()
+        return layers(result.stdout.text, station.facts, station.kind)
+
+    async def warmed(self) -> None:
+        """Wait until `pool_size` containers stand ready. Raises SandboxUnavailable."""
+        await (await self._opened()).pool.warmed()
+
+    async def close(self) -> None:
+        """See `protocol.Sandbox.close`."""
+        self._closed = True
+        async with self._opening:
+            await self._leave()
+
+    async def _opened(self) -> Station:
+        async with self._opening:
+            if self._closed:
+                raise SandboxUnavailable("this sandbox was closed")
+            if self._station is not None and self._station.lost:
+                await self._leave()
+            if self._station is None:
+                self._station = await self._open()
+            return self._station
+
+    async def _leave(self) -> None:
+        station, self._station = self._station, None
+        if station is not None:
+            await station.close()
+
+    async def _open(self) -> Station:
+        tls = None
+        if self._tls is not None:
+            tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
+        engine = Engine(parse(self._engine, tls))
+        station = await open_station(engine, self._image, self._runtime, self._cpus)
+        try:
+            await self._try_out(station)
+        except BaseException:
+            await station.close()
+            raise
+        station.pool.keep(self._pool_size)
+        return station
+
+    async def _try_out(self, station: Station) -> None:
+        """Another runtime than the engine's own has to show first that it can be relied on."""
+        if self._runtime is None:
+            return
+        subject = trial.Subject(self._runtime, station.facts.version, station.image.id)
+        if subject in self._trusted:
+            return
+        limits = Limits()
+        ordered = _order(trial.COMMAND, limits)
+        await trial.require(
+            subject, lambda: _in_a_container(station, ordered, trial.COMMAND, limits)
+        )
+        self._trusted.add(subject)
+
+
+async def _in_a_container(
+    station: Station, ordered: Order, command: Command, limits: Limits
+) -> RunResult:
+    taken = await station.take(profile.shape(limits))
+    answered = False
+    try:
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS):
+                result = await _talk(taken, ordered, command, limits)
+            answered = True
+        except (EOFError, OSError, Forged) as error:
+            # The agent shares the code's uid: one that falls silent or lies was its code's doing,
+            # if it was not the engine's.
+            if not await station.engine.answers():
+                raise EngineLost(f"the engine was lost during a run: {error}") from error
+            elapsed = time.monotonic() - started
+            result = died(End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED, elapsed)
+        return await _explained(result, station, taken)
+    finally:
+        gone = station.give_back(taken)
+        if not answered:
+            await asyncio.shield(gone)
+
+
+async def _talk(taken: Container, ordered: Order, command: Command, limits: Limits) -> RunResult:
+    """Send the order and read the answer, of which nothing is believed without a check."""
+    started = time.monotonic()
+    await frames.send(taken.connection.writer, ordered)
+    reader = cast("asyncio.StreamReader", taken.streams)  # of which it is the one method needed
+    text = await frames.receive_header(reader)
+    answer = read_header(text, command, limits, time.monotonic() - started)
+    return finish(answer, await frames.receive_blobs(reader, answer.sizes))
+
+
+async def _explained(result: RunResult, station: Station, taken: Container) -> RunResult:
+    """A kill that came from outside: only the engine knows whether it was for memory."""
+    killed = result.signal == signal.SIGKILL or result.end is End.KILLED
+    if killed and await station.was_killed_for_memory(taken):
+        return replace(result, end=End.MEMORY, signal=None)
+    return result
+
+
+def _order(command: Command, limits: Limits) -> Order:
+    """The order, but for the limit of processes: without a user namespace of its own the kernel
+    counts that one over all rooms of the machine, so here the container's cgroup holds it.
+    """
+    whole = order(command, limits, image.PYTHON)
+    kept = (
+        line for line in whole.header.split("\n") if not line.startswith("rlimit RLIMIT_NPROC ")
+    )
+    return replace(whole, header="\n".join(kept))

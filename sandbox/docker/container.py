@@ -1,0 +1,81 @@
+"""One container as its worker holds it: made for one run, attached to before it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from sandbox import policy
+from sandbox.docker import image
+from sandbox.docker.address import Connection
+from sandbox.docker.engine import Engine
+from sandbox.docker.profile import Kind, Shape, container
+from sandbox.docker.stream import Streams
+from sandbox.protocol import SandboxUnavailable
+
+READY = b"R"
+
+
+@dataclass(eq=False, slots=True)
+class Container:
+    """A container whose agent waits for its order."""
+
+    id: str
+    shape: Shape
+    connection: Connection
+    streams: Streams
+    made: float
+    """On the monotonic clock."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is known to have ended."""
+        return self.connection.reader.at_eof()
+
+
+def command(*, load: bool) -> tuple[str, ...]:
+    """What runs in it: the agent, with the usual libraries loaded beforehand or not.
+
+    Started as the code's interpreter would be, because the code is forked from it.
+    """
+    entry = "loaded" if load else "cold"
+    start = (
+        f"import sys; sys.path.insert(0, {policy.ROOM_SOURCE!r}); "
+        f"from sandbox.room.interpreter import stage; from sandbox.room.contained import {entry}; "
+        f"stage({entry})"
+    )
+    return (image.PYTHON, "-P", "-c", start)
+
+
+async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Container:
+    """Make a container, and wait until its agent is ready. Raises SandboxUnavailable."""
+    made = await engine.create(container(kind, shape, command(load=load)))
+    connection = None
+    try:
+        connection = await engine.attach(made)
+        await engine.start(made)
+        streams = Streams(connection.reader)
+        await _ready(streams)
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        await asyncio.shield(engine.remove(made))
+        raise
+    return Container(made, shape, connection, streams, time.monotonic())
+
+
+async def _ready(streams: Streams) -> None:
+    try:
+        async with asyncio.timeout(policy.READY_SECONDS):
+            if await streams.readexactly(len(READY)) == READY:
+                return
+        why = "its agent sent something else than that it is ready"
+    except (OSError, EOFError) as error:
+        timed_out = isinstance(error, TimeoutError)
+        why = (
+            f"its agent was not ready within {policy.READY_SECONDS:.0f} s"
+            if timed_out
+            else "it ended"
+        )
+    raise SandboxUnavailable(f"a container did not become a room: {why}: {streams.complaint}")

@@ -1,0 +1,192 @@
+"""The calls of an engine's API that rooms need, each a line of its reference.
+
+Whatever an engine cannot do is SandboxUnavailable, in its own words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sandbox.docker import exchange
+from sandbox.docker.address import Address, Connection
+from sandbox.docker.exchange import Broken, Lines, Response
+from sandbox.protocol import SandboxUnavailable
+
+NEWEST_API = (1, 51)
+"""What this was written against, and oldest: Docker 20.10. In between, the engine's newest."""
+OLDEST_API = (1, 41)
+_SECONDS = 30.0
+_PING_SECONDS = 10.0
+_GONE = {404, 409}
+"""Of a removal: it is gone, or on its way."""
+
+
+class EngineLost(SandboxUnavailable):
+    """The engine does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an engine says of itself."""
+
+    version: str
+    api: str
+    kernel: str
+    runtimes: tuple[str, ...]
+    security: tuple[str, ...]
+    """As it names them: seccomp, apparmor, rootless, userns, ..."""
+    bounds: frozenset[str]
+    """Of memory, swap, pids, cpu: those that it can hold a container to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A container as the engine lists it; its age in seconds."""
+
+    id: str
+    labels: Mapping[str, str]
+    age: float
+
+
+class Engine:
+    """One engine, spoken to in the newest version of the API that both sides know."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._api = ""
+
+    async def open(self) -> None:
+        """Agree on a version. Raises EngineLost where nobody answers, SandboxUnavailable where
+        what answers is too old.
+        """
+        told = await self._ask("GET", "/_ping", seconds=_PING_SECONDS, versioned=False)
+        try:
+            major, minor = map(int, told.fields["api-version"].split("."))
+        except (KeyError, ValueError):
+            raise SandboxUnavailable(f"{self.address} is no Docker engine") from None
+        if (major, minor) < OLDEST_API:
+            raise SandboxUnavailable(
+                f"the engine at {self.address} speaks version {major}.{minor} of its API; "
+                "1.41 (Docker 20.10) or newer is needed"
+            )
+        self._api = "{}.{}".format(*min((major, minor), NEWEST_API))
+
+    async def answers(self) -> bool:
+        """Whether the engine is there, at this moment."""
+        try:
+            await self._ask("GET", "/_ping", seconds=_PING_SECONDS, versioned=False)
+        except EngineLost:
+            return False
+        return True
+
+    async def facts(self) -> Facts:
+        """What it says of itself."""
+        told = (await self._expect("GET", "/info")).body
+        flags = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "pids"}
+        bounds = {word for flag, word in flags.items() if told.get(flag)}
+        bounds |= {"cpu"} if told.get("CpuCfsQuota") else set()
+        options = (each.removeprefix("name=") for each in told.get("SecurityOptions") or ())
+        return Facts(
+            version=str(told.get("ServerVersion", "?")),
+            api=self._api,
+            kernel=str(told.get("KernelVersion", "?")),
+            runtimes=tuple(sorted(told.get("Runtimes") or ())),
+            security=tuple(option.partition(",")[0] for option in options),
+            bounds=frozenset(bounds),
+        )
+
+    async def image(self, name: str) -> Mapping[str, Any] | None:
+        """What it knows of an image; None where it has none of this name."""
+        response = await self._ask("GET", f"/images/{quote(name, safe='/:@')}/json")
+        if response.status == 404:
+            return None
+        return dict(self._checked(response, "/images").body)
+
+    async def create(self, body: Mapping[str, Any]) -> str:
+        """Make a container; returns its id."""
+        return str((await self._expect("POST", "/containers/create", body)).body["Id"])
+
+    async def attach(self, container: str) -> Connection:
+        """A made container's streams, in both directions."""
+        query = "stream=1&stdin=1&stdout=1&stderr=1"
+        path = self._path(f"/containers/{container}/attach?{query}")
+        try:
+            return await exchange.hijack(self.address, path, seconds=_SECONDS)
+        except Broken as error:
+            raise EngineLost(_lost(error)) from error
+
+    async def start(self, container: str) -> None:
+        """Start it."""
+        await self._expect("POST", f"/containers/{container}/start")
+
+    async def update(self, container: str, body: Mapping[str, Any]) -> None:
+        """Change a running container's bounds."""
+        await self._expect("POST", f"/containers/{container}/update", body)
+
+    async def remove(self, container: str) -> None:
+        """Kill it and remove it; it does not matter whether it is still there."""
+        response = await self._ask("DELETE", f"/containers/{container}?force=1&v=1")
+        if response.status not in _GONE:
+            self._checked(response, "removal")
+
+    async def containers(self, label: str) -> tuple[Seen, ...]:
+        """All containers that bear a label, running or not."""
+        filters = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
+        told = await self._expect("GET", f"/containers/json?{filters}")
+        now = parsedate_to_datetime(told.fields["date"]).timestamp()  # by the engine's own clock
+        return tuple(
+            Seen(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
+            for each in told.body
+        )
+
+    async def events(self, label: str, kind: str) -> Lines:
+        """The events of one kind, of containers that bear a label, from now on."""
+        filters = {"type": ["container"], "event": [kind], "label": [label]}
+        path = self._path(f"/events?{urlencode({'filters': json.dumps(filters)})}")
+        try:
+            return await exchange.follow(self.address, path, seconds=_SECONDS)
+        except Broken as error:
+            raise EngineLost(_lost(error)) from error
+
+    async def _expect(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> Response:
+        return self._checked(await self._ask(method, path, body), path)
+
+    def _checked(self, response: Response, what: str) -> Response:
+        if response.status < 300:
+            return response
+        raise SandboxUnavailable(
+            f"the engine at {self.address} refused {what.partition('?')[0]} "
+            f"({response.status}): {response.message}"
+        )
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        seconds: float = _SECONDS,
+        versioned: bool = True,
+    ) -> Response:
+        where = self._path(path) if versioned else path
+        try:
+            return await exchange.ask(self.address, method, where, body, seconds=seconds)
+        except Broken as error:
+            raise EngineLost(_lost(error)) from error
+
+    def _path(self, path: str) -> str:
+        return f"/v{self._api}{path}"
+
+
+def _lost(error: Broken) -> str:
+    return (
+        f"no Docker engine answers: {error}. Is it running, and may this user speak to it? "
+        "FETTLE_SANDBOX_ENGINE names another"
+    )

@@ -1,0 +1,92 @@
+"""What a room's image holds of ours, and whether an engine's image holds just that.
+
+`deploy/sandbox-image.sh` puts the contents into the image and their digest on its label. A worker
+compares that label with its own digest, so host and room always speak the same protocol.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import policy
+from sandbox.docker import profile
+from sandbox.policy import Ground
+from sandbox.protocol import SandboxUnavailable
+
+LABEL = "fettle.room"
+BUILD = "deploy/sandbox-image.sh"
+PYTHON = f"{policy.VENV}/bin/python"
+FONTS = f"{policy.ROOM_SOURCE}/fonts"
+"""matplotlib's font cache as it was built with the image; each room has a copy of its own."""
+
+_TOP = Path(__file__).resolve().parent.parent.parent
+_SOURCES = ("sandbox/__init__.py", "sandbox/paths.py")
+_NOT_HERE = {"nursery.py", "probe.py", "walls.py"}
+"""Of `sandbox/room`: what makes rooms of the local backend, and what is sent in as a program."""
+_ETC = {
+    **policy.ETC,
+    # The engine empties the image's /etc/hosts; this module knows localhost without it.
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files myhostname\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image that was found in order."""
+
+    id: str
+    name: str
+
+
+def contents() -> Mapping[str, bytes]:
+    """Files of the image by their absolute path: the agent, what it is given, and `/etc`."""
+    rooms = (_TOP / "sandbox" / "room").glob("*.py")
+    sources = [_TOP / each for each in _SOURCES]
+    sources += sorted(each for each in rooms if each.name not in _NOT_HERE)
+    texts = {
+        f"{policy.ROOM_SOURCE}/{each.relative_to(_TOP)}": each.read_bytes() for each in sources
+    }
+    texts[policy.ROOM_GIVEN] = given().encode()
+    return texts | {path: _as_user(text).encode() for path, text in _ETC.items()}
+
+
+def given() -> str:
+    """What the agent is told: the interpreter, where the code lies, the code's environment."""
+    own = (f"env {name}={value}" for name, value in environment().items())
+    return "\n".join((f"python {PYTHON}", f"main {policy.MAIN}", *own))
+
+
+def environment() -> Mapping[str, str]:
+    """The whole environment of a room."""
+    return policy.environment(Ground("", PYTHON, ()))
+
+
+def digest() -> str:
+    """One digest of all `contents`."""
+    whole = hashlib.sha256()
+    for path, data in sorted(contents().items()):
+        whole.update(f"{path} {len(data)}\n".encode() + data)
+    return whole.hexdigest()
+
+
+def require(name: str, told: Mapping[str, Any] | None) -> Image:
+    """The image that the engine tells of (None: it has none of this name), if it is ours.
+
+    Raises SandboxUnavailable with the command that makes it.
+    """
+    if told is None:
+        raise SandboxUnavailable(f"the engine has no image {name!r}. Make it: {BUILD} {name}")
+    labels = (told.get("Config") or {}).get("Labels") or {}
+    if labels.get(LABEL) != digest():
+        found = "is of another release" if LABEL in labels else "is no room of Fettle's"
+        raise SandboxUnavailable(f"the engine's image {name!r} {found}. Make it: {BUILD} {name}")
+    return Image(str(told["Id"]), name)
+
+
+def _as_user(text: str) -> str:
+    """`/etc/passwd` and `/etc/group` with the uid that rooms have on the engine's machine."""
+    return text.replace(str(policy.UID), str(profile.UID))

@@ -1,0 +1,104 @@
+"""The layers of isolation of a container, from what a probe found in it and the engine's facts.
+
+They bear the names of the local backend's (`sandbox/layers.py`), so that the two can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.docker.engine import Facts
+from sandbox.docker.profile import HOSTNAME, UID, Kind
+from sandbox.protocol import Layer
+
+_OWN_RUNTIMES = {None, "runc", "crun"}
+_SHARED_KERNEL = "the code and this engine's machine share one kernel; runsc or a VM would not"
+
+
+def layers(found: str, facts: Facts, kind: Kind) -> tuple[Layer, ...]:
+    """The layers, in the order of a reader's interest."""
+    inside = json.loads(found)
+    return (
+        Layer("engine", True, f"Docker {facts.version}, API {facts.api}, kernel {facts.kernel}"),
+        Layer(
+            "kernel of its own",
+            kind.runtime not in _OWN_RUNTIMES,
+            f"runtime {kind.runtime}" if kind.runtime not in _OWN_RUNTIMES else _SHARED_KERNEL,
+        ),
+        *_found(inside, kind),
+        *_bounds(facts),
+    )
+
+
+def _found(inside: Mapping[str, Any], kind: Kind) -> tuple[Layer, ...]:
+    """What the probe has seen."""
+    writable = ", ".join(inside["writable"])
+    told = (
+        *(f"{name}={value}" for name, value in kind.environment.items()),
+        f"HOSTNAME={HOSTNAME}",
+    )
+    own = sum(len(each) + 1 for each in told)
+    return (
+        Layer(
+            "network",
+            inside["interfaces"] == ["lo"],
+            f"interfaces in the room: {', '.join(inside['interfaces'])}",
+        ),
+        Layer(
+            "filesystem",
+            not writable,
+            f"writable: {writable}" if writable else "read-only but for four bounded tmpfs",
+        ),
+        Layer(
+            "environment",
+            inside["environment_of_init"] <= own,
+            "nothing of the host's is visible, in no process of the room",
+        ),
+        Layer(
+            "capabilities",
+            inside["capabilities"] == 0 and inside["no_new_privs"],
+            "none, and none to be gained (no_new_privs)",
+        ),
+        Layer(
+            "seccomp",
+            inside["seccomp"] == 2 and inside["unshare"] == "EPERM",
+            f"mode {inside['seccomp']}; a new namespace is answered {inside['unshare'] or 'yes'}",
+        ),
+    )
+
+
+def _bounds(facts: Facts) -> tuple[Layer, ...]:
+    """What the engine says that it does."""
+    mapped = bool({"rootless", "userns"} & set(facts.security))
+    missing = ", ".join(sorted({"memory", "swap", "pids", "cpu"} - facts.bounds))
+    counted = "pids" in facts.bounds
+    return (
+        Layer(
+            "namespaces",
+            mapped,
+            "user, pid, net, ipc, uts, mount and cgroup are the room's own"
+            if mapped
+            else "pid, net, ipc, uts, mount and cgroup are the room's own; the user namespace is "
+            "the engine's (a rootless engine, or its userns-remap, would give another)",
+        ),
+        Layer("unprivileged", UID != 0, f"rooms run as uid {UID} of their user namespace"),
+        Layer(
+            "processes",
+            counted,
+            "counted per room" if counted else "not counted: the engine has no pids controller",
+        ),
+        Layer(
+            "memory total",
+            True,
+            "sampled over the whole tree every 50 ms and killed beyond the limit",
+        ),
+        Layer(
+            "cgroup",
+            not missing,
+            f"not bounded by the engine: {missing}"
+            if missing
+            else "memory without swap, processes and CPU time are bounded by the kernel",
+        ),
+    )

@@ -1,0 +1,71 @@
+"""Whose a container is, and whether its worker is gone. Pure but for `look` and `is_alive`.
+
+A container ends by itself when its worker's connection does. What this finds is what could not:
+an agent that its code has stopped, or containers of an engine that was killed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+OWNER = "fettle.sandbox"
+_MACHINE, _PROCESS = "fettle.machine", "fettle.process"
+
+LIFE_SECONDS = 3600.0
+"""A worker replaces a room that stands ready for longer: so whatever is much older is left over,
+and can be told so by a worker of another machine."""
+LEFT_SECONDS = 3 * LIFE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One backend of one worker's process."""
+
+    id: str
+    machine: str
+    """This boot of this machine, and the pid namespace in which `process` means something."""
+    process: str
+    """A process id and when it started."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """As its containers bear them."""
+        return {OWNER: self.id, _MACHINE: self.machine, _PROCESS: self.process}
+
+
+def look() -> Owner:
+    """This process, as a new owner."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    machine = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    pid = os.getpid()
+    return Owner(uuid.uuid4().hex, machine, f"{pid} {started(pid)}")
+
+
+def is_left(
+    labels: Mapping[str, str], age: float, own: Owner, is_alive: Callable[[str], bool]
+) -> bool:
+    """Whether a container with these labels, `age` seconds old, has lost its worker."""
+    if labels.get(OWNER) == own.id:
+        return False
+    if labels.get(_MACHINE) == own.machine:
+        return not is_alive(labels.get(_PROCESS, ""))
+    return age > LEFT_SECONDS
+
+
+def is_alive(process: str) -> bool:
+    """Whether the process of this machine that a label tells of still runs."""
+    pid, _, since = process.partition(" ")
+    return pid.isdecimal() and started(int(pid)) == since
+
+
+def started(pid: int) -> str | None:
+    """When a process started, in the kernel's ticks; None where there is none or a dead one."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in {b"Z", b"X"} else fields[19].decode()  # man 5 proc: starttime

@@ -1,0 +1,172 @@
+"""What a container may see, hold and do: the one file to read in a security review. Pure.
+
+It is `policy.py` in the engine's words: the same sizes, masks and rlimits. Beside it stands
+`seccomp.py`, which makes the engine's system call filter of the same tables as the local one.
+
+- It sees: its image (read-only), a `/proc` with the telling files masked, no `/sys`.
+- It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
+- It reaches: its own loopback. There is no other interface, and no mount or socket of the host.
+- It is: an unprivileged user without capabilities, who cannot gain any.
+- It holds: memory without swap, processes and CPU time by its cgroup; the rlimits per process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox import policy
+from sandbox.protocol import MIB, Limits
+
+UID = policy.HOST_UID + 1
+"""Not the local backend's: what the kernel counts per user is not to be shared with its rooms."""
+HOSTNAME = "room"
+OWN_BYTES = 192 * MIB
+"""For the agent with its preloaded libraries, beside what the code may hold."""
+OWN_PROCESSES = 2
+"""The engine's init, and the agent."""
+INODES = policy.INODES + policy.INODES // 4
+"""The agent ends a run at `policy.INODES`; what it makes between two samples is bounded too."""
+OOM_SCORE = 500
+"""The code raises its own to 1000: where memory ends, the kernel takes the code, not the agent."""
+STOP_SECONDS = 1
+
+MASKED = (
+    *policy.MASKED,
+    *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/timer_stats", "/proc/sysrq-trigger"),
+    *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/kpagecount", "/proc/kpageflags"),
+    *("/proc/modules", "/proc/pressure", "/proc/swaps", "/proc/vmallocinfo", "/proc/zoneinfo"),
+    "/sys",
+)
+READ_ONLY = ("/proc/sys",)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is fixed when a container is made, as far as limits decide it. In bytes; CPUs."""
+
+    work_bytes: int
+    memory_bytes: int
+    processes: int
+
+    def fits(self, other: Shape) -> bool:
+        """Whether a container of this shape can still be given the other: `update` does."""
+        return self.work_bytes == other.work_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What all containers of a backend have in common."""
+
+    image: str
+    runtime: str | None
+    cpus: float
+    filter: str
+    """The engine's seccomp profile, as JSON text."""
+    environment: Mapping[str, str]
+    labels: Mapping[str, str]
+
+
+def shape(limits: Limits) -> Shape:
+    """The shape of a room for these limits.
+
+    The cgroup bounds what no sample sees in time: it is the code's memory, and all that its four
+    tmpfs and the agent may hold beside it. The code's own total is sampled by the agent.
+    """
+    tmpfs = policy.work_bytes(limits) + policy.TMP_BYTES + policy.RUN_BYTES + policy.SHM_BYTES
+    return Shape(
+        work_bytes=policy.work_bytes(limits),
+        memory_bytes=limits.memory_bytes + tmpfs + OWN_BYTES,
+        processes=limits.processes + OWN_PROCESSES,
+    )
+
+
+def container(kind: Kind, shape: Shape, command: tuple[str, ...]) -> dict[str, Any]:
+    """The body of `POST /containers/create`."""
+    return {
+        "Image": kind.image,
+        "Entrypoint": [],
+        "Cmd": list(command),
+        "Env": [f"{name}={value}" for name, value in kind.environment.items()],
+        "User": f"{UID}:{UID}",
+        "WorkingDir": "/work",
+        "Hostname": HOSTNAME,
+        "Domainname": "",
+        "Labels": dict(kind.labels),
+        "NetworkDisabled": True,
+        "Tty": False,
+        # Its input ends when whoever is attached goes away; the agent ends with its input.
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "StopTimeout": STOP_SECONDS,
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": _host(kind, shape),
+    }
+
+
+def update(shape: Shape) -> dict[str, Any]:
+    """The body of `POST /containers/ID/update`: what can still be changed in a made container."""
+    return {
+        "Memory": shape.memory_bytes,
+        "MemorySwap": shape.memory_bytes,
+        "PidsLimit": shape.processes,
+    }
+
+
+def _host(kind: Kind, shape: Shape) -> dict[str, Any]:
+    return {
+        **update(shape),
+        **({"Runtime": kind.runtime} if kind.runtime else {}),
+        "NanoCpus": round(kind.cpus * 1e9),
+        "Init": True,
+        "AutoRemove": True,
+        "RestartPolicy": {"Name": "no"},
+        "LogConfig": {"Type": "none"},
+        "OomScoreAdj": OOM_SCORE,
+        "Privileged": False,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges:true", f"seccomp={kind.filter}"],
+        "ReadonlyRootfs": True,
+        "MaskedPaths": list(MASKED),
+        "ReadonlyPaths": list(READ_ONLY),
+        "Binds": [],
+        "Devices": [],
+        "NetworkMode": "none",
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "ShmSize": policy.SHM_BYTES,
+        "Tmpfs": _tmpfs(shape),
+        "Ulimits": _ulimits(),
+    }
+
+
+def _tmpfs(shape: Shape) -> dict[str, str]:
+    own = f"uid={UID},gid={UID},nr_inodes={INODES}"
+    places = {
+        "/work": (shape.work_bytes, "0755"),
+        "/tmp": (policy.TMP_BYTES, "1777"),  # noqa: S108
+        "/run": (policy.RUN_BYTES, "0755"),
+        "/dev/shm": (policy.SHM_BYTES, "1777"),  # noqa: S108
+    }
+    return {
+        at: f"rw,nosuid,nodev,exec,size={size},mode={mode},{own}"
+        for at, (size, mode) in places.items()
+    }
+
+
+def _ulimits() -> list[dict[str, Any]]:
+    """The rlimits that no order loosens; the order's own are set for its code by the agent."""
+    fixed = ("RLIMIT_CORE", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
+    given = policy.rlimits(Limits())
+    return [
+        {
+            "Name": name.removeprefix("RLIMIT_").lower(),
+            "Soft": given[name][0],
+            "Hard": given[name][1],
+        }
+        for name in fixed
+    ]

@@ -1,0 +1,125 @@
+"""An engine in use: its facts and our image as they were found, its pool, and what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sandbox.docker import container, image, leftovers, profile, seccomp
+from sandbox.docker.container import Container
+from sandbox.docker.engine import Engine, Facts
+from sandbox.docker.exchange import Lines
+from sandbox.docker.image import Image
+from sandbox.docker.leftovers import OWNER, Owner
+from sandbox.docker.pool import Pool
+from sandbox.docker.profile import Kind, Shape
+from sandbox.protocol import Limits, SandboxUnavailable
+
+OOM_SECONDS = 0.5
+"""How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
+SWEEP_SECONDS = 60.0
+
+
+class Station:
+    """Begun by `open_station`; of use until `lost`, which it is when the engine hangs up."""
+
+    def __init__(
+        self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Lines
+    ) -> None:
+        self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
+        self.lost = False
+        self._owner, self._events = owner, events
+        self._kills: dict[str, asyncio.Event] = {}
+        self.pool = Pool(profile.shape(Limits()), self._make, self._end)
+        self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
+
+    async def take(self, shape: Shape) -> Container:
+        """A container for one run in this shape."""
+        taken = await self.pool.take(shape)
+        self._kills[taken.id] = asyncio.Event()
+        if taken.shape != shape:
+            try:
+                await self.engine.update(taken.id, profile.update(shape))
+            except BaseException:
+                self.give_back(taken)
+                raise
+        return taken
+
+    def give_back(self, taken: Container) -> asyncio.Task[None]:
+        """Its run is over: it is ended in the background, or waited for by who awaits this."""
+        self._kills.pop(taken.id, None)
+        return self.pool.give_back(taken)
+
+    async def was_killed_for_memory(self, taken: Container) -> bool:
+        """Whether the kernel has ended a process of this container for its memory."""
+        try:
+            async with asyncio.timeout(OOM_SECONDS):
+                await self._kills[taken.id].wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """End every container; with an engine that is gone there is nothing to wait for."""
+        for chore in self._chores:
+            chore.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+        await self.pool.close()
+        self._events.close()
+
+    async def _make(self, shape: Shape, load: bool) -> Container:
+        return await container.make(self.engine, self.kind, shape, load=load)
+
+    async def _end(self, ended: Container) -> None:
+        ended.connection.close()
+        if not self.lost:
+            await self.engine.remove(ended.id)
+
+    async def _listen(self) -> None:
+        """Note kills for memory, until the engine hangs up."""
+        async for event in self._events:
+            kill = self._kills.get(event.get("Actor", {}).get("ID", ""))
+            if kill is not None:
+                kill.set()
+        self.lost = True
+
+    async def _sweep(self) -> None:
+        """Remove what dead workers have left behind, now and from time to time."""
+        while True:
+            try:
+                for seen in await self.engine.containers(OWNER):
+                    if leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
+                        await self.engine.remove(seen.id)
+            except SandboxUnavailable:
+                pass  # who runs something next will meet it too, and tell
+            await asyncio.sleep(SWEEP_SECONDS)
+
+
+async def open_station(engine: Engine, name: str, runtime: str | None, cpus: float) -> Station:
+    """Find the engine, what it can do and our image. Raises SandboxUnavailable."""
+    await engine.open()
+    facts = await engine.facts()
+    _require(facts, runtime)
+    found = image.require(name, await engine.image(name))
+    owner = leftovers.look()
+    kind = Kind(
+        # By its id: whatever takes the name later was not looked at.
+        image=found.id,
+        runtime=runtime,
+        cpus=cpus,
+        filter=seccomp.text(),
+        environment=image.environment(),
+        labels=owner.labels,
+    )
+    events = await engine.events(f"{OWNER}={owner.id}", "oom")
+    return Station(engine, facts, found, kind, owner, events)
+
+
+def _require(facts: Facts, runtime: str | None) -> None:
+    """Raises SandboxUnavailable where the engine cannot hold a room as it must be held."""
+    if runtime is not None and runtime not in facts.runtimes:
+        raise SandboxUnavailable(
+            f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes)}. Name it in "
+            "the engine's daemon.json and restart the engine"
+        )
+    if "seccomp" not in facts.security:
+        raise SandboxUnavailable("the engine was built, or started, without system call filters")

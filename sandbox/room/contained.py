@@ -1,0 +1,63 @@
+"""The entry of a room that is a container: the agent's control is the container's own streams.
+
+Standard output would carry whatever a library prints while it is loaded, so the control moves to
+other descriptors first, which no program that the agent starts inherits.
+"""
+
+# ruff: noqa: PTH103, PTH112, PTH123, PTH208
+
+from __future__ import annotations
+
+import os
+
+from sandbox.room import agent, interpreter, landlock
+
+FONTS = "/room/fonts"
+GIVEN = "/room/given"
+
+
+def loaded() -> None:
+    """Serve one order, with the usual libraries loaded before saying that the room is ready."""
+    control = _control()
+    given = _given()
+    from sandbox.room import preload  # noqa: PLC0415  (the cold room is quicker without)
+
+    preload.load()
+    _serve(control, given)
+
+
+def cold() -> None:
+    """Serve one order that waits already."""
+    _serve(_control(), _given())
+
+
+def _serve(control: tuple[int, int], given: agent.Given) -> None:
+    landlock.restrict()
+    spare = interpreter.prepare(given)
+    agent.serve(*control, given, spare)
+    os._exit(0)
+
+
+def _control() -> tuple[int, int]:
+    """Take standard input and output for the control, and put nothing in their place."""
+    control = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1):
+        os.dup2(null, fd)
+    os.close(null)
+    return control
+
+
+def _given() -> agent.Given:
+    """What the image says; and matplotlib's font cache where it may also write: a read-only one
+    makes it complain.
+    """
+    given = agent.Given.read(GIVEN)
+    os.environ.clear()  # the engine has put something of its own into it
+    os.environ.update(given.env)
+    place = given.env["MPLCONFIGDIR"]
+    os.makedirs(place, exist_ok=True)
+    for name in os.listdir(FONTS) if os.path.isdir(FONTS) else ():
+        with open(f"{FONTS}/{name}", "rb") as source, open(f"{place}/{name}", "wb") as file:
+            file.write(source.read())
+    return given

@@ -1,0 +1,66 @@
+"""What an image must be to become a room, and what it holds of ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.docker import image, profile
+from sandbox.protocol import SandboxUnavailable
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+def told(**labels: str) -> dict:
+    return {"Id": "sha256:abc", "Config": {"Labels": labels}}
+
+
+def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
+    found = image.require("rooms", told(**{image.LABEL: image.digest()}))
+    assert (found.id, found.name) == ("sha256:abc", "rooms")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (None, "has no image 'rooms'"),
+        (told(**{image.LABEL: "0" * 64}), "of another release"),
+        (told(), "no room of Fettle's"),
+        ({"Id": "sha256:abc", "Config": {"Labels": None}}, "no room of Fettle's"),
+        ({"Id": "sha256:abc", "Config": None}, "no room of Fettle's"),
+    ],
+)
+def test_any_other_is_refused_with_the_command_that_makes_it(found, words) -> None:
+    with pytest.raises(SandboxUnavailable, match=words) as caught:
+        image.require("rooms", found)
+    assert str(caught.value).endswith("Make it: deploy/sandbox-image.sh rooms")
+    assert (TOP / image.BUILD).is_file()
+
+
+def test_the_user_is_known_by_the_uid_that_the_container_runs_as() -> None:
+    contents = image.contents()
+    assert f"user:x:{profile.UID}:{profile.UID}:".encode() in contents["/etc/passwd"]
+    assert f"user:x:{profile.UID}:".encode() in contents["/etc/group"]
+
+
+def test_the_digest_tells_every_file() -> None:
+    contents = image.contents()
+    assert "/room/sandbox/room/agent.py" in contents
+    assert "/room/given" in contents
+    assert not any("nursery" in path or "docker" in path for path in contents)
+
+
+def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sandbox.docker"]
+    subprocess.run([*command, "files", tmp_path], cwd=TOP, check=True)
+    said = subprocess.run([*command, "digest"], cwd=TOP, check=True, capture_output=True)
+    assert said.stdout.decode().strip() == image.digest()
+    entry = (
+        f"import sys; sys.path[:0] = [{str(tmp_path / 'room')!r}]; "
+        "import sandbox.room.contained, sandbox.room.preload; print(sandbox.__file__)"
+    )
+    ran = subprocess.run([sys.executable, "-I", "-c", entry], check=True, capture_output=True)
+    assert ran.stdout.decode().startswith(str(tmp_path))

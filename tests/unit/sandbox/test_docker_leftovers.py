@@ -1,0 +1,58 @@
+"""Whose a container is, and when it has lost its worker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+from sandbox.docker import leftovers
+from sandbox.docker.leftovers import LEFT_SECONDS, Owner, is_left
+
+ME = Owner("me", "boot-1 pid:[1]", "77 100")
+
+
+def dead(_: str) -> bool:
+    return False
+
+
+def alive(_: str) -> bool:
+    return True
+
+
+def test_ones_own_are_never_left_over() -> None:
+    assert not is_left(ME.labels, 10 * LEFT_SECONDS, ME, dead)
+
+
+def test_those_of_a_dead_process_of_this_machine_are() -> None:
+    other = replace(ME, id="other", process="78 100")
+    assert is_left(other.labels, 0.0, ME, dead)
+    assert not is_left(other.labels, 10 * LEFT_SECONDS, ME, alive)
+
+
+def test_those_of_another_machine_are_when_no_worker_keeps_one_so_long() -> None:
+    other = replace(ME, id="other", machine="boot-2 pid:[1]")
+    assert not is_left(other.labels, LEFT_SECONDS - 1, ME, dead)
+    assert is_left(other.labels, LEFT_SECONDS + 1, ME, alive)
+
+
+def test_labels_that_are_not_ours_are_left_to_time() -> None:
+    assert not is_left({"fettle.sandbox": "x"}, 0.0, ME, dead)
+
+
+def test_a_process_is_known_by_its_number_and_its_start() -> None:
+    own = leftovers.look()
+    assert leftovers.is_alive(own.process)
+    assert not leftovers.is_alive(f"{os.getpid()} 1")
+    assert not leftovers.is_alive("")
+    assert not leftovers.is_alive("../self 1")
+    assert leftovers.look().id != own.id
+
+
+def test_a_process_that_has_ended_is_dead_before_it_is_reaped() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        since = leftovers.started(process.pid)
+        assert leftovers.is_alive(f"{process.pid} {since}")
+        process.communicate(b"\n")
+        assert not leftovers.is_alive(f"{process.pid} {since}")

@@ -1,0 +1,121 @@
+"""The container's configuration as data: what a reviewer reads, a test reads too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sandbox import policy, syscalls
+from sandbox.docker import profile, seccomp
+from sandbox.protocol import MIB, Limits
+
+TOP = Path(__file__).resolve().parents[3]
+KIND = profile.Kind(
+    image="sha256:abc",
+    runtime=None,
+    cpus=1.5,
+    filter="{}",
+    environment={"PATH": "/usr/bin"},
+    labels={"fettle.sandbox": "me"},
+)
+
+
+@pytest.fixture
+def body():
+    return profile.container(KIND, profile.shape(Limits()), ("agent",))
+
+
+def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) -> None:
+    host = body["HostConfig"]
+    assert (body["NetworkDisabled"], host["NetworkMode"]) == (True, "none")
+    assert (host["Privileged"], host["CapDrop"], host["ReadonlyRootfs"]) == (False, ["ALL"], True)
+    assert host["SecurityOpt"] == ["no-new-privileges:true", "seccomp={}"]
+    assert (host["Binds"], host["Devices"]) == ([], [])
+    assert not {"Mounts", "CapAdd", "PidMode", "UsernsMode", "VolumesFrom", "Links"} & host.keys()
+    assert (host["IpcMode"], host["CgroupnsMode"]) == ("private", "private")
+    assert not body["User"].startswith(("0", "root"))
+    assert body["Env"] == ["PATH=/usr/bin"]
+
+
+def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:
+    assert (body["OpenStdin"], body["StdinOnce"], body["Tty"]) == (True, True, False)
+    host = body["HostConfig"]
+    assert (host["AutoRemove"], host["Init"]) == (True, True)
+    assert host["RestartPolicy"] == {"Name": "no"}
+    assert host["LogConfig"] == {"Type": "none"}
+    assert body["Labels"] == {"fettle.sandbox": "me"}
+
+
+def test_every_place_that_can_be_written_has_a_size_in_bytes_and_in_files(body) -> None:
+    tmpfs = body["HostConfig"]["Tmpfs"]
+    assert set(tmpfs) == {"/work", "/tmp", "/run", "/dev/shm"}
+    for options in tmpfs.values():
+        assert {"nosuid", "nodev"} <= set(options.split(","))
+        sizes = re.findall(r"(?:size|nr_inodes)=(\d+)", options)
+        assert len(sizes) == 2
+        assert all(int(size) > 0 for size in sizes)
+    assert f"size={policy.work_bytes(Limits())}," in tmpfs["/work"]
+
+
+def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
+    host = body["HostConfig"]
+    assert host["Memory"] == host["MemorySwap"] > Limits().memory_bytes
+    assert host["Memory"] < 2 * Limits().memory_bytes
+    assert host["PidsLimit"] == Limits().processes + 2  # the engine's init, and the agent
+    assert host["NanoCpus"] == 1_500_000_000
+    larger = profile.shape(Limits(memory_bytes=600 * MIB)).memory_bytes
+    assert larger - host["Memory"] == 88 * MIB
+
+
+def test_what_the_local_backend_masks_is_masked_here(body) -> None:
+    assert set(policy.MASKED) <= set(body["HostConfig"]["MaskedPaths"])
+    assert "/sys" in body["HostConfig"]["MaskedPaths"]
+
+
+def test_a_made_container_can_take_other_counts_but_not_another_size() -> None:
+    common = profile.shape(Limits())
+    assert common.fits(profile.shape(Limits(memory_bytes=100 * MIB, processes=5)))
+    assert not common.fits(profile.shape(Limits(workspace_bytes=MIB)))
+    assert set(profile.update(common)) == {"Memory", "MemorySwap", "PidsLimit"}
+
+
+def test_the_runtime_is_named_only_where_it_is_another() -> None:
+    shape = profile.shape(Limits())
+    assert "Runtime" not in profile.container(KIND, shape, ())["HostConfig"]
+    gvisor = profile.Kind(
+        **{name: getattr(KIND, name) for name in KIND.__slots__} | {"runtime": "runsc"}
+    )
+    assert profile.container(gvisor, shape, ())["HostConfig"]["Runtime"] == "runsc"
+
+
+def test_the_shipped_filter_is_current() -> None:
+    shipped = json.loads((TOP / "deploy" / "seccomp-sandbox.json").read_text())
+    assert shipped == seccomp.profile(), "run: python -m sandbox.docker filter"
+
+
+def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
+    made = seccomp.profile()
+    assert made["defaultAction"] == "SCMP_ACT_ERRNO"
+    free = {
+        name
+        for rule in made["syscalls"]
+        if rule["action"] == "SCMP_ACT_ALLOW" and "args" not in rule
+        for name in rule["names"]
+    }
+    local = {name for machine in syscalls.MACHINES for name in syscalls.allowed(machine)}
+    assert {name for name in free - local if not name.startswith("landlock_")} == set()
+    assert local <= free
+    dangerous = {"ptrace", "bpf", "io_uring_setup", "mount", "unshare", "clone", "clone3", "socket"}
+    assert not dangerous & free
+
+
+def test_a_condition_compares_under_its_mask() -> None:
+    rules = [rule for rule in seccomp.profile()["syscalls"] if rule["names"] == ["clone"]]
+    (argument,) = rules[0]["args"]
+    assert len(rules) == 1
+    assert argument["op"] == "SCMP_CMP_MASKED_EQ"
+    assert argument["value"] & 0x1000_0000  # CLONE_NEWUSER
+    assert argument["valueTwo"] == 0

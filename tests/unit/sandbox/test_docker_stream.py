@@ -1,0 +1,66 @@
+"""A container's two streams in one, taken apart again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.docker.stream import COMPLAINT_BYTES, STDERR, STDOUT, Streams
+
+
+def framed(kind: int, data: bytes) -> bytes:
+    return bytes((kind, 0, 0, 0)) + len(data).to_bytes(4, "big") + data
+
+
+def streams(*raw: bytes) -> Streams:
+    reader = asyncio.StreamReader()
+    reader.feed_data(b"".join(raw))
+    reader.feed_eof()
+    return Streams(reader)
+
+
+@given(st.lists(st.tuples(st.sampled_from([STDOUT, STDERR]), st.binary(max_size=40))))
+def test_standard_output_is_whole_however_it_was_cut(pieces) -> None:
+    async def check() -> None:
+        wanted = b"".join(data for kind, data in pieces if kind == STDOUT)
+        read = streams(*(framed(kind, data) for kind, data in pieces))
+        half = len(wanted) // 2
+        assert await read.readexactly(half) + await read.readexactly(len(wanted) - half) == wanted
+        with pytest.raises(asyncio.IncompleteReadError):
+            await read.readexactly(1)
+        said = b"".join(data for kind, data in pieces if kind == STDERR)
+        assert read.complaint == said.decode(errors="replace").strip()
+
+    asyncio.run(check())
+
+
+async def test_of_a_flood_on_standard_error_the_end_is_kept() -> None:
+    flood = [framed(STDERR, b"x" * 100_000) for _ in range(20)]
+    read = streams(*flood, framed(STDERR, b" the end"), framed(STDOUT, b"R"))
+    assert await read.readexactly(1) == b"R"
+    assert len(read.complaint) <= COMPLAINT_BYTES
+    assert read.complaint.endswith("the end")
+
+
+async def test_an_end_within_a_piece_is_an_end() -> None:
+    for raw in (framed(STDOUT, b"abc")[:-1], b"\1\0\0", framed(STDERR, b"why")[:-1], b""):
+        with pytest.raises(asyncio.IncompleteReadError):
+            await streams(raw).readexactly(3)
+
+
+async def test_what_no_engine_sends_is_an_end_too() -> None:
+    with pytest.raises(asyncio.IncompleteReadError):
+        await streams(framed(7, b"abc")).readexactly(3)
+    with pytest.raises(asyncio.IncompleteReadError):  # a terminal's stream has no headers
+        await streams(b"Traceback (most recent call last)").readexactly(3)
+
+
+async def test_nothing_is_read_ahead_of_what_was_asked_for() -> None:
+    reader = asyncio.StreamReader()
+    read = Streams(reader)
+    reader.feed_data(framed(STDOUT, b"x" * 0xFFFF)[:100])
+    assert await read.readexactly(10) == b"x" * 10
+    assert len(reader._buffer) == 100 - 8 - 10  # type: ignore[attr-defined]
