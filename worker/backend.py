@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Limits, Sandbox
-from settings.sandbox import SandboxSettings
+from sandbox.protocol import Limits
+from settings.sandbox import Backend, SandboxSettings
 
 
-def backend(settings: SandboxSettings) -> Sandbox:
-    """The backend that FETTLE_SANDBOX names; there is no other to fall back to."""
-    return LocalSandbox(settings.sandbox_python, pool_size=settings.sandbox_rooms)
+def backend(settings: SandboxSettings) -> LocalSandbox | DockerSandbox:
+    """The backend that FETTLE_SANDBOX names; there is no other to fall back to.
+
+    Nothing is started yet: what is missing is told by its first run, or by `check`.
+    """
+    match settings.sandbox:
+        case Backend.LOCAL:
+            return LocalSandbox(settings.sandbox_python, pool_size=settings.sandbox_rooms)
+        case Backend.DOCKER:
+            return DockerSandbox(
+                settings.sandbox_image,
+                pool_size=settings.sandbox_rooms,
+                engine=settings.sandbox_engine,
+                tls=settings.sandbox_engine_tls,
+                runtime=settings.sandbox_runtime,
+                cpus=settings.run_cpus,
+            )
 
 
 def limits(settings: SandboxSettings) -> Limits:
