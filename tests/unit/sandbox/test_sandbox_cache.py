@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.cache import ResultCache, digest, environment
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
+
+LIMITS = Limits()
+CODE = Command.python("print(1)", {"a": b"1"})
+LAYERS = (Layer("x", True, "y"),)
+
+
+@dataclass
+class Counting:
+    """A sandbox in memory: each run says which it is."""
+
+    end: End = End.EXITED
+    changed: dict[str, bytes] = field(default_factory=dict)
+    runs: int = 0
+    closed: bool = False
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        if any(".." in path for path in command.files):
+            raise ValueError("path")
+        self.runs += 1
+        code = 0 if self.end is End.EXITED else None
+        return RunResult(self.end, code, None, Stream(str(self.runs)), Stream(), 0.1, self.changed)
+
+    async def check(self) -> tuple[Layer, ...]:
+        return LAYERS
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def scoped(
+    inner: Counting, scope: str = "k1", cache: ResultCache | None = None, image: str = "i"
+) -> Sandbox:
+    return (cache or ResultCache(1 << 20)).scoped(scope, inner, image=image)
+
+
+async def test_the_same_run_is_answered_as_it_was() -> None:
+    inner = Counting(changed={"out": b"x"})
+    sandbox = scoped(inner)
+    first = await sandbox.run(CODE, LIMITS)
+    # Equal, not the same object; and an exit code of its own counts as an end like any other.
+    again = await sandbox.run(Command.python("print(1)", {"a": b"1"}), Limits())
+    assert (first, inner.runs) == (again, 1)
+    assert again.changed == {"out": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("command", "limits"),
+    [
+        (Command.python("print(2)", {"a": b"1"}), LIMITS),
+        (Command.python("print(1)", {"a": b"2"}), LIMITS),
+        (Command.python("print(1)", {"b": b"1"}), LIMITS),
+        (Command.python("print(1)", {"a": b"1", "b": b""}), LIMITS),
+        (replace(CODE, stdin=b"x"), LIMITS),
+        (Command(("python", "-c", "print(1) "), CODE.files), LIMITS),
+        (CODE, Limits(wall_seconds=14.0)),
+        (CODE, Limits(memory_bytes=1)),
+    ],
+)
+async def test_another_run_is_run(command: Command, limits: Limits) -> None:
+    inner = Counting()
+    sandbox = scoped(inner)
+    await sandbox.run(CODE, LIMITS)
+    assert (await sandbox.run(command, limits)).stdout.text == "2"
+
+
+async def test_two_scopes_and_two_images_never_share() -> None:
+    inner, cache = Counting(), ResultCache(1 << 20)
+    seen = [
+        (await scoped(inner, scope, cache, image).run(CODE, LIMITS)).stdout.text
+        for scope, image in itertools.product(("k1", "k2", "k1i"), ("i", "", "ii"))
+    ]
+    assert len(set(seen)) == len(seen) == 9
+    assert (await scoped(inner, "k2", cache, "i").run(CODE, LIMITS)).stdout.text == seen[3]
+
+
+@pytest.mark.parametrize("end", [end for end in End if end is not End.EXITED])
+async def test_a_run_that_did_not_end_by_itself_is_run_again(end: End) -> None:
+    inner = Counting(end)
+    sandbox = scoped(inner)
+    for _ in range(2):
+        await sandbox.run(CODE, LIMITS)
+    assert inner.runs == 2
+
+
+async def test_what_a_caller_does_to_his_answer_stays_his() -> None:
+    inner = Counting(changed={"out": b"x"})
+    sandbox = scoped(inner)
+    await sandbox.run(CODE, LIMITS)
+    inner.changed["out"] = b"forged"
+    answer = await sandbox.run(CODE, LIMITS)
+    assert answer.changed == {"out": b"x"}
+    assert isinstance(answer.changed, dict)
+    answer.changed["out"] = b"forged"
+    assert (await sandbox.run(CODE, LIMITS)).changed == {"out": b"x"}
+
+
+async def test_the_least_recently_used_goes_first_and_the_size_holds() -> None:
+    inner = Counting(changed={"out": bytes(10_000)})
+    sandbox = scoped(inner, cache=ResultCache(35_000))  # three of them
+    one, two, three, four = (Command.python(str(n)) for n in range(4))
+    for command in (one, two, three, one, four):
+        await sandbox.run(command, LIMITS)
+    assert inner.runs == 4
+    for command in (one, three, four):
+        await sandbox.run(command, LIMITS)
+    assert inner.runs == 4
+    await sandbox.run(two, LIMITS)
+    assert inner.runs == 5
+
+
+async def test_what_is_larger_than_all_is_not_kept_and_drives_nothing_out() -> None:
+    inner, cache = Counting(), ResultCache(20_000)
+    sandbox = scoped(inner, cache=cache)
+    await sandbox.run(CODE, LIMITS)
+    large = scoped(Counting(changed={"out": bytes(30_000)}), cache=cache)
+    await large.run(Command.python("large"), LIMITS)
+    await sandbox.run(CODE, LIMITS)
+    assert inner.runs == 1
+
+
+async def test_failures_pass_and_are_not_kept() -> None:
+    inner = Counting()
+    sandbox = scoped(inner)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="path"):
+            await sandbox.run(Command.python("", {"../x": b""}), LIMITS)
+    assert inner.runs == 0
+
+
+async def test_check_and_close_are_the_inner_ones() -> None:
+    inner = Counting()
+    sandbox = scoped(inner)
+    assert await sandbox.check() == LAYERS
+    await sandbox.close()
+    assert inner.closed
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("ab", "c"), ("a", "bc")),
+        ("1", 1),
+        (1, 1.0),
+        ("x", b"x"),
+        ({"a": "b"}, (("a", "b"),)),
+        (("a",), "a"),
+        ("", None),
+        ((), {}),
+    ],
+)
+def test_no_two_values_have_one_digest(one: object, other: object) -> None:
+    assert digest(one) != digest(other)
+
+
+def test_a_mapping_has_one_digest_in_any_order_and_odd_texts_have_one() -> None:
+    assert digest({"a": b"1", "b": b"2"}) == digest({"b": b"2", "a": b"1"})
+    assert digest("\udcff\0") != digest("\0")
+    with pytest.raises(TypeError, match="set"):
+        digest({1})
+
+
+def test_an_installation_changes_the_name_of_an_environment(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    for each in (python.parent, packages):
+        each.mkdir(parents=True)
+    python.write_text("")
+    before = environment(python)
+    assert environment(python) == before
+    (packages / "numpy-2.0.dist-info").mkdir()
+    assert environment(python) != before
