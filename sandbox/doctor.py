@@ -1,4 +1,4 @@
-"""Whether code can be run here: `python -m sandbox.doctor [--python PATH] [--json]`.
+"""Whether code can be run here: `python -m sandbox.doctor [--backend docker] [--json]`.
 
 Prints the layers of isolation and exits 0, or the reason and its remedy and exits 1.
 """
@@ -12,8 +12,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Layer, SandboxUnavailable
+from sandbox.protocol import Layer, Sandbox, SandboxUnavailable
 
 _PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
@@ -21,39 +22,56 @@ _PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 def main() -> int:
     """Check and tell; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m sandbox.doctor", description=__doc__)
-    parser.add_argument("--python", type=Path, default=_PYTHON, help="the sandbox's interpreter")
+    parser.add_argument("--backend", choices=("local", "docker"), default="local")
+    parser.add_argument("--python", type=Path, default=_PYTHON, help="local: the interpreter")
+    parser.add_argument("--image", default="fettle-sandbox", help="docker: the rooms' image")
+    parser.add_argument("--engine", help="docker: unix:///path or tcp://host:port")
+    parser.add_argument("--tls", type=Path, help="docker: folder of ca.pem, cert.pem and key.pem")
+    parser.add_argument("--runtime", help="docker: another runtime, such as runsc")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options = parser.parse_args()
     try:
-        layers = asyncio.run(_check(options.python))
+        layers = asyncio.run(_check(options))
     except SandboxUnavailable as reason:
-        _print(options.json, (), str(reason))
+        _print(options, (), str(reason))
         return 1
-    _print(options.json, layers, None)
+    _print(options, layers, None)
     return 0
 
 
-async def _check(python: Path) -> tuple[Layer, ...]:
-    sandbox = LocalSandbox(python, pool_size=0)
+async def _check(options: argparse.Namespace) -> tuple[Layer, ...]:
+    sandbox = _sandbox(options)
     try:
         return await sandbox.check()
     finally:
         await sandbox.close()
 
 
-def _print(as_json: bool, layers: tuple[Layer, ...], reason: str | None) -> None:
-    if as_json:
+def _sandbox(options: argparse.Namespace) -> Sandbox:
+    if options.backend == "local":
+        return LocalSandbox(options.python, pool_size=0)
+    return DockerSandbox(
+        options.image,
+        pool_size=0,
+        engine=options.engine,
+        tls=options.tls,
+        runtime=options.runtime,
+    )
+
+
+def _print(options: argparse.Namespace, layers: tuple[Layer, ...], reason: str | None) -> None:
+    if options.json:
         found = {
-            "backend": "local",
+            "backend": options.backend,
             "available": reason is None,
             "reason": reason,
             "layers": [asdict(layer) for layer in layers],
         }
         print(json.dumps(found))
     elif reason is not None:
-        print(f"sandbox local: not available\n  {reason}")
+        print(f"sandbox {options.backend}: not available\n  {reason}")
     else:
-        print("sandbox local: works")
+        print(f"sandbox {options.backend}: works")
         for layer in layers:
             print(f"  {'on ' if layer.active else 'off'}  {layer.name}: {layer.detail}")
 

@@ -1,17 +1,26 @@
-"""From what bubblewrap complains about to what a person can do about it. Pure but for `look`."""
+"""From what a room's maker complains about to what a person can do about it. Pure but for `look`.
+
+Each rule reads the complaint and this machine's facts, and names the commands that would remove the
+cause. What only a person can decide (to loosen a kernel's setting) is told, never done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _SWITCHES = {
-    "kernel.unprivileged_userns_clone": "1",
-    "kernel.apparmor_restrict_unprivileged_userns": "0",
+    "kernel.unprivileged_userns_clone": "1",  # Debian's own
+    "kernel.apparmor_restrict_unprivileged_userns": "0",  # Ubuntu from 23.10 on
 }
-_COUNT = "user.max_user_namespaces"
+_COUNTS = ("user.max_user_namespaces", "user.max_pid_namespaces", "user.max_net_namespaces")
+_ENOUGH = 15_000
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
+
+_REFUSED = ("namespace", "uid map", "Permission denied", "Operation not permitted", "unshare")
+_PROC, _ROOT = ("mount proc", "mounting proc"), ("pivot_root", "make / slave", "bind mount")
+_FULL = ("No space left on device", "Resource temporarily unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +31,98 @@ class Host:
     """By name; those that this kernel has."""
     contained: bool = False
     """Whether this process runs inside a container."""
+    filtered: bool = False
+    """Whether a system call filter is on this process already."""
+    masked_proc: bool = False
+    """Whether something is mounted over parts of `/proc`, so that no fresh one may be mounted."""
+    apparmor: str = ""
+    """The AppArmor profile of this process."""
+    namespaces: bool = True
+    """Whether this kernel has user namespaces at all."""
 
 
 def look() -> Host:
     """Read the facts of this machine."""
-    values = {}
-    for name in (*_SWITCHES, _COUNT):
-        place = Path("/proc/sys") / name.replace(".", "/")
-        if place.is_file():
-            values[name] = place.read_text().strip()
-    return Host(values, any(Path(mark).exists() for mark in _CONTAINER_MARKS))
+    values = {
+        name: _read(f"/proc/sys/{name.replace('.', '/')}").strip()
+        for name in (*_SWITCHES, *_COUNTS)
+    }
+    mounts = (line.split()[4] for line in _read("/proc/self/mountinfo").splitlines())
+    return Host(
+        sysctls={name: value for name, value in values.items() if value},
+        contained=any(Path(mark).exists() for mark in _CONTAINER_MARKS),
+        filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
+        masked_proc=any(at.startswith("/proc/") for at in mounts),
+        apparmor=_read("/proc/self/attr/current").strip("\0\n").removesuffix(" (enforce)"),
+        namespaces=Path("/proc/self/ns/user").exists(),
+    )
 
 
 def explain(complaint: str, host: Host) -> str:
-    """The complaint, and the commands that may remove its cause, the likeliest first."""
+    """The complaint, and what may remove its cause, the likeliest first."""
     said = complaint.strip()[-600:] or "bubblewrap ended without a word"
-    advice = [
+    advice = tuple(_advice(said, host))
+    remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
+    return f"no room could be made: {said}.{remedy}"
+
+
+def _advice(said: str, host: Host) -> Iterator[str]:
+    if not any(word in said for word in (*_REFUSED, *_PROC, *_ROOT, *_FULL)):
+        return
+    if not host.namespaces:
+        yield "a kernel with user namespaces (CONFIG_USER_NS), or the docker backend"
+        return
+    yield from _switches(said, host)
+    if host.contained or host.filtered:
+        yield from _container(said, host)
+    elif any(word in said for word in _FULL):
+        yield "raise the user's limit of processes (ulimit -u), which rooms count against"
+    elif "namespace" in said and all(
+        host.sysctls.get(name, good) == good for name, good in _SWITCHES.items()
+    ):
+        yield "allow unprivileged user namespaces on this kernel, or use the docker backend"
+
+
+def _switches(said: str, host: Host) -> Iterator[str]:
+    """Settings of the kernel that are wrong, each with the command, and how it lasts."""
+    commands = [
         f"sysctl -w {name}={good}"
         for name, good in _SWITCHES.items()
         if host.sysctls.get(name, good) != good
     ]
-    if host.sysctls.get(_COUNT) == "0":
-        advice.append(f"sysctl -w {_COUNT}=15000")
-    if host.contained:
-        advice.append(
-            "start the container with a seccomp profile that allows unshare, clone, mount and "
-            "pivot_root, and with /proc unmasked (docker run --security-opt seccomp=PROFILE "
-            "--security-opt systempaths=unconfined; in Kubernetes procMount: Unmasked)"
+    full = _FULL[0] in said
+    for name in _COUNTS:
+        count = host.sysctls.get(name, "")
+        if count == "0" or (full and count.isdigit() and int(count) < _ENOUGH):
+            commands.append(f"sysctl -w {name}={_ENOUGH}")
+    for command in commands:
+        setting = command.removeprefix("sysctl -w ")
+        yield f"{command} (to last: echo {setting} >> /etc/sysctl.d/60-fettle.conf)"
+
+
+def _container(said: str, host: Host) -> Iterator[str]:
+    """What a container's engine withholds; Docker's words, and Kubernetes' where they differ."""
+    if any(word in said for word in _FULL):
+        yield "give the container more processes (docker run --pids-limit)"
+        return
+    if any(word in said for word in _PROC) or host.masked_proc:
+        yield (
+            "start the container with /proc unmasked (docker run --security-opt "
+            "systempaths=unconfined; in Kubernetes procMount: Unmasked)"
         )
-    if "uid map" in said and not advice:
-        advice.append("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
-    if not advice and "namespace" in said:
-        advice.append("allow unprivileged user namespaces on this kernel")
-    remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
-    return f"no room could be made: {said}.{remedy}"
+    yield (
+        "start the container with a seccomp profile that allows unshare, clone, mount and "
+        "pivot_root (docker run --security-opt seccomp=deploy/seccomp-worker.json)"
+    )
+    if host.apparmor not in {"", "unconfined"}:
+        yield (
+            f"take the container out of AppArmor's profile {host.apparmor}, which forbids mounts "
+            "(docker run --security-opt apparmor=unconfined)"
+        )
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -1,4 +1,7 @@
-"""Looks around in a room, run as code is run, and prints what it finds as one JSON object."""
+"""Looks around in a room, run as code is run, and prints what it finds as one JSON object.
+
+It tells what happens, not what is configured: each lock is tried.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from pathlib import Path
 _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt", "cgroup")
 _CLONE_NEWUSER = 0x10000000
 _PLACES = ("/usr/probe", "/etc/probe", "/opt/probe", "/probe")
+_TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the room's own)
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_VERSION = 444, 1
 
 
 def main() -> None:
@@ -29,7 +34,10 @@ def main() -> None:
         "seccomp": int(status["Seccomp"]),
         "unshare": _unshare_error(),
         "writable": [place for place in _PLACES if _can_write(place)],
-        "environment_of_init": len(Path("/proc/1/environ").read_bytes()),
+        "tmpfs": {place: _size(place) for place in _TMPFS},
+        "landlock": _landlock_version(),
+        "landlocked": _is_landlocked(),
+        "environment_of_init": _environment_of_init(),
         "processes": resource.getrlimit(resource.RLIMIT_NPROC)[1],
         "pid": os.getpid(),
     }
@@ -50,6 +58,39 @@ def _can_write(place: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _size(place: str) -> tuple[int, int]:
+    """Bytes and files that a place can hold; (0, 0) where that has no end."""
+    told = os.statvfs(place)
+    return told.f_frsize * told.f_blocks, told.f_files
+
+
+def _landlock_version() -> int:
+    """The ABI that the kernel offers, or 0."""
+    call = ctypes.CDLL(None).syscall
+    call.restype = ctypes.c_long
+    flags = ctypes.c_uint(_LANDLOCK_VERSION)
+    version = call(ctypes.c_long(_LANDLOCK_CREATE_RULESET), None, ctypes.c_size_t(0), flags)
+    return max(0, int(version))
+
+
+def _is_landlocked() -> bool:
+    """Whether a file that is a process's own to write, by its mode and mount, is refused to it."""
+    own = Path("/proc/self/oom_score_adj")
+    try:
+        own.write_text(own.read_text())
+    except PermissionError as error:
+        return error.errno == errno.EACCES
+    return False
+
+
+def _environment_of_init() -> int:
+    """How much of pid 1's environment is seen: nothing, too, where it may not be looked at."""
+    try:
+        return len(Path("/proc/1/environ").read_bytes())
+    except PermissionError:
+        return 0
 
 
 if __name__ == "__main__":

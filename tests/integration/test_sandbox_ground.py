@@ -70,7 +70,8 @@ def test_it_works_as_an_unprivileged_user(public: Path) -> None:
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
     assert found["available"]
     assert f"uid {uid} " in layers["unprivileged"]["detail"]
-    assert [name for name, layer in layers.items() if not layer["active"]] == ["cgroup"]
+    off = {name for name, layer in layers.items() if not layer["active"]}
+    assert off <= {"cgroup", "landlock", "files"}  # what a machine may lack
 
 
 def test_without_user_namespaces_it_names_the_switch(public: Path) -> None:
@@ -88,7 +89,7 @@ def test_the_doctor_tells_what_works() -> None:
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("sandbox local: works\n")
-    assert "  on   network: interfaces in the room: lo\n" in ran.stdout
+    assert "  on   network: its own loopback, and no other interface\n" in ran.stdout
 
 
 @pytest.fixture(params=[0o700, 0o755], ids=["closed", "open"])

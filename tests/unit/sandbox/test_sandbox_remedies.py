@@ -5,36 +5,78 @@ import pytest
 from sandbox.remedies import Host, explain
 
 NAMESPACE = "bwrap: No permissions to create new namespace"
+MAP = "bwrap: setting up uid map: Permission denied"
+PROC = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
+ROOT = "bwrap: Failed to make / slave: Permission denied"
+FULL = "bwrap: Creating new namespace failed: No space left on device"
+BUSY = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
 
 
 @pytest.mark.parametrize(
-    ("sysctls", "command"),
+    ("said", "sysctls", "command"),
     [
-        ({"kernel.unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"),
         (
+            NAMESPACE,
+            {"kernel.unprivileged_userns_clone": "0"},
+            "kernel.unprivileged_userns_clone=1",
+        ),
+        (
+            MAP,
             {"kernel.apparmor_restrict_unprivileged_userns": "1"},
             "kernel.apparmor_restrict_unprivileged_userns=0",
         ),
-        ({"user.max_user_namespaces": "0"}, "user.max_user_namespaces=15000"),
+        (NAMESPACE, {"user.max_user_namespaces": "0"}, "user.max_user_namespaces=15000"),
+        (FULL, {"user.max_net_namespaces": "10"}, "user.max_net_namespaces=15000"),
     ],
 )
 def test_a_switch_that_is_off_is_named_with_its_command(
-    sysctls: dict[str, str], command: str
+    said: str, sysctls: dict[str, str], command: str
 ) -> None:
-    said = explain(NAMESPACE, Host(sysctls))
-    assert f"sysctl -w {command}" in said
-    assert NAMESPACE in said
+    told = explain(said, Host(sysctls))
+    assert f"sysctl -w {command}" in told
+    assert f"echo {command} >> /etc/sysctl.d/60-fettle.conf" in told
+    assert said in told
 
 
 def test_switches_that_are_right_are_not_named() -> None:
     right = {"kernel.unprivileged_userns_clone": "1", "user.max_user_namespaces": "9"}
-    assert "sysctl" not in explain(NAMESPACE, Host(right))
+    told = explain(NAMESPACE, Host(right))
+    assert "sysctl" not in told
+    assert "docker backend" in told
+
+
+def test_a_kernel_without_user_namespaces_is_told_as_such() -> None:
+    told = explain(NAMESPACE, Host(namespaces=False))
+    assert "CONFIG_USER_NS" in told
 
 
 def test_in_a_container_it_names_the_profile_and_proc() -> None:
-    said = explain("bwrap: Can't mount proc on /newroot/proc", Host(contained=True))
-    assert "seccomp=PROFILE" in said
-    assert "systempaths=unconfined" in said
+    told = explain(PROC, Host(contained=True))
+    assert "seccomp=deploy/seccomp-worker.json" in told
+    assert "systempaths=unconfined" in told
+    assert "apparmor" not in told
+    told = explain(NAMESPACE, Host(filtered=True))
+    assert "seccomp=" in told
+    assert "systempaths" not in told
+    assert "systempaths" in explain(NAMESPACE, Host(filtered=True, masked_proc=True))
+
+
+def test_a_profile_of_apparmor_that_forbids_mounts_is_named() -> None:
+    told = explain(ROOT, Host(contained=True, apparmor="docker-default"))
+    assert "profile docker-default" in told
+    assert "apparmor=unconfined" in told
+
+
+def test_too_many_processes_is_not_taken_for_a_lack_of_rights() -> None:
+    assert "ulimit -u" in explain(BUSY, Host())
+    told = explain(BUSY, Host(contained=True))
+    assert "--pids-limit" in told
+    assert "seccomp" not in told
+
+
+@pytest.mark.parametrize("host", [Host(), Host(contained=True, filtered=True, masked_proc=True)])
+def test_another_fault_gets_no_advice_that_would_mislead(host: Host) -> None:
+    assert "Try:" not in explain("ModuleNotFoundError: No module named 'x'", host)
 
 
 def test_a_silent_end_is_told_as_such_and_a_long_one_shortened() -> None:
