@@ -14,6 +14,7 @@ def job(job_id: str) -> dict[str, str]:
         "events": f"{base}/events",
         "review": f"{base}/review",
         "cancel": f"{base}/cancel",
+        "retry": f"{base}/retry",
         "files": f"{base}/files",
         "archive": f"{base}/files.tar.gz",
         "artifacts": f"{base}/artifacts",

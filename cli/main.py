@@ -21,6 +21,7 @@ COMMANDS = {
     "watch": "Follow a job to its end.",
     "review": "Decide a job's open review.",
     "cancel": "Cancel a job.",
+    "retry": "Try a failed or cancelled job anew, from where it stopped.",
     "keys": "Create, list and revoke API keys.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",

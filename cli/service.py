@@ -71,6 +71,10 @@ class Service:
         """POST /jobs/{id}/cancel."""
         return self._json("POST", f"{_path(job_id)}/cancel")
 
+    def retry(self, job_id: str) -> Job:
+        """POST /jobs/{id}/retry: the new job."""
+        return self._json("POST", f"{_path(job_id)}/retry")
+
     def files(self, job_id: str) -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/files: the workspace, [{path, digest, size}]."""
         listed: Sequence[Mapping[str, Any]] = self._json("GET", f"{_path(job_id)}/files")["files"]

@@ -70,6 +70,10 @@ class MemoryBlobIndex:
         for digest in digests:
             self._loose.pop(digest, None)
 
+    def inherit(self, job_id: str, parent_id: str) -> None:
+        """The job refers to what another refers to."""
+        self.refer(job_id, tuple(self._by_job.get(parent_id, ())))
+
     def let_go(self, job_id: str) -> None:
         """The job refers to nothing any more."""
         for digest in self._by_job.pop(job_id, ()):

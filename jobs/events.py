@@ -2,7 +2,7 @@
 
 | kind | data |
 |---|---|
-| submitted | by, task, review, model, priority |
+| submitted | by, task, review, model, priority, retry_of (a job, if it is tried anew) |
 | started | attempt, worker |
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, output_tokens, cost_usd (null: unknown), seconds |

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from jobs.codec import event_body, read_event
 from jobs.events import Event, NewEvent
+from jobs.inheritance import of_work
 
 
 class MemoryEvents:
@@ -48,6 +49,10 @@ class MemoryEvents:
         finally:
             self._readers[job_id].discard(appended)
         return self.after(job_id, seq)
+
+    def inherit(self, job_id: str, parent_id: str) -> None:
+        """Take what another job's graph has said for said."""
+        self._keys[job_id].update(of_work(self._keys[parent_id]))
 
     def forget(self, job_id: str) -> None:
         """Remove a job's events."""

@@ -21,11 +21,12 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.lifecycle import Change
 from jobs.memory_events import MemoryEvents
+from jobs.memory_roster import MemoryRoster
+from jobs.memory_talks import MemoryTalks
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
 from jobs.store import (
     ONCE_SECONDS,
-    TURNS_KEPT,
     Charge,
     Existing,
     Held,
@@ -35,8 +36,6 @@ from jobs.store import (
     Turn,
     Writes,
 )
-
-Conversation = tuple[str, str]
 
 
 def wall_clock() -> int:
@@ -55,10 +54,9 @@ class MemoryStore:
         self._events = MemoryEvents(clock)
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
         self._charges: dict[str, dict[str, Charge]] = defaultdict(dict)
-        self._lines: dict[Conversation, list[str]] = defaultdict(list)
-        self._turns: dict[Conversation, list[Turn]] = defaultdict(list)
+        self._talks = MemoryTalks()
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
-        self._workers: dict[str, tuple[Mapping[str, Any], int]] = {}
+        self._roster = MemoryRoster(clock)
         self._stops: set[asyncio.Queue[str]] = set()
 
     async def now(self) -> int:
@@ -66,7 +64,11 @@ class MemoryStore:
         return self._clock()
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
+        self,
+        change: Change,
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+        parent: JobRecord | None = None,
     ) -> Existing | None:
         """See Store."""
         record = change.after
@@ -74,11 +76,13 @@ class MemoryStore:
             return existing
         if record.id in self._records:
             raise Contended(f"job {record.id} exists already")
+        if parent is not None:
+            self._inherit(record, parent)
         if idempotency:
             existing = Existing(record.id, idempotency.body_digest)
             until = self._clock() + ONCE_SECONDS * 1000
             self._once[record.tenant, idempotency.key] = (existing, until)
-        self._lines[_conversation(record)].append(record.id)
+        self._talks.enter(record)
         self._keep(record)
         self.blobs.refer(record.id, blobs)
         self._events.append(record.id, change.events)
@@ -97,14 +101,13 @@ class MemoryStore:
         stands = self._records.get(after.id)
         if stands is None or (stands.version, stands.due_at) != (before.version, before.due_at):
             return False
-        if first and self._lines[_conversation(after)][:1] != [after.id]:
+        if first and self._talks.head(after.tenant, after.conversation_id) != after.id:
             return False
         # a commit leaves alone what fenced writes have changed since `before` was read
         self._keep(replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch))
         self._events.append(after.id, change.events)
         if turn is not None:
-            turns = self._turns[_conversation(after)]
-            turns[:] = [turn, *turns][:TURNS_KEPT]
+            self._talks.told(after, turn)
         if after.status.final:
             self._advance(after)
         if after.status is Status.CANCELLED:
@@ -194,8 +197,7 @@ class MemoryStore:
         self._events.forget(record.id)
         for kept in (self._records, self._journals, self._charges):
             kept.pop(record.id, None)
-        turns = self._turns[_conversation(record)]
-        turns[:] = [turn for turn in turns if turn.job_id != record.id]
+        self._talks.forget(record)
         return True
 
     async def my_turn(self, name: str, ms: int) -> bool:
@@ -208,11 +210,11 @@ class MemoryStore:
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
-        return next(iter(self._lines[tenant, conversation_id]), None)
+        return self._talks.head(tenant, conversation_id)
 
     async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
         """See Store."""
-        return self._turns[tenant, conversation_id][:limit]
+        return self._talks.turns(tenant, conversation_id, limit)
 
     async def page(
         self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
@@ -257,22 +259,26 @@ class MemoryStore:
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
         """See Store."""
-        now = self._clock()
-        said = {**facts, "id": worker, "seen_at": now}
-        self._workers[worker] = (said, now + max(seconds, 1) * 1000)
+        self._roster.announce(worker, facts, seconds)
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""
-        self._workers.pop(worker, None)
+        self._roster.withdraw(worker)
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """See Store."""
-        now = self._clock()
-        seen = [said for said, until in self._workers.values() if until > now]
-        return sorted(seen, key=lambda said: (said["seen_at"], said["id"]))
+        return self._roster.workers()
 
     async def close(self) -> None:
         """See Store."""
+
+    def _inherit(self, heir: JobRecord, parent: JobRecord) -> None:
+        if parent.id not in self._records:
+            raise Contended(f"job {parent.id} was removed")
+        self.blobs.inherit(heir.id, parent.id)
+        if heir.inherits == parent.id:
+            self._journals[heir.id].update(self._journals[parent.id])
+            self._events.inherit(heir.id, parent.id)
 
     def _existing(self, tenant: str, key: str) -> Existing | None:
         existing, until = self._once.get((tenant, key), (None, 0))
@@ -282,15 +288,7 @@ class MemoryStore:
         self._records[record.id] = read_record(record_fields(record, new=True))
 
     def _advance(self, ended: JobRecord) -> None:
-        line = self._lines[_conversation(ended)]
-        first = line[:1] == [ended.id]
-        if ended.id in line:
-            line.remove(ended.id)
-        if first and line:
-            head = self._records[line[0]]
+        if (head_id := self._talks.leave(ended)) is not None:
+            head = self._records[head_id]
             if head.status is Status.QUEUED:
                 self._records[head.id] = replace(head, due_at=self._clock())
-
-
-def _conversation(record: JobRecord) -> Conversation:
-    return record.tenant, record.conversation_id

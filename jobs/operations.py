@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from jobs import lifecycle
+from jobs import inheritance, lifecycle
 from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import JobRecord, Reason, Result, Status
@@ -64,6 +64,22 @@ class Operations:
             self._hint(job_id, spec.priority)
             return Submitted(change.after, new=True)
         return await self._known(existing, idempotency)
+
+    async def try_anew(self, job_id: str, *, by: str, request_id: str = "") -> JobRecord | Refusal:
+        """A new job that tries a failed or cancelled one again, from where that had come to."""
+        loaded = await self.store.load(job_id)
+        if loaded is None:
+            return UNKNOWN
+        told = await self.store.events(job_id)
+        heir_id = secrets.token_hex(10)
+        change = inheritance.anew(
+            loaded.record, told, heir_id, loaded.now, by=by, request_id=request_id
+        )
+        if isinstance(change, Refusal):
+            return change
+        await self.store.create(change, parent=loaded.record)
+        self._hint(heir_id, change.after.spec.priority)
+        return change.after
 
     async def claim(self, job_id: str, worker: str, *, alone: bool = False) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed."""

@@ -75,6 +75,7 @@ class JobRecord:
 
     `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
     without a new version.
+    `inherits` is the job whose checkpoints and journal this one goes on from, if it does.
     `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
@@ -108,6 +109,7 @@ class JobRecord:
     reason: Reason | None = None
     detail: str = ""
     result: Result | None = None
+    inherits: str | None = None
     submitted_by: str = ""
     request_id: str = ""
 

@@ -27,6 +27,15 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
         yield ("ZADD", keys.listing(record.tenant, label=label), record.created_at, record.id)
 
 
+def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
+    """What a job takes over: the bytes, and where it goes on from there, journal and facts."""
+    job, old = JobKeys(heir.id), JobKeys(parent.id)
+    yield ("INHERIT", job.blobs, keys.REFERENCES, keys.LOOSE, old.blobs)
+    if heir.inherits == parent.id:
+        yield ("COPY", old.journal, job.journal)
+        yield from (("SADD", job.facts, fact) for fact in facts)
+
+
 def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[Command]:
     """A change: the record, the index it belongs to, and the line when it is final."""
     yield _save(after)

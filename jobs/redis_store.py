@@ -16,6 +16,7 @@ from jobs.admission import Load
 from jobs.codec import read_event, read_message, read_record
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
+from jobs.inheritance import of_work
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
@@ -52,7 +53,11 @@ class RedisStore:
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
+        self,
+        change: Change,
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+        parent: JobRecord | None = None,
     ) -> Existing | None:
         """See Store."""
         record = change.after
@@ -64,11 +69,16 @@ class RedisStore:
             guards.append(absent(once))
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
             commands.append(("EXPIRE", once, ONCE_SECONDS))
+        if parent is not None:
+            guards.append(field_is(JobKeys(parent.id).record, "version", parent.version))
+            stored = self.redis.smembers(JobKeys(parent.id).facts)
+            said = of_work(key.decode() for key in await reached(cast("Awaitable[Any]", stored)))
+            commands += redis_index.inherited(record, parent, said)
         if await self._commit.apply(Step(job, guards, change.events, commands)):
             return None
         known = await self._all(once) if once else {}
         if not known:
-            raise Contended(f"job {record.id} exists already")
+            raise Contended(f"job {record.id} exists already, or what it inherits is gone")
         return Existing(known["job"], known["body"])
 
     async def load(self, job_id: str) -> Loaded | None:

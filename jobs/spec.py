@@ -27,6 +27,7 @@ class JobSpec:
 
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
     job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
+    `retry_of` is the job that this one tries anew.
     """
 
     task: str
@@ -40,3 +41,4 @@ class JobSpec:
     timeout_seconds: int = 900
     priority: Priority = Priority.NORMAL
     labels: tuple[str, ...] = ()
+    retry_of: str | None = None

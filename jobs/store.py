@@ -123,11 +123,17 @@ class Store(Protocol):
         ...
 
     async def create(
-        self, change: Change, idempotency: Idempotency | None = None, blobs: Sequence[str] = ()
+        self,
+        change: Change,
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+        parent: JobRecord | None = None,
     ) -> Existing | None:
         """Put a new job on record, at the end of its conversation's line; None when it was new.
 
-        It refers to the bytes of `blobs` from then on. Raises Contended where its id is taken.
+        It refers to the bytes of `blobs` and of `parent` from then on, and takes over the parent's
+        journal where `inherits` names it. Raises Contended where its id is taken, or the parent
+        has gone meanwhile.
         """
         ...
 

@@ -88,6 +88,7 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "timeout_seconds": asked.timeout_seconds,
         "priority": str(asked.priority),
         "labels": list(asked.labels),
+        "retry_of": asked.retry_of,
     }
 
 

@@ -174,7 +174,11 @@ class Attempt:
     async def _where(self) -> Begin | GoOn | Asked | Ended:
         if (known := foreseen(self.record)) is not None:
             return known
-        return resumption(self.record, await self._snapshot())
+        snapshot = await self._snapshot()
+        if self.record.inherits is not None and not snapshot.values:
+            await self.equipment.inherit(self.record.inherits, self.record.id)
+            snapshot = await self._snapshot()
+        return resumption(self.record, snapshot)
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()

@@ -42,14 +42,16 @@ class Equipment:
     bounds: Bounds
     max_job_tokens: int
     graph: Any = field(init=False)
+    _saver: RedisSaver = field(init=False)
 
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
-        self.graph = build(RedisSaver(self.store.redis, checkpoint))
+        self._saver = RedisSaver(self.store.redis, checkpoint)
+        self.graph = build(self._saver)
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
-        begins = record.attempts == 1
+        begins = record.attempts == 1 and record.inherits is None
         journal = {} if begins or record.resumes_pause else await self.store.journal(record.id)
         charges = [] if begins else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
@@ -73,6 +75,13 @@ class Equipment:
             limits=self.limits,
             bounds=self.bounds,
         )
+
+    async def inherit(self, parent_id: str, job_id: str) -> None:
+        """Copy another job's checkpoints to the job of the attempt at work, in one fenced write.
+
+        Where that one has none, or was removed meanwhile, the job begins from its start.
+        """
+        await self._saver.acopy_thread(parent_id, job_id)
 
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""

@@ -41,7 +41,7 @@ class Ended:
 def foreseen(record: JobRecord) -> Begin | GoOn | None:
     """How an attempt continues where the record alone tells: the first one, and the first behind a
     Decision. None: only the checkpoint knows, since an attempt ended without a word."""
-    if record.attempts == 1:
+    if record.attempts == 1 and record.inherits is None:
         return Begin()
     if record.resumes_pause and record.decision is not None:
         return GoOn(_answered(record.decision))

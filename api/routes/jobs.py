@@ -139,6 +139,33 @@ async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response
     return await changed_answer(house, cancelled, loaded.now)
 
 
+@router.post(
+    "/jobs/{job_id}/retry",
+    status_code=202,
+    response_model=Job,
+    summary="Try a job anew",
+    responses=responses(
+        problems.NOT_FOUND, problems.WRONG_STATE, problems.QUEUE_FULL, problems.STORE_FULL
+    ),
+)
+async def retry(request: Request, job_id: str, house: ServicesDep, caller: Submitter) -> Response:
+    """A new job, of the same conversation, that goes on where a failed or cancelled one stopped.
+
+    What that has paid for is not paid again. A job that was rejected, or that no critic approved,
+    has nothing to go on from: the new one begins anew.
+    """
+    await found(house, caller, job_id)
+    await house.admission.check()
+    begun = await house.operations.try_anew(
+        job_id, by=caller.name, request_id=request.scope["request_id"]
+    )
+    if isinstance(begun, Refusal):
+        raise from_refusal(begun)
+    log.info("job tried anew", job_id=begun.id, retry_of=job_id)
+    headers = {"Location": f"/jobs/{begun.id}"}
+    return await changed_answer(house, begun, begun.updated_at, headers)
+
+
 async def job_answer(
     house: Services, record: JobRecord, now: int, status: int = 200, headers: Any = None
 ) -> Response:

@@ -23,6 +23,7 @@ class Spec(Told):
     timeout_seconds: int
     priority: Priority
     labels: list[str]
+    retry_of: str | None = Field(None, description="the job that this one tries anew")
 
 
 class Plan(Told):

@@ -11,9 +11,10 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Three commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Four commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
+-- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
@@ -26,12 +27,12 @@ local function advance(line, member, due, prefix, now)
   end
 end
 
-local function refer(command)
-  for i = 5, #command do
-    if redis.call('SADD', command[2], command[i]) == 1 then
-      redis.call('HINCRBY', command[3], command[i], 1)
+local function refer(set, references, loose, digests)
+  for _, digest in ipairs(digests) do
+    if redis.call('SADD', set, digest) == 1 then
+      redis.call('HINCRBY', references, digest, 1)
     end
-    redis.call('ZREM', command[4], command[i])
+    redis.call('ZREM', loose, digest)
   end
 end
 
@@ -79,7 +80,9 @@ for _ = 1, tonumber(take()) do
   if command[1] == 'ADVANCE' then
     advance(command[2], command[3], command[4], command[5], now)
   elseif command[1] == 'REFER' then
-    refer(command)
+    refer(command[2], command[3], command[4], {unpack(command, 5)})
+  elseif command[1] == 'INHERIT' then
+    refer(command[2], command[3], command[4], redis.call('SMEMBERS', command[5]))
   elseif command[1] == 'LETGO' then
     let_go(command[2], command[3], command[4], now)
   else

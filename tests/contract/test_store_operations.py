@@ -8,6 +8,9 @@ import pytest
 import redis_servers
 from job_examples import RESULT, TENANT, House, decision, held, job, review
 
+from jobs import inheritance
+from jobs.errors import Contended
+from jobs.events import NewEvent
 from jobs.lifecycle import Refusal
 from jobs.memory_store import MemoryStore
 from jobs.operations import UNKNOWN, Submitted
@@ -238,3 +241,64 @@ async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(house):
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     assert job(ended).status is Status.SUCCEEDED
+
+
+# Tried anew
+
+
+async def test_what_failed_is_tried_anew_from_where_it_had_come_to(house):
+    running = await house.running(conversation_id="talk", labels=("l",))
+    run = NewEvent("n|executor|1|run_finished", "run_finished", {"number": 1, "artifacts": []})
+    writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
+    await house.store.write(running.id, 1, writes)
+    failed = job(await house.operations.fail(held(running), Reason.DEADLINE, "too long"))
+    heir = job(await house.operations.try_anew(failed.id, by="bob", request_id="r2"))
+    assert heir.id != failed.id
+    assert heir == await house.record(heir.id)
+    assert (heir.status, heir.inherits, heir.workspace) == (Status.QUEUED, failed.id, "a" * 64)
+    assert (heir.spec.retry_of, heir.spec.labels) == (failed.id, ("l",))
+    assert (heir.conversation_id, heir.submitted_by) == ("talk", "bob")
+    assert (heir.epoch, heir.attempts, heir.crashes, heir.ran_ms) == (0, 0, 0, 0)
+    assert house.hints[-1] == (heir.id, heir.spec.priority)
+    assert await house.store.journal(heir.id) == {"n|executor|1": b"paid"}
+    assert await house.store.charges(heir.id) == []
+    assert await house.kinds(heir.id) == ["submitted", "run_finished"]
+    assert (await house.store.events(heir.id))[0].data["retry_of"] == failed.id
+    assert await house.record(failed.id) == failed  # J6
+    # what the graph says again of that work is known
+    claimed = await house.claim(heir.id)
+    await house.store.write(claimed.id, 1, Writes((run,)))
+    assert await house.kinds(heir.id) == ["submitted", "run_finished", "started"]
+    # its bytes are the heir's as well
+    assert await house.store.remove(failed)
+    assert list((await house.store.blobs.take(-1, 9)).digests) == []
+
+
+async def test_what_a_person_turned_down_begins_anew(house):
+    running = await house.running()
+    paused = job(await house.operations.pause(held(running), review()))
+    rejected = job(await house.operations.decide(paused.id, decision(action=Action.REJECT)))
+    heir = job(await house.operations.try_anew(rejected.id, by="bob"))
+    assert (heir.inherits, heir.spec.retry_of, heir.workspace) == (None, rejected.id, None)
+    assert await house.kinds(heir.id) == ["submitted"]
+
+
+async def test_only_what_failed_or_was_cancelled_is_tried_anew(house):
+    assert await house.operations.try_anew("none", by="bob") == UNKNOWN
+    waiting = await house.submit()
+    assert code(await house.operations.try_anew(waiting.id, by="bob")) == "not_failed"
+    running = await house.claim(waiting.id)
+    job(await house.operations.succeed(held(running), RESULT, "did it"))
+    assert code(await house.operations.try_anew(waiting.id, by="bob")) == "not_failed"
+    cancelled = await house.submit()
+    job(await house.operations.cancel(cancelled.id, "ann"))
+    assert job(await house.operations.try_anew(cancelled.id, by="bob")).status is Status.QUEUED
+
+
+async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(house):
+    cancelled = job(await house.operations.cancel((await house.submit()).id, "ann"))
+    change = inheritance.anew(cancelled, [], "heir", cancelled.updated_at, by="bob")
+    assert await house.store.remove(cancelled)
+    with pytest.raises(Contended):
+        await house.store.create(change, parent=cancelled)
+    assert await house.store.load("heir") is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 
 import pytest
@@ -83,4 +82,3 @@ async def test_the_reading_is_kept_for_a_second(url, tmp_path, monkeypatch):
     async with started(settings_for(url, tmp_path, admit_queued=1)) as front:
         await front.submit()
         assert (await front.client.post("/jobs", json={"task": "t"})).status_code == 202
-    await asyncio.sleep(0)

@@ -184,6 +184,21 @@ async def test_cancel_is_sticky(front):
     assert events.json()["events"][-1]["data"] == {"by": "development"}
 
 
+async def test_a_cancelled_job_is_tried_anew_as_a_job_of_its_own(front):
+    job_id = await front.submit("mend it", labels=["l"])
+    early = await front.client.post(f"/jobs/{job_id}/retry")
+    assert (early.status_code, early.json()["type"]) == (409, "/problems/wrong-state")
+    assert early.json()["state"] == "queued"
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    answer = await front.client.post(f"/jobs/{job_id}/retry")
+    assert answer.status_code == 202
+    heir = Job.model_validate(answer.json())
+    assert answer.headers["location"] == f"/jobs/{heir.id}" != f"/jobs/{job_id}"
+    assert (heir.spec.retry_of, heir.spec.task, heir.spec.labels) == (job_id, "mend it", ["l"])
+    assert (heir.status, heir.conversation_id) == ("queued", job_id)
+    assert (await front.job(job_id))["status"] == "cancelled"
+
+
 @pytest.mark.parametrize("job_id", ["0" * 20, "x", "a" * 21, "%2e%2e", "0:events", "ü", "A" * 20])
 async def test_an_unknown_job_is_404_everywhere(front, job_id):
     for path in (
@@ -197,7 +212,7 @@ async def test_an_unknown_job_is_404_everywhere(front, job_id):
     ):
         answer = await front.client.get(f"/jobs/{job_id}{path}")
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), path
-    for path in ("/cancel", "/review"):
+    for path in ("/cancel", "/review", "/retry"):
         answer = await front.client.post(f"/jobs/{job_id}{path}", json={"action": "approve"})
         assert answer.status_code == 404
 

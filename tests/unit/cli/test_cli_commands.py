@@ -220,6 +220,11 @@ def test_cancel(fettle, tiny):
     assert fettle("cancel", "j1")[:2] == (0, "cancelled: j1\n")
 
 
+def test_retry(fettle, tiny):
+    tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
+    assert fettle("retry", "j1", "--detach")[:2] == (0, "submitted: j2\n")
+
+
 def test_keys(fettle, tiny):
     key = {"id": "k1", "name": "ada", "tenant": "default", "scopes": ["read"],
            "created_at": "2026-11-21T12:00:00Z", "revoked_at": None}  # fmt: skip

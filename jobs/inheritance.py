@@ -1,0 +1,56 @@
+"""Inheritance: a job that failed or was cancelled, tried anew by intent. Pure.
+
+A final state never changes (J6), so it is a new job. It goes on from the other's checkpoint, with
+its journal: what that has paid for is not paid again. Where that had come to an end, or a person
+had turned it down, there is nothing to go on from: then it begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from jobs import lifecycle
+from jobs.events import Event, NewEvent
+from jobs.lifecycle import Change, Refusal
+from jobs.record import JobRecord, Reason, Status
+
+OVER = (Reason.UNAPPROVED, Reason.REJECTED, Reason.INCOMPATIBLE)
+"""Why a job failed that leaves nothing to go on from."""
+WORK = frozenset(
+    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
+)
+"""Events that tell of work done. The others tell of the job's own life."""
+
+
+def anew(
+    parent: JobRecord,
+    told: Sequence[Event],
+    job_id: str,
+    now: int,
+    *,
+    by: str,
+    request_id: str = "",
+) -> Change | Refusal:
+    """A new job that tries `parent` again; `told` are the parent's events."""
+    if parent.status not in (Status.FAILED, Status.CANCELLED):
+        detail = f"the job is {parent.status}: only what failed or was cancelled is tried again"
+        return Refusal("not_failed", detail, parent.status)
+    spec = replace(parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
+    change = lifecycle.submit(job_id, parent.tenant, spec, now, by=by, request_id=request_id)
+    (submitted,) = change.events
+    submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
+    if parent.reason in OVER:
+        return replace(change, events=(submitted,))
+    record = replace(change.after, inherits=parent.id, workspace=parent.workspace)
+    work = (
+        NewEvent(f"inherited:{event.seq}", event.kind, event.data)
+        for event in told
+        if event.kind in WORK
+    )
+    return Change(record, (submitted, *work))
+
+
+def of_work(keys: Iterable[str]) -> list[str]:
+    """Those keys of events that the graph has made; the heir does not say them again."""
+    return [key for key in keys if "|" in key]
