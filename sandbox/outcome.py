@@ -22,7 +22,7 @@ _WORDS = 1024
 _MOST = 1 << 40
 _SINGLE = ("end", "status", "seconds", "cpu_seconds", "stdout", "stderr")
 _REPEATED = ("changed", "deleted", "refused")
-_LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK}
+_LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK, End.PROCESSES}
 
 
 class Forged(Exception):

@@ -13,7 +13,7 @@ import os
 
 from sandbox.room import program, wire
 from sandbox.room.collect import collect, lay
-from sandbox.room.watch import Watch, Watched
+from sandbox.room.watch import Tally, Watch, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def serve(read_fd: int, write_fd: int, given: Given, spare: program.Waiting | No
     for fd in (read_fd, write_fd):
         os.set_inheritable(fd, False)
     harden()
+    tally = Tally()
     wire.write_all(write_fd, READY)
     try:
         order = Order(read_fd)
@@ -95,7 +96,7 @@ def serve(read_fd: int, write_fd: int, given: Given, spare: program.Waiting | No
         return
     lay(program.WORK, order.files)
     running = _start(spare, order, given)
-    seen = Watch(running, order.limits, order.stdin, read_fd).follow()
+    seen = Watch(running, tally, order.limits, order.stdin, read_fd).follow()
     _answer(write_fd, seen, order)
 
 

@@ -94,7 +94,7 @@ def _end(status: int, loaded: frozenset[str]) -> NoReturn:
         if threading is not None:
             threading._shutdown()  # noqa: SLF001
     except BaseException as error:  # noqa: BLE001
-        _unraisable(error, threading)
+        _unraisable(error, threading, "threading shutdown")
     atexit._run_exitfuncs()  # noqa: SLF001
     flushed = _flush()
     sys.setswitchinterval(3600)  # daemon threads stand still from here on
@@ -118,14 +118,16 @@ def _flush() -> bool:
         except BaseException as error:  # noqa: BLE001
             well = False
             if name == "stdout":
-                _unraisable(error, stream)
+                _unraisable(error, stream, "flushing sys.stdout")
     return well
 
 
-def _unraisable(error: BaseException, where: object) -> None:
+def _unraisable(error: BaseException, where: object, doing: str) -> None:
+    """Tell of an error that nobody can catch; from 3.13 by what was done, before by the object."""
     trace = error.__traceback__.tb_next if error.__traceback__ else None
+    place = (None, where) if sys.version_info < (3, 13) else (f"Exception ignored on {doing}", None)
     told: Any = _unraisable_arguments()
-    sys.unraisablehook(told((type(error), error.with_traceback(trace), trace, None, where)))
+    sys.unraisablehook(told((type(error), error.with_traceback(trace), trace, *place)))
 
 
 def _unraisable_arguments() -> object:
@@ -150,13 +152,10 @@ def _take_apart(loaded: frozenset[str]) -> None:
         if hasattr(sys, name):
             setattr(sys, name, None)
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    names = list(sys.modules)
-    stay = [sys.modules[name] for name in names if name in loaded]
-    own = [name for name in names if name not in loaded and _is_module(sys.modules[name])]
-    there = [weakref.ref(sys.modules[name]) for name in own]
-    for name in names:
+    own = [name for name in sys.modules if name not in loaded]
+    there = [weakref.ref(sys.modules[name]) for name in own if _is_module(sys.modules[name])]
+    for name in (*own, "io"):  # without io a finalizer's traceback shows no lines, as it would not
         sys.modules[name] = None  # type: ignore[assignment]
-    sys.modules.clear()
     gc.collect()
     for reference in reversed(there):
         left = reference()
@@ -164,7 +163,6 @@ def _take_apart(loaded: frozenset[str]) -> None:
             _clear(vars(left))
     gc.collect()
     _flush_files()
-    del stay
 
 
 def _is_module(value: object) -> bool:

@@ -1,10 +1,6 @@
-"""Watching a run: its output, its time, and what its whole tree of processes uses.
+"""Watching a run: its output, its time, and through `tally.py` what its processes use."""
 
-Memory and CPU time are totals of the tree, sampled from `/proc`: rlimits count for one process
-each, and eight processes hold eight times as much.
-"""
-
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH112, PTH116, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -19,11 +15,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CHUNK = 1 << 16
+INIT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-INIT = 1
 TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
+FULL_BLOCKS = 16
+"""A file system with less free than this is full: nobody writes a byte at a time."""
+
+SOONEST_SECONDS = 0.004
+FILL_RATE = 8 << 30
+"""Bytes that a machine's processors fill in a second, at most; the next look is no later than
+the memory that is left could be filled. (Two cores here fill 2 to 5 GiB/s.)"""
+EXACT_SHARE = 0.25
+LOOK_SHARE = 0.05
+"""The parts of the time that may go into shares, and into looking at all."""
+
+CHUNK = 1 << 16
+FIRST_LOOK_SECONDS = 0.01
 
 
 class Kept:
@@ -70,13 +78,19 @@ class Watch:
     """Follows one program to its end or to a limit, then kills whatever is left in the room."""
 
     def __init__(
-        self, program: Program, limits: Mapping[str, float], stdin: bytes, control: int
+        self,
+        program: Program,
+        tally: Tally,
+        limits: Mapping[str, float],
+        stdin: bytes,
+        control: int,
     ) -> None:
-        self._limits, self._control = limits, control
+        self._limits, self._tally, self._control = limits, tally, control
         self._pid, self._stdin, self._pending = program.pid, program.stdin, memoryview(stdin)
         self._pidfd = os.pidfd_open(program.pid)
         self._wake = -1
         self.seen = Watched(int(limits["output_bytes"]))
+        tally.begin(limits)
         self._outputs = {program.stdout: self.seen.stdout, program.stderr: self.seen.stderr}
         self._poll = select.poll()
         for fd in (self._pidfd, control, *self._outputs):
@@ -90,22 +104,31 @@ class Watch:
         """Returns when no process of the run is left, with all that it wrote."""
         started = time.monotonic()
         deadline = started + self._limits["wall_seconds"]
-        next_sample = started + self._limits["sample_seconds"]
+        next_look = started + FIRST_LOOK_SECONDS
         running = True
         while running and self.seen.end is None:
             now = time.monotonic()
             if now >= deadline:
                 self.seen.end = "timeout"
-            elif now >= next_sample:
-                self.seen.end = exceeded(self._limits, self.seen)
-                next_sample = time.monotonic() + self._limits["sample_seconds"]
-            running = self._turn(min(next_sample, deadline) - time.monotonic())
+            elif now >= next_look:
+                self.seen.end = self._tally.look()
+                next_look = time.monotonic() + self._tally.wait
+            running = self._turn(min(next_look, deadline) - time.monotonic())
         self.seen.seconds = time.monotonic() - started
+        self._end(running=running)
+        return self.seen
+
+    def _end(self, *, running: bool) -> None:
+        """Kill what is left, and note how it went and what it was that it lacked."""
+        if not running and not _went_well(self._pidfd):
+            self._tally.last()
         kill_all()
         _, self.seen.status, used = os.wait4(self._pid, 0)
-        self.seen.cpu_seconds = max(self.seen.cpu_seconds, used.ru_utime + used.ru_stime)
+        self.seen.cpu_seconds = max(self._tally.cpu_seconds, used.ru_utime + used.ru_stime)
+        if self.seen.end is None and self.seen.status != 0:
+            lacked = (self._tally.crowded, "processes"), (self._tally.full, "disk")
+            self.seen.end = next((name for was, name in lacked if was), None)
         self._drain()
-        return self.seen
 
     def _turn(self, seconds: float) -> bool:
         """Move what can be moved, for `seconds` at most; False when the program has ended."""
@@ -155,6 +178,12 @@ class Watch:
                     self._take(fd)
 
 
+def _went_well(pidfd: int) -> bool:
+    """Whether a process that has ended, and is not reaped yet, did so with exit code 0."""
+    ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    return ended is not None and ended.si_code == os.CLD_EXITED and ended.si_status == 0
+
+
 def _woken_by_children() -> int:
     """A descriptor that becomes readable when a child has ended: an init has them all to reap."""
     woken, waking = os.pipe()
@@ -177,55 +206,6 @@ def reap_orphans(program: int) -> None:
             return
 
 
-def exceeded(limits: Mapping[str, float], seen: Watched) -> str | None:
-    """The limit of the whole tree that is passed at this moment, if one is."""
-    memory, seen.cpu_seconds = usage(exact=False)
-    if memory > limits["memory_bytes"]:
-        # Resident pages that are shared are counted for each process: look closer before killing.
-        memory, _ = usage(exact=True)
-    if memory > limits["memory_bytes"]:
-        return "memory"
-    if seen.cpu_seconds > limits["cpu_seconds"]:
-        return "cpu"
-    inodes = sum(stat.f_files - stat.f_ffree for stat in map(os.statvfs, TMPFS))
-    return "disk" if inodes > limits["inodes"] else None
-
-
-def usage(*, exact: bool) -> tuple[int, float]:
-    """The tree's memory in bytes (resident; `exact`: shared pages by share) and CPU seconds."""
-    memory, ticks = 0, 0
-    if os.getpid() == INIT:
-        times = os.times()
-        ticks = int((times.children_user + times.children_system) * TICKS)
-    for pid in processes():
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        # man 5 proc, counted from field 3: utime, stime, cutime, cstime, rss
-        ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
-        resident = int(fields[21]) * PAGE
-        memory += (_share(pid) if exact and pid != INIT else None) or resident
-    return memory, ticks / TICKS
-
-
-def _share(pid: int) -> int | None:
-    """A process's proportional set size in bytes; None where it hides it."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            shares = [line.split()[1] for line in file if line.startswith(b"Pss:")]
-    except OSError:
-        return None
-    return int(shares[0]) * 1024 if shares else None
-
-
-def processes() -> list[int]:
-    """Every process of the room but the agent."""
-    own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
-
-
 def kill_all() -> None:
     """Kill every process of the room but init and the agent: detached, stopped, forking ones too.
 
@@ -244,8 +224,131 @@ def kill_all() -> None:
 
 
 def _alive(pid: int) -> bool:
+    fields = stat(pid)
+    return fields is not None and fields[0] not in {b"Z", b"X"}
+
+
+class Tally:
+    """Looks at a run's processes; keeps the totals, and the limit that was passed."""
+
+    def __init__(self) -> None:
+        self._loaded = resident(os.getpid())
+        self._places = own_places()
+        self._exact_at = self._left = 0.0
+        self._limits: Mapping[str, float] = {}
+        self.cpu_seconds = 0.0
+        self.crowded = self.full = False
+        """Whether the processes were as many, or a file system as full, as may be."""
+        self.wait = 0.0
+        """How long the next look can wait, in seconds."""
+
+    def begin(self, limits: Mapping[str, float]) -> None:
+        """Count against `limits` from here on."""
+        self._limits = limits
+
+    def look(self) -> str | None:
+        """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
+        started = time.monotonic()
+        over = self._memory_passed(started, self._count())
+        if self.cpu_seconds > self._limits["cpu_seconds"]:
+            over = over or "cpu"
+        if self._disk() > self._limits["inodes"]:
+            over = over or "disk"
+        cost = time.monotonic() - started
+        soon = max(SOONEST_SECONDS, self._left / FILL_RATE, cost / LOOK_SHARE)
+        self.wait = min(soon, self._limits["sample_seconds"])
+        return over
+
+    def last(self) -> None:
+        """Look once more, when the program has ended and nothing is killed yet."""
+        self._count()
+        self._disk()
+
+    def _count(self) -> int:
+        """CPU time, processes and threads; returns resident bytes, shared ones for each process."""
+        pages, ticks, tasks = 0, 0, 0
+        if os.getpid() == INIT:  # what its orphans used, and they alone
+            times = os.times()
+            ticks = int((times.children_user + times.children_system) * TICKS)
+        for pid in processes():
+            fields = stat(pid)
+            if fields is None:
+                continue
+            # man 5 proc, counted from field 3: utime, stime, cutime, cstime, num_threads, rss
+            ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
+            if pid != INIT:
+                tasks += max(1, int(fields[17]))
+                pages += int(fields[21])
+        self.cpu_seconds = max(self.cpu_seconds, ticks / TICKS)
+        self.crowded = self.crowded or tasks >= self._limits["processes"]
+        return pages * PAGE
+
+    def _memory_passed(self, now: float, most: int) -> str | None:
+        limit = self._limits["memory_bytes"]
+        self._left = limit - max(0, most - self._loaded)
+        if most <= limit or now < self._exact_at:
+            return None
+        used = shared_out(self._loaded)
+        cost = time.monotonic() - now
+        self._exact_at = now + cost / EXACT_SHARE
+        self._left = limit - used
+        return "memory" if used > limit else None
+
+    def _disk(self) -> int:
+        """Inodes in use, all of the room's own file systems together."""
+        stats = [os.statvfs(place) for place in self._places]
+        self.full = any(
+            each.f_bavail < FULL_BLOCKS or (each.f_files and not each.f_ffree) for each in stats
+        )
+        return sum(each.f_files - each.f_ffree for each in stats)
+
+
+def own_places() -> list[str]:
+    """Those of the writable places that are file systems of their own."""
+    root = os.stat("/").st_dev
+    return [place for place in TMPFS if os.path.isdir(place) and os.stat(place).st_dev != root]
+
+
+def shared_out(loaded: int) -> int:
+    """The bytes that the run's processes hold, shared pages by share (proportional set sizes).
+
+    The agent is a fork of the same loaded process as the code, and holds little else: its share is
+    what each process bears of the libraries that were loaded for all. That is not counted against
+    the code; nor is more than the size of those libraries, `loaded` bytes.
+    """
+    sizes = [_share(pid) for pid in processes() if pid != INIT]
+    libraries = min(loaded, len(sizes) * _share(os.getpid()))
+    return max(0, sum(sizes) - libraries)
+
+
+def _share(pid: int) -> int:
+    """A process's proportional set size in bytes; its resident size where it hides that."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resident(pid) if pid != os.getpid() else 0
+
+
+def resident(pid: int) -> int:
+    """A process's resident bytes; 0 where it is gone."""
+    fields = stat(pid)
+    return 0 if fields is None else int(fields[21]) * PAGE
+
+
+def stat(pid: int) -> list[bytes] | None:
+    """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+            return file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return None
+
+
+def processes() -> list[int]:
+    """Every process of the room but the agent."""
+    own = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import signal
 import sys
 import time
@@ -336,6 +337,15 @@ async def test_a_flood_of_output_is_ended(sandbox: Sandbox) -> None:
     assert result.stdout.dropped_bytes + result.stderr.dropped_bytes > 60 * MIB
 
 
+async def test_a_flood_does_not_fill_the_hosts_memory(sandbox: Sandbox) -> None:
+    flood = Command(("sh", "-c", "yes $(head -c 9999 /dev/zero | tr '\\0' x)"))
+    await sandbox.run(flood, QUICK)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for result in await asyncio.gather(*(sandbox.run(flood, QUICK) for _ in range(6))):
+        assert result.end is End.OUTPUT
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 * 1024
+
+
 async def test_cpu_time_is_bounded_for_one_process(sandbox: Sandbox) -> None:
     limits = Limits(cpu_seconds=1, wall_seconds=60)
     result = await python(sandbox, "while True: pass", limits)
@@ -425,11 +435,21 @@ async def test_a_file_too_large_is_an_error_or_a_signal(sandbox: Sandbox) -> Non
     assert (await sandbox.run(command, limits)).end is End.DISK
 
 
-async def test_a_full_workspace_is_the_codes_own_error(sandbox: Sandbox) -> None:
+async def test_a_failure_on_a_full_disk_is_told_as_one(sandbox: Sandbox) -> None:
     code = "for n in range(99): open(f'f{n}', 'wb').write(bytes(1 << 20))"
     result = await python(sandbox, code, Limits(workspace_bytes=4 * MIB))
-    assert (result.end, result.exit_code) == (End.EXITED, 1)
+    assert (result.end, result.exit_code) == (End.DISK, None)
     assert "No space left" in result.stderr.text
+    coped = f"try:\n  {code}\nexcept OSError: print('coped')"
+    result = await python(sandbox, coped, Limits(workspace_bytes=4 * MIB))
+    assert (result.end, result.stdout.text) == (End.EXITED, "coped\n")
+
+
+async def test_a_failure_for_want_of_processes_is_told_as_one(sandbox: Sandbox) -> None:
+    code = "import subprocess\nx = [subprocess.Popen(['sleep', '9']) for _ in range(50)]"
+    result = await python(sandbox, code, Limits(processes=10))
+    assert (result.end, result.exit_code) == (End.PROCESSES, None)
+    assert "BlockingIOError" in result.stderr.text
 
 
 async def test_a_flood_of_empty_files_is_ended(sandbox: Sandbox) -> None:
