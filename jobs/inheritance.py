@@ -31,13 +31,16 @@ def anew(
     *,
     by: str,
     request_id: str = "",
+    key_id: str = "",
 ) -> Change | Refusal:
     """A new job that tries `parent` again; `told` are the parent's events."""
     if parent.status not in (Status.FAILED, Status.CANCELLED):
         detail = f"the job is {parent.status}: only what failed or was cancelled is tried again"
         return Refusal("not_failed", detail, parent.status)
     spec = replace(parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
-    change = lifecycle.submit(job_id, parent.tenant, spec, now, by=by, request_id=request_id)
+    change = lifecycle.submit(
+        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+    )
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
     if parent.reason in OVER:

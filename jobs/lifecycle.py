@@ -52,7 +52,14 @@ class Refusal:
 
 
 def submit(
-    job_id: str, tenant: str, spec: JobSpec, now: int, *, by: str, request_id: str
+    job_id: str,
+    tenant: str,
+    spec: JobSpec,
+    now: int,
+    *,
+    by: str,
+    request_id: str,
+    key_id: str = "",
 ) -> Change:
     """A new job, due at once; its first hint is on its way."""
     record = JobRecord(
@@ -66,6 +73,7 @@ def submit(
         workspace=spec.workspace,
         hints=1,
         submitted_by=by,
+        key_id=key_id,
         request_id=request_id,
     )
     data = {

@@ -48,6 +48,7 @@ class Operations:
         spec: JobSpec,
         *,
         by: str,
+        key_id: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
@@ -58,14 +59,18 @@ class Operations:
         """
         job_id = secrets.token_hex(10)
         now = await self.store.now()
-        change = lifecycle.submit(job_id, tenant, spec, now, by=by, request_id=request_id)
+        change = lifecycle.submit(
+            job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+        )
         existing = await self.store.create(change, idempotency, blobs)
         if existing is None:
             self._hint(job_id, spec.priority)
             return Submitted(change.after, new=True)
         return await self._known(existing, idempotency)
 
-    async def try_anew(self, job_id: str, *, by: str, request_id: str = "") -> JobRecord | Refusal:
+    async def try_anew(
+        self, job_id: str, *, by: str, key_id: str = "", request_id: str = ""
+    ) -> JobRecord | Refusal:
         """A new job that tries a failed or cancelled one again, from where that had come to."""
         loaded = await self.store.load(job_id)
         if loaded is None:
@@ -73,7 +78,13 @@ class Operations:
         told = await self.store.events(job_id)
         heir_id = secrets.token_hex(10)
         change = inheritance.anew(
-            loaded.record, told, heir_id, loaded.now, by=by, request_id=request_id
+            loaded.record,
+            told,
+            heir_id,
+            loaded.now,
+            by=by,
+            request_id=request_id,
+            key_id=key_id,
         )
         if isinstance(change, Refusal):
             return change

@@ -79,7 +79,8 @@ class JobRecord:
     `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
-    time before the present attempt.
+    time before the present attempt. `submitted_by` is the name of the API key that brought it,
+    which may be given to another one later, and `key_id` its id.
     """
 
     id: str
@@ -111,6 +112,7 @@ class JobRecord:
     result: Result | None = None
     inherits: str | None = None
     submitted_by: str = ""
+    key_id: str = ""
     request_id: str = ""
 
     @property

@@ -70,6 +70,7 @@ async def submit(
         caller.tenant,
         submission.to_spec(asked, workspace, settings),
         by=caller.name,
+        key_id=caller.id,
         request_id=request.scope["request_id"],
         idempotency=once,
         blobs=brought,
@@ -157,7 +158,7 @@ async def retry(request: Request, job_id: str, house: ServicesDep, caller: Submi
     await found(house, caller, job_id)
     await house.admission.check()
     begun = await house.operations.try_anew(
-        job_id, by=caller.name, request_id=request.scope["request_id"]
+        job_id, by=caller.name, key_id=caller.id, request_id=request.scope["request_id"]
     )
     if isinstance(begun, Refusal):
         raise from_refusal(begun)

@@ -14,17 +14,17 @@ from cli.screen import Screen, print_json
 
 @click.command()
 @click.argument("job_id", metavar="ID")
-@click.option("--detach", is_flag=True, help="Print the new job's id and do not wait.")
+@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print the new job as one JSON object.")
 @click.pass_obj
-def command(flags: Mapping[str, Any], job_id: str, *, detach: bool, as_json: bool) -> int:
+def command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
     """Try the failed or cancelled job ID anew, as a new job that goes on where it stopped.
 
     What it has paid for is not paid again; it is followed as `fettle run` does.
     """
     with open_service(flags) as service:
         job = service.retry(job_id)
-        if not detach:
+        if not no_wait:
             return to_the_end(service, job["id"], as_json=as_json)
     if as_json:
         print_json(job)

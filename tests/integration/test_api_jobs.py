@@ -31,6 +31,7 @@ async def test_a_submitted_job_is_on_record_with_its_files(front):
     assert (job.status, job.submitted_by, job.spec.labels) == ("queued", "development", ["x", "y"])
     loaded = await front.house.store.load(job.id)
     assert loaded.record.spec.task == "mend it"
+    assert loaded.record.key_id == "configured"
     kept = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
     assert kept.content == "print('ü')\n".encode()
 

@@ -222,7 +222,7 @@ def test_cancel(fettle, tiny):
 
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
-    assert fettle("retry", "j1", "--detach")[:2] == (0, "submitted: j2\n")
+    assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
 
 
 def test_keys(fettle, tiny):
