@@ -54,8 +54,7 @@ async def _examine(url: str) -> Fitness:
 
 def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
     """Tried in a process of its own: the sandbox is the worker's, not ours."""
-    argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json"]
-    argv += ["--python", str(settings.sandbox_python)]
+    argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json", *_flags(settings)]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
         told = json.loads(done.stdout)
@@ -70,3 +69,16 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
             "layers": told["layers"],
         }
     )
+
+
+def _flags(settings: WorkerSettings) -> list[str]:
+    """What the backend that is set needs to be told."""
+    told = {
+        "--backend": settings.sandbox,
+        "--python": settings.sandbox_python,
+        "--image": settings.sandbox_image,
+        "--engine": settings.sandbox_engine,
+        "--tls": settings.sandbox_engine_tls,
+        "--runtime": settings.sandbox_runtime,
+    }
+    return [word for flag, value in told.items() if value for word in (flag, str(value))]
