@@ -21,6 +21,9 @@ def probe(given: dict[str, Any]) -> str | None:
         act()
         return 1
 
+    def heritable() -> bool:
+        return call(capset, [version], [admin | admin << 32, admin, 0]) == 0
+
     ways: dict[str, Any] = {
         "setuid": lambda: done(lambda: os.setuid(0)),
         "setgid": lambda: done(lambda: os.setgid(0)),
@@ -28,7 +31,7 @@ def probe(given: dict[str, Any]) -> str | None:
         "setgroups": lambda: done(lambda: os.setgroups([0])),
         "capset": lambda: call(capset, [version], [admin | admin << 32, 0, 0]) == 0,
         "securebits": lambda: libc.prctl(securebits, keep_caps, 0, 0, 0) == 0,
-        "ambient": lambda: libc.prctl(ambient, raise_it, 12, 0, 0) == 0,
+        "ambient": lambda: heritable() and libc.prctl(ambient, raise_it, 12, 0, 0) == 0,
     }
     passed = [way for way, act in ways.items() if (apart(act) or 0) > 0]
     with open("/proc/self/status") as file:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from drills.attacks.attack import Attack, Bare
-from drills.attacks.steps.rights import roots
 
 
 def probe(given: dict[str, Any]) -> str | None:
     import os
     import stat
 
-    # /dev/null and, by its block number, a loop device, of which nothing is opened.
-    for kind, major, minor in ((stat.S_IFCHR, 1, 3), (stat.S_IFBLK, 7, 0)):
+    # The null device, a loop device, and the one that is none (a layer's white spot), which anyone
+    # may make: where it can be made, mknod came through. None is opened.
+    for kind, major, minor in ((stat.S_IFCHR, 1, 3), (stat.S_IFBLK, 7, 0), (stat.S_IFCHR, 0, 0)):
         try:
             os.mknod("device", kind | 0o600, os.makedev(major, minor))
         except OSError:
@@ -23,4 +23,4 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-ATTACK = roots(Attack(probe, expects="none can be made", control=Bare(root=True)))
+ATTACK = Attack(probe, expects="none can be made", control=Bare(root=True))

@@ -29,7 +29,8 @@ def call(number: int, *words: Any) -> int:
 
 
 def apart(act: Callable[[], int]) -> int | None:
-    """What `act` answers in a child of its own; None where the child did not live to say so."""
+    """What `act` answers in a child of its own, an OSError as its errno below zero; None where the
+    child was killed for it. Raises what `act` did not expect."""
     import os
     import signal
 
@@ -39,15 +40,17 @@ def apart(act: Callable[[], int]) -> int | None:
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(5)
-            try:
-                answer = int(act())
-            except OSError as error:
-                answer = -(error.errno or 1)
-            os.write(theirs, str(answer).encode())
-        finally:
-            os._exit(0)
+            told = str(int(act()))
+        except OSError as error:
+            told = str(-(error.errno or 1))
+        except BaseException as error:
+            told = repr(error)
+        os.write(theirs, told.encode())
+        os._exit(0)
     os.close(theirs)
     with open(ours, "rb") as file:
-        told = file.read()
+        answer = file.read().decode()
     os.waitpid(child, 0)
-    return int(told) if told else None
+    if answer and not answer.lstrip("-").isdigit():
+        raise RuntimeError(answer)
+    return int(answer) if answer else None
