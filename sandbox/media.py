@@ -1,0 +1,112 @@
+"""What a file is, by its bytes. Pure.
+
+A name is believed only as far as the bytes bear it out: a web page called `plot.png` is text, a
+program called `table.csv` is no table. Whoever serves a file under the type told here, with
+`X-Content-Type-Options: nosniff`, serves nothing that a browser would take for more than it is;
+HTML, SVG and scripts get their own types under their own names alone, for they can act.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from types import MappingProxyType
+
+HEAD_BYTES = 4096
+"""So much of a file is looked at."""
+UNKNOWN = "application/octet-stream"
+PLAIN = "text/plain"
+
+_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBPVP8", "image/webp"),
+    (0, b"II*\0", "image/tiff"),
+    (0, b"MM\0*", "image/tiff"),
+    (0, b"%PDF-", "application/pdf"),
+    (0, b"PK\x03\x04", "application/zip"),
+    (0, b"PK\x05\x06", "application/zip"),
+    (0, b"\x1f\x8b\x08", "application/gzip"),
+    (0, b"BZh", "application/x-bzip2"),
+    (0, b"\xfd7zXZ\0", "application/x-xz"),
+    (0, b"\x28\xb5\x2f\xfd", "application/zstd"),
+    (257, b"ustar", "application/x-tar"),
+    (0, b"SQLite format 3\0", "application/vnd.sqlite3"),
+    (0, b"PAR1", "application/vnd.apache.parquet"),
+    (0, b"\x89HDF\r\n\x1a\n", "application/x-hdf5"),
+    (8, b"WAVEfmt ", "audio/wav"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"ID3", "audio/mpeg"),
+    (4, b"ftypmp4", "video/mp4"),
+    (4, b"ftypiso", "video/mp4"),
+)
+"""Offset, bytes, type (file(1)'s magic; mimesniff.spec.whatwg.org)."""
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_ARCHIVES: Mapping[str, str] = MappingProxyType(
+    {
+        "docx": f"{_OFFICE}.wordprocessingml.document",
+        "pptx": f"{_OFFICE}.presentationml.presentation",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    }
+)
+"""By suffix, what a ZIP archive may be besides."""
+
+_TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "css": "text/css",
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "htm": "text/html",
+        "html": "text/html",
+        "ipynb": "application/x-ipynb+json",
+        "js": "text/javascript",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "md": "text/markdown",
+        "mjs": "text/javascript",
+        "py": "text/x-python",
+        "sh": "text/x-sh",
+        "sql": "application/sql",
+        "svg": "image/svg+xml",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "xml": "application/xml",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+    }
+)
+"""By suffix, what text may be besides."""
+
+_TEXT_CONTROLS = frozenset(b"\t\n\x0c\r\x1b")
+_BINARY = bytes(sign for sign in (*range(32), 127) if sign not in _TEXT_CONTROLS)
+
+
+def media_type(path: str, content: bytes) -> str:
+    """The media type of a file, from its first bytes, and its name where that fits them.
+
+    Bytes of no known kind are `application/octet-stream`, text of none is `text/plain`.
+    """
+    head = content[:HEAD_BYTES]
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
+    for offset, signature, kind in _SIGNATURES:
+        if head.startswith(signature, offset):
+            return _ARCHIVES.get(suffix, kind) if kind == "application/zip" else kind
+    if not _is_text(head):
+        return UNKNOWN
+    if suffix == "svg" and b"<svg" not in head:
+        return PLAIN
+    return _TEXTS.get(suffix, PLAIN)
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether it is UTF-8 without control characters; the last character may be cut."""
+    if head.translate(None, _BINARY) != head:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
