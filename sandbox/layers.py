@@ -16,8 +16,8 @@ from sandbox.protocol import Command, Layer
 _PROBE = Path(__file__).resolve().parent / "room" / "probe.py"
 _ALL_SCOPES = 6
 """The ABI from which Landlock cuts off signals and abstract sockets too."""
-_UNBOUNDED = 2 * policy.INODES
-"""A tmpfs that was given no number of its own takes a file for every other page of memory."""
+_BOUNDED = 2 * policy.INODES
+"""At most so many files: a tmpfs without a number of its own takes one for every other page."""
 
 
 def probe() -> Command:
@@ -72,7 +72,7 @@ def filesystem(inside: Mapping[str, Any]) -> Layer:
 def files(inside: Mapping[str, Any]) -> Layer:
     """Whether the kernel bounds how many files there may be."""
     counts = [count for _, count in inside["tmpfs"].values()]
-    if all(0 < count <= _UNBOUNDED for count in counts):
+    if all(0 < count <= _BOUNDED for count in counts):
         return Layer("files", True, f"at most {sum(counts):,}, counted by the kernel")
     return Layer(
         "files",
