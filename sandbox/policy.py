@@ -6,11 +6,17 @@
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback. Its network namespace has no other interface.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
-  network, ipc, uts, mount, cgroup), behind the system call filter of `seccomp.py`.
-- It holds: the rlimits below per process, and the sampled totals of the whole tree.
+  network, ipc, uts, mount, cgroup), behind Landlock and the system call filter of `seccomp.py`.
+- It holds: the rlimits below per process, and the totals of the whole tree (sampled, and by a
+  control group where there is one).
 
-`arguments` turns this into bubblewrap's command line. bubblewrap itself must be started with an
-empty environment: `--clearenv` leaves the parent's readable in `/proc/1/environ`.
+It is built in two steps. bubblewrap builds a *house* once for many rooms: `house` is its command
+line. In it waits the *nursery* (`room/nursery.py`), which has the usual libraries loaded and never
+sees a byte of a job. Each room is a fresh copy of the nursery in new namespaces of every kind, and
+puts up walls of its own (`room/walls.py`) as `walls` tells it, before anything of a job reaches it.
+
+bubblewrap itself must be started with an empty environment: `--clearenv` leaves the parent's
+readable in `/proc/1/environ`.
 """
 
 from __future__ import annotations
@@ -23,6 +29,8 @@ from sandbox.protocol import MIB, Limits
 
 UID = 1000
 """The code's uid and gid as it sees them. On the host it is the supervisor's."""
+
+HOSTNAME = "room"
 
 HOST_UID = 61_100
 """What a supervisor that was started as root becomes. 60578 to 61183 is unused by distributions'
@@ -48,21 +56,44 @@ MAIN = "/run/main.py"
 ROOM_SOURCE = "/room"
 ROOM_GIVEN = "/room/given"
 """What the agent is told when its room is made: interpreter, environment, where the code lies."""
+ROOM_WALLS = "/room/walls"
+"""What `walls` says, for the nursery to read."""
+ROOM_FILTER = "/room/filter"
+"""The system call filter, assembled."""
+ROOM_NOTHING = "/room/nothing"
+"""An empty file that nobody may open. It lies over each of `MASKED`."""
+
+GENERATION_ROOMS = 1_000
+"""After so many rooms a nursery is replaced. Its rooms share its hash seed and the layout of its
+address space, and neither is to live for ever."""
 
 TMP_BYTES = 64 * MIB
 SHM_BYTES = 64 * MIB
-RUN_BYTES = 8 * MIB
+RUN_BYTES = 32 * MIB
 PAGE_BYTES = 4096
+AGENT_BYTES = 32 * MIB
+AGENT_PROCESSES = 4
+"""What the agent itself may take of a room's control group."""
 
 FLOOD_BYTES = 64 * MIB
 """Output beyond this, both streams together, ends a run: it is reading and counting for nothing."""
 INODES = 65_536
-"""Files, all tmpfs together. Their names live in kernel memory, which no size limit counts."""
+"""Files, all tmpfs together: more end a run. They live in kernel memory, which no size counts."""
+TMPFS_INODES = INODES + INODES // 4
+"""Files in one tmpfs, held by the kernel itself: what can be made between two looks at the sum."""
+OWN_INODES = 4_096
+"""The same for `/run` and `/dev/shm`, where nobody needs many."""
 SAMPLE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
 """How long after its wall time a room may take to answer before the supervisor destroys it."""
 READY_SECONDS = 20.0
-"""How long a room may take to stand ready; it takes about 0.05 s on an idle machine."""
+"""How long a room may take to stand ready; it takes about 0.01 s on an idle machine."""
+WARM_SECONDS = 120.0
+"""How long a nursery may take to load its libraries; it takes about 2 s."""
+
+CODE_SCORE, AGENT_SCORE = 1000, 900
+"""oom_score_adj: where memory ends, the kernel picks a room before anything else of the machine,
+and of a room the code before its agent, who lives to tell."""
 
 ETC: Mapping[str, str] = MappingProxyType(
     {
@@ -124,9 +155,8 @@ class Descriptors:
 
     control: int
     info: int
-    seccomp: int
     texts: Mapping[str, int]
-    """Files of the room, by path, each to be read from its descriptor."""
+    """Files of the house, by path, each to be read from its descriptor."""
 
 
 def work_bytes(limits: Limits) -> int:
@@ -143,10 +173,11 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
     traceback. The limit proper is the sampled total of the tree (`room/watch.py`).
     """
     address_space = 4 * limits.memory_bytes + 1024 * MIB
-    own = 2  # bubblewrap's init and the agent live under the same count
+    own = 1  # the agent lives under the same count
     return {
         "RLIMIT_AS": (address_space, address_space),
-        "RLIMIT_CORE": (0, 0),
+        # Not 0: to a host that pipes core dumps into a program, only 1 means none (fs/coredump.c).
+        "RLIMIT_CORE": (1, 1),
         "RLIMIT_CPU": (limits.cpu_seconds, limits.cpu_seconds + 1),
         "RLIMIT_FSIZE": (limits.file_bytes, limits.file_bytes),
         "RLIMIT_MSGQUEUE": (0, 0),
@@ -163,41 +194,79 @@ def environment(ground: Ground) -> dict[str, str]:
     return {"PATH": ":".join(places), **ENVIRONMENT}
 
 
-def arguments(ground: Ground, size: int, given: Descriptors) -> list[str]:
-    """bubblewrap's command line for one room whose `/work` holds `size` bytes."""
+def group_bytes(limits: Limits) -> int:
+    """The memory that a room's control group may hold: the code's, and what the agent needs to
+    carry a full workspace in and out.
+    """
+    return limits.memory_bytes + 2 * limits.workspace_bytes + AGENT_BYTES
+
+
+def group_processes(limits: Limits) -> int:
+    """The processes and threads of a room's control group. The rlimit is met first, and fails in
+    the code's own hands; this holds where the rlimit does not.
+    """
+    return limits.processes + AGENT_PROCESSES
+
+
+def walls(ground: Ground) -> str:
+    """What `room/walls.py` is to put up, one `key value` a line; `/work` is sized for each room."""
+    user = (f"uid {UID}", f"hostname {HOSTNAME}", f"score {AGENT_SCORE}")
+    places = (
+        _place("/tmp", "1777", TMPFS_INODES, TMP_BYTES),  # noqa: S108
+        _place("/dev/shm", "1777", OWN_INODES, SHM_BYTES),  # noqa: S108
+        _place("/run", "0755", OWN_INODES, RUN_BYTES),
+        _place("/work", "0755", TMPFS_INODES, None),
+    )
+    masks = (f"mask {path} {ROOM_NOTHING}" for path in ground.masked)
+    return "\n".join((*user, *places, *masks, f"fonts {FONT_CACHE}"))
+
+
+def house(ground: Ground, given: Descriptors, *, loaded: bool) -> list[str]:
+    """bubblewrap's command line for a house and the nursery in it, with its libraries `loaded`.
+
+    Two things of bubblewrap's are not used, because the rooms are made inside: `--disable-userns`
+    (each room forbids itself further namespaces, and is refused them by its filter too), and the
+    masks over `/proc` (the kernel lets nobody mount a fresh `/proc` who sees a masked one only).
+    Both are put up in every room; nothing of a job runs outside of one.
+    """
+    env = environment(ground)
     return [
         ground.bwrap,
         *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
-        *("--unshare-cgroup-try", "--disable-userns"),
-        *("--uid", str(UID), "--gid", str(UID), "--hostname", "room", "--cap-drop", "ALL"),
-        *("--new-session", "--die-with-parent"),
-        *("--seccomp", str(given.seccomp), "--info-fd", str(given.info)),
+        *("--unshare-cgroup-try", "--uid", str(UID), "--gid", str(UID), "--hostname", "house"),
+        # The nursery is the first process of its pid namespace: with it the kernel ends all rooms.
+        *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
+        *("--info-fd", str(given.info)),
+        *(word for name, value in env.items() for word in ("--setenv", name, value)),
         *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
         *(word for target, at in ground.links for word in ("--symlink", target, at)),
-        *("--proc", "/proc", "--dev", "/dev"),
-        *(word for at in ground.masked for word in ("--ro-bind", "/dev/null", at)),
-        *_tmpfs("/dev/shm", SHM_BYTES, "1777"),  # noqa: S108
-        *_tmpfs("/tmp", TMP_BYTES, "1777"),  # noqa: S108
-        *_tmpfs("/run", RUN_BYTES, "0755"),
-        *_tmpfs("/work", size, "0755"),
+        *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
+        # The nursery's own, for matplotlib's list of fonts; each room's lies over it.
+        *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
-        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/work"),
-        *agent(ground, given.control),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
+        *nursery(ground, given.control, loaded=loaded),
     ]
 
 
-def agent(ground: Ground, control: int) -> list[str]:
-    """The command line of the room's agent, which talks over the socket `control`."""
+def nursery(ground: Ground, control: int, *, loaded: bool) -> list[str]:
+    """The command line of the nursery, which talks with the supervisor over the socket `control`.
+
+    Its flags and its environment are those of an interpreter that runs code: rooms are copies.
+    """
     start = (
         f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
-        f"from sandbox.room.agent import main; main({control}, {ROOM_GIVEN!r})"
+        "from sandbox.room.interpreter import stage; from sandbox.room.nursery import main; "
+        f"stage(lambda: main({control}, {loaded}))"
     )
-    return [ground.python, "-I", "-S", "-B", "-c", start]
+    return [ground.python, "-P", "-c", start]
 
 
-def _tmpfs(at: str, size: int, mode: str) -> tuple[str, ...]:
-    return ("--perms", mode, "--size", str(size), "--tmpfs", at)
+def _place(at: str, mode: str, inodes: int, size: int | None) -> str:
+    """A tmpfs of the room; one without a size is told it when the room is made."""
+    sized = "" if size is None else f",size={size}"
+    return f"tmpfs {at} mode={mode},nr_inodes={inodes}{sized}"
 
 
 def _text(at: str, fd: int) -> tuple[str, ...]:
-    return ("--perms", "0644", "--file", str(fd), at)
+    return ("--perms", "0000" if at == ROOM_NOTHING else "0644", "--file", str(fd), at)

@@ -1,36 +1,32 @@
-"""The backend `local`: rooms of bubblewrap on this machine. No daemon, no root, no network."""
+"""The backend `local`: rooms on this machine. No daemon, no root, no network."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sandbox import frames, policy
 from sandbox.layers import layers, probe
-from sandbox.local.link import Link, SupervisorLost
+from sandbox.local.link import Dropped, Link, RoomLost, SupervisorLost
 from sandbox.order import Order, order
 from sandbox.outcome import Forged, died, finish, read_header
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
 _BUFFER_BYTES = 1024 * 1024
-_FONTS_LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
-_FONTS = """\
-import pathlib, shutil
-import matplotlib.font_manager
-for each in pathlib.Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
-    shutil.copy(each, "/work")
-"""
 
 
 class LocalSandbox:
-    """Runs each command in a bubblewrap room of its own; implements `protocol.Sandbox`.
+    """Runs each command in a room of its own; implements `protocol.Sandbox`.
 
     `python` is the interpreter for the code (`.venv/sandbox/bin/python`), `pool_size` the number of
     rooms that stand ready (0: each is made when it is asked for), `bwrap` another bubblewrap than
-    the system's, `uid` what a supervisor that starts as root becomes.
+    the system's, `uid` what a supervisor that starts as root becomes, `generation` the number of
+    rooms after which the process that they are copied from is replaced.
 
     The supervisor starts with the first run, and again where it has died. One instance belongs to
     one event loop; make it after a fork, not before: a child that inherits its socket would keep
@@ -44,23 +40,23 @@ class LocalSandbox:
         pool_size: int = 2,
         bwrap: Path | None = None,
         uid: int = policy.HOST_UID,
+        generation: int = policy.GENERATION_ROOMS,
     ) -> None:
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
-        self._pool_size = pool_size
+        self._pool_size, self._generation = pool_size, generation
         self._link: Link | None = None
         self._facts: dict[str, Any] = {}
-        self._fonts: dict[str, bytes] | None = None
         self._starting = asyncio.Lock()
         self._closed = False
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """See `protocol.Sandbox.run`. A run is free of effects, so one whose supervisor was lost is
-        run once more.
+        """See `protocol.Sandbox.run`. A run is free of effects, so one whose supervisor or nursery
+        was lost is run once more.
         """
         order(command, limits, "python")  # what is wrong with it is told before anything starts
         try:
             return await self._run(command, limits)
-        except SupervisorLost:
+        except (SupervisorLost, RoomLost):
             return await self._run(command, limits)
 
     async def check(self) -> tuple[Layer, ...]:
@@ -69,6 +65,13 @@ class LocalSandbox:
         if not result.succeeded:
             raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
         return layers(result.stdout.text, self._facts)
+
+    async def warmed(self) -> None:
+        """Returns when rooms with the usual libraries loaded stand ready, which takes some seconds
+        after the first start; before, they are there without.
+        """
+        link = await self._linked()
+        await link.warmed()
 
     async def close(self) -> None:
         """See `protocol.Sandbox.close`. Whoever still waits for a run gets SandboxUnavailable."""
@@ -100,48 +103,49 @@ class LocalSandbox:
     async def _start(self) -> Link:
         link = Link()
         try:
-            self._facts = await link.open(self._python, self._bwrap, self._uid)
-            await self._lay_fonts(link)
+            self._facts = await link.open(self._python, self._bwrap, self._uid, self._generation)
             await link.keep(self._pool_size, policy.work_bytes(Limits()))
         except BaseException:
             await link.close()
             raise
         return link
 
-    async def _lay_fonts(self, link: Link) -> None:
-        """Build matplotlib's font cache once, in a room, and lay it into every later one.
-
-        Without it each first plot searches for fonts anew, which doubles its time.
-        """
-        if self._fonts is None:
-            command = Command.python(_FONTS)
-            ordered = order(command, _FONTS_LIMITS, self._facts["python"])
-            result = await _in_a_room(link, ordered, command, _FONTS_LIMITS)
-            self._fonts = dict(result.changed)
-        for name, data in self._fonts.items():
-            await link.lay(f"{policy.FONT_CACHE}/{name}", data)
-
 
 async def _in_a_room(link: Link, ordered: Order, command: Command, limits: Limits) -> RunResult:
-    seconds = limits.wall_seconds + policy.GRACE_SECONDS
-    number, room = await link.take(policy.work_bytes(limits), seconds)
-    answered = False
+    number, room = await link.take(limits, limits.wall_seconds + policy.GRACE_SECONDS)
+    started = time.monotonic()
+    answer: RunResult | None = None
     try:
-        started = time.monotonic()
-        try:
-            result = await _talk(room, ordered, command, limits)
-            answered = True
-        except (asyncio.IncompleteReadError, OSError, Forged):
-            # The agent shares the code's uid: one that falls silent or lies was its code's doing.
-            elapsed = time.monotonic() - started
-            result = died(End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED, elapsed)
+        with contextlib.suppress(asyncio.IncompleteReadError, OSError, Forged):
+            answer = await _talk(room, ordered, command, limits)
     finally:
-        if answered:
+        if answer is not None and answer.succeeded:
             # All that ran in it is dead, said the agent; the empty room need not be waited for.
             link.drop_soon(number)
         else:
-            await link.drop(number)
-    return result
+            dropped = await link.drop(number)
+    if answer is not None and answer.succeeded:
+        return answer
+    if answer is None and dropped.lost:
+        raise RoomLost("the room's nursery has ended, and the room with it")
+    elapsed = time.monotonic() - started
+    return _in_the_light_of(dropped, answer, elapsed, limits)
+
+
+def _in_the_light_of(
+    dropped: Dropped, answer: RunResult | None, elapsed: float, limits: Limits
+) -> RunResult:
+    """The result of a run that failed, or gave no answer, with what its control group saw."""
+    if answer is None:
+        # An agent that falls silent or lies was its code's doing.
+        answer = died(End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED, elapsed)
+    if answer.end not in {End.EXITED, End.SIGNALED, End.KILLED}:
+        return answer
+    if dropped.oom_kills:
+        return replace(answer, end=End.MEMORY, exit_code=None, signal=None)
+    if dropped.refused_forks:
+        return replace(answer, end=End.PROCESSES, exit_code=None, signal=None)
+    return answer
 
 
 async def _talk(room: socket.socket, ordered: Order, command: Command, limits: Limits) -> RunResult:

@@ -11,17 +11,34 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sandbox import policy
 from sandbox.local.supervisor import MESSAGE_BYTES
-from sandbox.protocol import SandboxUnavailable
+from sandbox.protocol import Limits, SandboxUnavailable
 
 _EXIT_SECONDS = 10.0
 
 
 class SupervisorLost(SandboxUnavailable):
     """The supervisor has ended, and all its rooms with it."""
+
+
+class RoomLost(SandboxUnavailable):
+    """The room's nursery has ended, and all rooms of its generation with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How a room ended. `lost`: with its nursery, by no fault of its run. The counts are those of
+    its control group, 0 where it had none.
+    """
+
+    lost: bool
+    oom_kills: int
+    refused_forks: int
 
 
 class Link:
@@ -37,22 +54,36 @@ class Link:
         self._numbers = itertools.count(1)
         self._opened: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._taken: dict[int, asyncio.Future[socket.socket]] = {}
-        self._dropped: dict[int, asyncio.Future[None]] = {}
-        self._dropping: set[asyncio.Task[None]] = set()
+        self._dropped: dict[int, asyncio.Future[Dropped]] = {}
+        self._dropping: set[asyncio.Task[Dropped]] = set()
+        self._warm: asyncio.Future[None] | None = None
         self.lost = False
 
-    async def open(self, python: Path, bwrap: Path | None, uid: int) -> dict[str, Any]:
-        """Begin; returns the supervisor's facts: `bubblewrap`, `uid`, `python` (in the room)."""
+    async def open(
+        self, python: Path, bwrap: Path | None, uid: int, generation: int
+    ) -> dict[str, Any]:
+        """Begin; returns the supervisor's facts: `bubblewrap`, `uid`, `python` (in the room),
+        `cgroup` (what it bounds) or else `no_cgroup` (why).
+        """
         program = None if bwrap is None else str(bwrap)
-        await self._send({"do": "open", "python": str(python), "bwrap": program, "uid": uid})
+        begin = {"python": str(python), "bwrap": program, "uid": uid, "generation": generation}
+        await self._send({"do": "open", **begin})
         return await self._opened
 
-    async def take(self, size: int, seconds: float) -> tuple[int, socket.socket]:
+    async def take(self, limits: Limits, seconds: float) -> tuple[int, socket.socket]:
         """A fresh room and its agent's socket; it is destroyed after `seconds` at the latest."""
         number = next(self._numbers)
         future = self._taken[number] = self._loop.create_future()
+        wish = {
+            "number": number,
+            "size": policy.work_bytes(limits),
+            "seconds": seconds,
+            "memory": policy.group_bytes(limits),
+            "processes": policy.group_processes(limits),
+            "cpus": None,
+        }
         try:
-            await self._send({"do": "take", "id": number, "size": size, "seconds": seconds})
+            await self._send({"do": "take", **wish})
             return number, await future
         except asyncio.CancelledError:
             self._taken.pop(number, None)
@@ -61,41 +92,39 @@ class Link:
             await self.drop(number)
             raise
 
-    async def drop(self, number: int) -> None:
+    async def drop(self, number: int) -> Dropped:
         """Destroy the run's room; returns when nothing of it is left, also when cancelled."""
-        await asyncio.shield(self.drop_soon(number))
+        return await asyncio.shield(self.drop_soon(number))
 
-    def drop_soon(self, number: int) -> asyncio.Task[None]:
+    def drop_soon(self, number: int) -> asyncio.Task[Dropped]:
         """Destroy the run's room without waiting for it; `close` waits, as it does for all."""
         task = self._loop.create_task(self._drop(number))
         self._dropping.add(task)
         task.add_done_callback(self._forget)
         return task
 
-    def _forget(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[Dropped]) -> None:
         """Let go of a task; its outcome is looked at, so that no lost supervisor goes to a log."""
         self._dropping.discard(task)
         if not task.cancelled():
             task.exception()
 
-    async def _drop(self, number: int) -> None:
-        future = self._dropped[number] = self._loop.create_future()
-        await self._send({"do": "drop", "id": number})
-        await future
-
-    async def lay(self, path: str, data: bytes) -> None:
-        """Give all later rooms the file `path`."""
-        fd = os.memfd_create("lay")
-        try:
-            os.write(fd, data)
-            os.lseek(fd, 0, os.SEEK_SET)
-            await self._send({"do": "lay", "path": path}, fd)
-        finally:
-            os.close(fd)
+    async def _drop(self, number: int) -> Dropped:
+        future: asyncio.Future[Dropped] = self._loop.create_future()
+        self._dropped[number] = future
+        await self._send({"do": "drop", "number": number})
+        return await future
 
     async def keep(self, rooms: int, size: int) -> None:
         """Keep that many rooms of that size ready."""
         await self._send({"do": "keep", "rooms": rooms, "size": size})
+
+    async def warmed(self) -> None:
+        """Returns when as many rooms stand ready as are kept, with their libraries loaded."""
+        if self._warm is None:
+            self._warm = self._loop.create_future()
+            await self._send({"do": "warm"})
+        await asyncio.shield(self._warm)
 
     async def close(self) -> None:
         """End the supervisor and with it every room; returns when it has ended.
@@ -134,9 +163,9 @@ class Link:
         elif "failed" in message:
             self._settle(self._taken, message["failed"], SandboxUnavailable(message["why"]))
         elif "gone" in message:
-            future = self._dropped.pop(message["gone"])
-            if not future.done():
-                future.set_result(None)
+            self._ended(**message)
+        elif "warm" in message:
+            self._warmed()
         elif "open" in message:
             self._opened.set_result(message["open"])
         else:
@@ -150,6 +179,16 @@ class Link:
             room.setblocking(False)
             future.set_result(room)
 
+    def _ended(self, gone: int, lost: bool, oom_kills: int, refused_forks: int) -> None:
+        future = self._dropped.pop(gone)
+        if not future.done():
+            future.set_result(Dropped(lost, oom_kills, refused_forks))
+
+    def _warmed(self) -> None:
+        future, self._warm = self._warm, None
+        if future is not None and not future.done():
+            future.set_result(None)
+
     def _lose(self) -> None:
         """The supervisor is gone, or is not wanted any more: whoever waits for it learns so."""
         if self.lost:
@@ -162,8 +201,9 @@ class Link:
             self._settle(self._taken, number, reason)
         for number in tuple(self._dropped):
             self._settle(self._dropped, number, reason)
-        if not self._opened.done():
-            self._opened.set_exception(reason)
+        for each in (self._opened, self._warm):
+            if each is not None and not each.done():
+                each.set_exception(reason)
 
     def _settle(
         self, futures: dict[int, asyncio.Future[Any]], number: int, reason: Exception

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import selectors
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
 from sandbox import policy
-from sandbox.local.rooms import Plan, Room
+from sandbox.local.cgroup import Cgroups, Hits
+from sandbox.local.generation import Generation
+from sandbox.local.plan import Plan
+from sandbox.local.rooms import Room
+from sandbox.local.succession import Succession
 
 REFILL_SECONDS = 0.1
 """A room that was taken is replaced after this time, or after its run where that ends earlier:
-making one takes a processor for some 50 ms, and most runs are shorter."""
+making one takes a processor for some 5 ms, which a short run had better have for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,19 @@ class Wish:
     number: int
     size: int
     seconds: float
+    memory: int
+    """Bytes, as `processes` and `cpus` the bounds of its control group."""
+    processes: int
+    cpus: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """How the room of the run `number` ended. `lost`: with its nursery, by no fault of the run."""
+
+    number: int
+    lost: bool = False
+    hits: Hits = field(default_factory=Hits)
 
 
 @dataclass(eq=False)
@@ -34,40 +54,57 @@ class Standing:
     ready: bool = False
     number: int | None = None
     dropped: bool = False
+    failed: bool = False
+    """It never came to stand ready, by a fault of its own: the next one would have it too."""
 
 
 class Pool:
-    """Every room there is. `give` hands one to its run, `fail` tells why there is none.
+    """Every room there is. `give` hands one to its run, `fail` tells why there is none, `gone` that
+    nothing is left of one that was dropped.
 
     Rooms stand ready in the size that was last asked for; another size is made when it is wanted.
+    After about `generation` rooms their nursery is replaced.
     """
 
     def __init__(
         self,
         plan: Plan,
+        groups: Cgroups | None,
+        generation: int,
+        selector: selectors.BaseSelector,
         give: Callable[[int, Room], None],
         fail: Callable[[int, str], None],
-        gone: Callable[[int], None],
+        gone: Callable[[Gone], None],
     ) -> None:
-        self.plan = plan
+        self._selector, self._groups = selector, groups
         self._give, self._fail, self._gone = give, fail, gone
-        self._all: list[Standing] = []
+        self._succession = Succession(
+            plan, generation, selector, self._made, self._followed, self._ended
+        )
+        self._all: dict[Room, Standing] = {}
         self._waiting: deque[Wish] = deque()
+        self._disappointed: set[int] = set()  # those whose nursery has ended once
+        self._past: dict[int, Gone] = {}  # rooms that ended before they were dropped
         self._spare, self._size = 0, 0
         self._refill_at = float("inf")
 
-    def __iter__(self) -> Iterator[Standing]:
-        return iter(tuple(self._all))
+    @property
+    def warm(self) -> bool:
+        """Whether as many rooms stand ready as are to be kept, with their libraries loaded."""
+        free = sum(each.ready and each.number is None for each in self._all.values())
+        return self._succession.warm and free >= self._spare
 
     def keep(self, spare: int, size: int) -> None:
         """From now on keep `spare` rooms of `size` bytes ready."""
         self._spare, self._size = spare, size
+        if spare:
+            self._succession.load()
         self._fill()
 
     def take(self, wish: Wish) -> None:
         """Give a room to a run: at once where one stands ready, else as soon as it does."""
         self._size = wish.size
-        for each in self._all:
+        for each in self._all.values():
             if each.ready and each.number is None and each.room.size != wish.size:
                 each.room.kill()
         self._waiting.append(wish)
@@ -80,34 +117,100 @@ class Pool:
     def drop(self, number: int) -> None:
         """End the run's room, or its waiting; `gone` is told when nothing of it is left."""
         self._waiting = deque(wish for wish in self._waiting if wish.number != number)
-        for each in self._all:
+        self._disappointed.discard(number)
+        for each in self._all.values():
             if each.number == number:
                 each.dropped = True
                 each.room.kill()
                 return
-        self._gone(number)
+        self._gone(self._past.pop(number, Gone(number)))
 
-    def spoke(self, standing: Standing) -> None:
-        """The agent of a room that was being made has sent something, or hung up."""
-        if not standing.room.became_ready():
-            standing.room.kill()
+    def overdue(self) -> float:
+        """Do what its time has come for; returns the seconds until there is more of it."""
+        now = time.monotonic()
+        for each in self._all.values():
+            if each.until <= now:
+                each.until = float("inf")
+                each.room.kill()
+                if each.room.pidfd is None:
+                    each.room.generation.kill()
+        if self._refill_at <= now:
+            self._fill()
+        due = min((each.until for each in self._all.values()), default=float("inf"))
+        return max(0.0, min(due, self._refill_at, self._succession.overdue(now)) - now)
+
+    def end(self) -> None:
+        """Kill every room and every nursery; returns when nothing of them is left."""
+        self._succession.end()
+
+    def _serve(self) -> None:
+        for wish in tuple(self._waiting):
+            free = (each for each in self._all.values() if each.ready and each.number is None)
+            fitting = (each for each in free if each.room.size == wish.size)
+            chosen = next((each for each in fitting if not each.room.doomed), None)
+            if chosen is not None:
+                self._hand_over(chosen, wish)
+
+    def _hand_over(self, chosen: Standing, wish: Wish) -> None:
+        self._waiting.remove(wish)
+        self._disappointed.discard(wish.number)
+        chosen.number = wish.number
+        chosen.until = time.monotonic() + wish.seconds
+        if chosen.room.group is not None:
+            chosen.room.group.limit(wish.memory, wish.processes, wish.cpus)
+        self._give(wish.number, chosen.room)
+
+    def _fill(self) -> None:
+        self._refill_at = float("inf")
+        wanted = Counter(wish.size for wish in self._waiting)
+        wanted[self._size] += self._spare
+        idle = (each.room for each in self._all.values() if each.number is None)
+        there = Counter(room.size for room in idle if not room.doomed)
+        for size, count in wanted.items():
+            for _ in range(count - there[size]):
+                self._make(size)
+
+    def _make(self, size: int) -> None:
+        try:
+            room = self._succession.make(size)
+        except OSError as error:
+            self._lament(size, str(error))
+        else:
+            self._all[room] = Standing(room, time.monotonic() + policy.READY_SECONDS)
+
+    def _made(self, room: Room, why: str) -> None:
+        """The nursery has made a room, or could not."""
+        standing = self._all[room]
+        if room.pidfd is None:
+            self._bury(standing)
+            self._lament(room.size, why)
             return
+        self._selector.register(
+            room.pidfd, selectors.EVENT_READ, partial(self._room_ended, standing)
+        )
+        self._selector.register(room.control, selectors.EVENT_READ, partial(self._spoke, standing))
+        try:
+            room.enter(self._groups)
+        except OSError as error:
+            self._misbegotten(standing, f"a control group: {error}")
+
+    def _spoke(self, standing: Standing) -> None:
+        """The agent of a room that was being made has sent something, or hung up."""
+        why = standing.room.became_ready()
+        if why is not None:
+            self._misbegotten(standing, why)
+            return
+        self._selector.unregister(standing.room.control)
         standing.ready, standing.until = True, float("inf")
         self._serve()
 
-    def ended(self, standing: Standing) -> None:
-        """A room's bubblewrap has ended."""
-        self._all.remove(standing)
-        complaint = "" if standing.ready else standing.room.complaint()
-        standing.room.bury()
-        if standing.number is not None:
-            if standing.dropped:
-                self._gone(standing.number)
-            self._fill()
-        elif standing.ready:
-            self._fill()
-        else:
-            self._lament(standing.room.size, complaint)
+    def _misbegotten(self, standing: Standing, why: str) -> None:
+        """A room that did not come to stand ready: by itself, or with its whole generation."""
+        self._selector.unregister(standing.room.control)
+        if not (standing.room.doomed or standing.room.generation.lost()):
+            standing.failed = True
+            self._lament(standing.room.size, why)
+        standing.room.kill()
 
     def _lament(self, size: int, complaint: str) -> None:
         """A room was not to be had: one wish fails, and no other is tried until someone asks."""
@@ -117,41 +220,46 @@ class Pool:
                 self._fail(wish.number, complaint)
                 return
 
-    def overdue(self) -> float:
-        """Do what its time has come for; returns the seconds until there is more of it."""
-        now = time.monotonic()
-        for each in self._all:
-            if each.until <= now:
-                each.room.kill()
-                each.until = float("inf")
-        if self._refill_at <= now:
+    def _room_ended(self, standing: Standing) -> None:
+        """Nothing of a room is left."""
+        self._bury(standing)
+        if not standing.failed:
             self._fill()
-        due = min((each.until for each in self._all), default=float("inf"))
-        return max(0.0, min(due, self._refill_at) - now)
 
-    def _serve(self) -> None:
+    def _bury(self, standing: Standing) -> None:
+        room = standing.room
+        lost = room.generation.lost()
+        del self._all[room]
+        for each in (room.pidfd, room.control):
+            with contextlib.suppress(KeyError, ValueError):  # not watched any more, or closed
+                self._selector.unregister(-1 if each is None else each)
+        hits = room.bury()
+        self._succession.left(room.generation)
+        if standing.number is not None:
+            gone = Gone(standing.number, lost, hits)
+            if standing.dropped:
+                self._gone(gone)
+            else:
+                self._past[standing.number] = gone
+
+    def _followed(self, old: Generation) -> None:
+        """Another generation makes the rooms from now on: what stands ready is to be of it."""
+        for each in self._all.values():
+            if each.room.generation is old and each.number is None:
+                each.room.kill()
+        self._fill()
+
+    def _ended(self, generation: Generation, complaint: str) -> None:
+        """A generation ended unasked. Its rooms tell their end themselves, but for the unborn."""
+        for each in tuple(self._all.values()):
+            if each.room.generation is generation:
+                each.room.kill()
+                if each.room.pidfd is None:
+                    self._bury(each)
         for wish in tuple(self._waiting):
-            free = (each for each in self._all if each.ready and each.number is None)
-            fitting = next((each for each in free if each.room.size == wish.size), None)
-            if fitting is not None:
+            if not generation.ready or wish.number in self._disappointed:
                 self._waiting.remove(wish)
-                fitting.number = wish.number
-                fitting.until = time.monotonic() + wish.seconds
-                self._give(wish.number, fitting.room)
-
-    def _fill(self) -> None:
-        self._refill_at = float("inf")
-        wanted = Counter(wish.size for wish in self._waiting)
-        wanted[self._size] += self._spare
-        there = Counter(each.room.size for each in self._all if each.number is None)
-        for size, count in wanted.items():
-            for _ in range(count - there[size]):
-                self._make(size)
-
-    def _make(self, size: int) -> None:
-        try:
-            room = Room(self.plan, size)
-        except OSError as error:
-            self._lament(size, str(error))
-        else:
-            self._all.append(Standing(room, time.monotonic() + policy.READY_SECONDS))
+                self._fail(wish.number, complaint)
+            self._disappointed.add(wish.number)
+        if generation.ready:
+            self._fill()

@@ -70,11 +70,12 @@ def behind_doors(trees: Sequence[Tree]) -> list[Tree]:
     hidden = [tree for tree in trees if not is_open_to_all(Path(tree.source))]
     if not hidden:
         return []
-    return [
-        tree
-        for tree in trees
-        if tree in hidden or Path(tree.source).resolve().is_relative_to(_DOORWAY)
-    ]
+    return [tree for tree in trees if tree in hidden or _is_behind(Path(tree.source), _DOORWAY)]
+
+
+def _is_behind(path: Path, place: Path) -> bool:
+    """Whether the way to `path`, or what it leads to, goes through `place`."""
+    return path.is_relative_to(place) or path.resolve().is_relative_to(place)
 
 
 def _open_doors(unseen: list[Tree]) -> dict[Tree, Tree]:

@@ -5,11 +5,14 @@ lives as long as the socket FD: when its other end closes, for whatever reason, 
 exits. Messages are JSON datagrams; job bytes never pass here, for a room's own socket is handed
 over (SCM_RIGHTS).
 
-    open {python, bwrap, uid}      -> {"open": {...}} or {"unavailable": why}
-    lay {path} + descriptor        a file that later rooms have
-    keep {rooms, size}             how many rooms stand ready
-    take {id, size, seconds}       -> {"room": id} + descriptor, or {"failed": id, "why": ...}
-    drop {id}                      -> {"gone": id}, when nothing of the room is left
+    open {python, bwrap, uid, generation}
+                                    -> {"open": {...}} or {"unavailable": why}
+    keep {rooms, size}              how many rooms stand ready
+    warm {}                         -> {"warm": true}, when they do, with their libraries loaded
+    take {number, size, seconds, memory, processes, cpus}
+                                    -> {"room": number} + descriptor, or {"failed": number, "why"}
+    drop {number}                   -> {"gone": number, "lost", "oom_kills", "refused_forks"},
+                                    when nothing of the room is left
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from dataclasses import replace
 from typing import Any
 
 from sandbox import remedies
-from sandbox.local import ground, orphans, rooms, stepdown
-from sandbox.local.pool import Pool, Standing, Wish
+from sandbox.local import ground, orphans, plan, rooms, stepdown
+from sandbox.local.cgroup import Cgroups
+from sandbox.local.pool import Gone, Pool, Wish
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
@@ -37,86 +41,81 @@ class Supervisor:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ, self._receive)
         self._pool: Pool | None = None
+        self._groups: Cgroups | None = None
+        self._asked_for_warmth = False
+        self._over = False
 
     def serve(self) -> None:
         """Answer messages until the worker is gone; then every room is killed."""
         self._control.set_inheritable(False)
         try:
-            while self._step():
-                pass
+            while not self._over:
+                self._step()
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
-            standing = tuple(self._pool or ())
-            for each in standing:
-                each.room.kill()
-            for each in standing:
-                each.room.bury()
+            if self._pool is not None:
+                self._pool.end()
+            if self._groups is not None:
+                self._groups.close()
 
-    def _step(self) -> bool:
-        """Wait for whatever comes next and deal with it; False when the worker is gone."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._control, selectors.EVENT_READ)
-            for each in self._pool or ():
-                selector.register(each.room.pidfd, selectors.EVENT_READ, each)
-                if not each.ready:
-                    selector.register(each.room.control, selectors.EVENT_READ, each)
-            wait = self._pool.overdue() if self._pool else None
-            events = selector.select(None if wait == float("inf") else wait)
-        for key, _ in events:
-            if key.fileobj is self._control:
-                if not self._receive():
-                    return False
-            elif self._pool is not None:
-                self._look_after(self._pool, key)
-        return True
+    def _step(self) -> None:
+        """Wait for whatever comes next and deal with it."""
+        wait = float("inf") if self._pool is None else self._pool.overdue()
+        for key, _ in self._selector.select(None if wait == float("inf") else wait):
+            # What was dealt with earlier in this round may have let go of it.
+            if self._selector.get_map().get(key.fd) is key:
+                key.data()
+        if self._asked_for_warmth and self._pool is not None and self._pool.warm:
+            self._asked_for_warmth = False
+            self._tell({"warm": True})
 
-    def _look_after(self, pool: Pool, key: selectors.SelectorKey) -> None:
-        standing: Standing = key.data
-        if standing not in pool:  # it ended earlier in this round
-            return
-        if key.fileobj == standing.room.pidfd:
-            pool.ended(standing)
-        else:
-            pool.spoke(standing)
-
-    def _receive(self) -> bool:
-        data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
+    def _receive(self) -> None:
+        data = self._control.recv(MESSAGE_BYTES)
         if not data:
-            return False
+            self._over = True
+            return
         message = json.loads(data)
         word = message.pop("do")
         if word == "open":
             self._open(**message)
         elif self._pool is not None:
-            self._act(self._pool, word, message, fds)
-        return True
+            self._act(self._pool, word, message)
 
-    def _act(self, pool: Pool, word: str, message: dict[str, Any], fds: list[int]) -> None:
+    def _act(self, pool: Pool, word: str, message: dict[str, Any]) -> None:
         if word == "take":
-            pool.take(Wish(message["id"], message["size"], message["seconds"]))
+            pool.take(Wish(**message))
         elif word == "drop":
-            pool.drop(message["id"])
+            pool.drop(message["number"])
         elif word == "keep":
             pool.keep(message["rooms"], message["size"])
-        elif word == "lay":
-            with open(fds[0], "rb") as file:  # noqa: PTH123
-                texts = {**pool.plan.texts, message["path"]: file.read()}
-            pool.plan = replace(pool.plan, texts=texts)
+        elif word == "warm":
+            self._asked_for_warmth = True
 
-    def _open(self, python: str, bwrap: str | None, uid: int) -> None:
+    def _open(self, python: str, bwrap: str | None, uid: int, generation: int) -> None:
         try:
             orphans.adopt()
             found = ground.find(python, bwrap)
-            plan = rooms.plan(found)  # reads our own source: before the step down
+            common = plan.plan(found)  # reads our own source: before the step down
             version = ground.version(found)
-            plan = replace(plan, ground=stepdown.step_down(found, uid))
+            groups = Cgroups.open(uid)  # root's affair, if anyone's
+            self._groups = groups if isinstance(groups, Cgroups) else None
+            common = replace(common, ground=stepdown.step_down(found, uid))
         except SandboxUnavailable as reason:
             self._tell({"unavailable": str(reason)})
             return
-        self._pool = Pool(plan, self._give, self._fail, self._gone)
-        facts = {"bubblewrap": version, "uid": os.geteuid(), "python": found.python}
+        tell = (self._give, self._fail, self._gone)
+        self._pool = Pool(common, self._groups, generation, self._selector, *tell)
+        facts = {
+            "bubblewrap": version,
+            "uid": os.geteuid(),
+            "python": found.python,
+            "cgroup": groups.detail if isinstance(groups, Cgroups) else None,
+            "no_cgroup": None if isinstance(groups, Cgroups) else groups.reason,
+        }
         self._tell({"open": facts})
 
     def _give(self, number: int, room: rooms.Room) -> None:
@@ -126,8 +125,15 @@ class Supervisor:
     def _fail(self, number: int, complaint: str) -> None:
         self._tell({"failed": number, "why": remedies.explain(complaint, remedies.look())})
 
-    def _gone(self, number: int) -> None:
-        self._tell({"gone": number})
+    def _gone(self, gone: Gone) -> None:
+        self._tell(
+            {
+                "gone": gone.number,
+                "lost": gone.lost,
+                "oom_kills": gone.hits.oom_kills,
+                "refused_forks": gone.hits.refused_forks,
+            }
+        )
 
     def _tell(self, message: dict[str, Any], *fds: int) -> None:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -44,16 +45,17 @@ asyncio.run(main())
 STARTS = f"""
 import pathlib, time
 from dataclasses import replace
-from sandbox.local import ground, orphans, rooms, stepdown
+from sandbox.local import generation, ground, orphans, plan, stepdown
 orphans.adopt()
-found = ground.find(pathlib.Path({str(PYTHON)!r}), None)
-plan = rooms.plan(found)
-plan = replace(plan, ground=stepdown.step_down(found, 61100))
-for number in range(60):
-    room = rooms.Room(plan, 1 << 20)
-    time.sleep(number * 0.0002)
-    room.kill()
-    room.bury()
+found = ground.find({str(PYTHON)!r}, None)
+common = plan.plan(found)
+common = replace(common, ground=stepdown.step_down(found, 61100))
+for number in range(40):
+    made = generation.Generation(common, loaded=False)
+    made.make(1 << 20)
+    time.sleep(number * 0.002)
+    made.kill()
+    made.bury()
 """
 
 
@@ -80,7 +82,8 @@ def worker() -> Iterator[subprocess.Popen[str]]:
 def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout is not None
     supervisor = int(worker.stdout.readline())
-    # Two runs of three processes each, their agents, and two rooms that stand ready.
+    # Two runs of three processes each, their agents, and two rooms that stand ready; bubblewrap
+    # and the nursery.
     family = _wait_for(lambda: _family(supervisor), lambda pids: len(pids) >= 15)
     worker.kill()
     worker.wait()
@@ -116,14 +119,82 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
 
 
 @pytest.mark.invariant("J14")
-async def test_after_a_run_its_room_is_gone(sandbox: LocalSandbox) -> None:
+async def test_rooms_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
+    await sandbox.warmed()
     assert sandbox._link is not None
     supervisor = sandbox._link._process.pid
-    for _ in range(5):
-        await sandbox.run(Command.python(""), Limits())
-    # One room stands ready: bubblewrap, its init, the agent and the interpreter that waits.
-    await asyncio.to_thread(_wait_for, lambda: _family(supervisor), lambda pids: len(pids) == 1 + 4)
+    before = await asyncio.to_thread(_settled, supervisor)
+    for _ in range(100):
+        runs = (sandbox.run(Command.python("print(1)"), Limits()) for _ in range(2))
+        assert all(result.succeeded for result in await asyncio.gather(*runs))
+    failing = "import os; os.fork(); os.kill(os.getpid(), 9)"
+    for _ in range(10):
+        assert not (await sandbox.run(Command.python(failing), Limits())).succeeded
+    assert await asyncio.to_thread(_settled, supervisor) == before
+
+
+async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    await sandbox.warmed()
+    assert sandbox._link is not None
+    supervisor = sandbox._link._process.pid
+    for _ in range(3):
+        lost = _family(supervisor)
+        _kill_nurseries(supervisor)
+        assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
+        gone = lost - {supervisor, *_keepers(supervisor)}
+        await asyncio.to_thread(
+            _wait_for, lambda gone=gone: [pid for pid in gone if _alive(pid)], lambda left: not left
+        )
+    await sandbox.warmed()
+    assert sandbox._link._process.pid == supervisor
+
+
+async def test_a_run_whose_nursery_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    assert sandbox._link is not None
+    code = "import time; time.sleep(0.6); print('whole')"
+    run = asyncio.ensure_future(sandbox.run(Command.python(code), Limits()))
+    await asyncio.sleep(0.3)
+    _kill_nurseries(sandbox._link._process.pid)
+    result = await run
+    assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
+
+
+async def test_a_nursery_lost_again_and_again_is_unavailability(sandbox: LocalSandbox) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    assert sandbox._link is not None
+    run = asyncio.ensure_future(sandbox.run(Command.python("import time; time.sleep(9)"), Limits()))
+    while not run.done():
+        await asyncio.sleep(0.05)
+        _kill_nurseries(sandbox._link._process.pid)
+    with pytest.raises(SandboxUnavailable, match="nursery"):
+        run.result()
+    assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
+
+
+async def test_generations_follow_one_another_under_load() -> None:
+    sandbox = LocalSandbox(PYTHON, pool_size=2, generation=20)
+    code = "import time; time.sleep(0.02); print(hash('a seed of one generation'))"
+    seen: set[str] = set()
+
+    async def work() -> None:
+        until = time.monotonic() + 20
+        while len(seen) < 3 and time.monotonic() < until:
+            result = await sandbox.run(Command.python(code), Limits())
+            assert (result.end, result.exit_code) == (End.EXITED, 0)
+            seen.add(result.stdout.text)
+
+    await asyncio.gather(work(), work(), work())
+    assert len(seen) >= 3
+    assert sandbox._link is not None
+    supervisor = sandbox._link._process.pid
+    # No more than one that serves, and one that is being made ready.
+    await asyncio.to_thread(
+        _wait_for, lambda: len(_nurseries(supervisor)), lambda count: count <= 2
+    )
+    await sandbox.close()
 
 
 async def test_a_lost_supervisor_is_replaced(sandbox: LocalSandbox) -> None:
@@ -160,16 +231,6 @@ async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) 
     assert len(killed) == 2
 
 
-async def test_a_frozen_agent_is_ended_by_the_supervisor(
-    sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sandbox.policy.GRACE_SECONDS", 0.5)
-    code = "import os, signal, time; os.kill(2, signal.SIGSTOP); time.sleep(60)"
-    result = await sandbox.run(Command.python(code), Limits(wall_seconds=0.5))
-    assert result.end is End.TIMEOUT
-    assert 1.0 <= result.seconds < 30
-
-
 @pytest.mark.invariant("J14")
 def test_rooms_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
     """See `sandbox.local.orphans`. In a process of its own, since it steps down from root."""
@@ -188,9 +249,53 @@ def _unbegun() -> set[int]:
             parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
-        if parent == b"1" and b"sandbox.room.agent" in cmdline:
+        if parent == b"1" and b"sandbox.room.nursery" in cmdline:
             found.add(int(place.name))
     return found
+
+
+def _nurseries(supervisor: int) -> list[int]:
+    """Those whose parent is a bubblewrap: their rooms' processes have them for a parent."""
+    shells = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
+    return [pid for pid in _family(supervisor) if _parent(pid) in shells]
+
+
+def _kill_nurseries(supervisor: int) -> None:
+    for pid in _nurseries(supervisor):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _keepers(supervisor: int) -> set[int]:
+    """Children of the supervisor that have none: no bubblewrap, but what keeps control groups."""
+    parents = {_parent(pid) for pid in _family(supervisor)}
+    return {pid for pid in _family(supervisor) if _parent(pid) == supervisor} - parents
+
+
+def _settled(supervisor: int) -> tuple[int, int, int]:
+    """The processes below the supervisor, its descriptors and the mounts that it sees, once they
+    have stayed the same for a while.
+    """
+
+    def count() -> tuple[int, int, int]:
+        place = Path(f"/proc/{supervisor}")
+        mounts = (place / "mountinfo").read_text().count("\n")
+        return len(_family(supervisor)), len(list((place / "fd").iterdir())), mounts
+
+    until = time.monotonic() + 20
+    seen = [count()]
+    while len(seen) < 20 or len(set(seen[-20:])) > 1:
+        assert time.monotonic() < until, seen[-20:]
+        time.sleep(0.02)
+        seen.append(count())
+    return seen[-1]
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _family(top: int) -> set[int]:

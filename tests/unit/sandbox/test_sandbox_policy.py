@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from sandbox import policy
 from sandbox.policy import Descriptors, Ground, Tree
-from sandbox.protocol import MIB, Limits
+from sandbox.protocol import Limits
 
 GROUND = Ground(
     bwrap="/usr/bin/bwrap",
@@ -13,16 +13,27 @@ GROUND = Ground(
     links=(("usr/bin", "/bin"),),
     masked=("/proc/kcore",),
 )
-GIVEN = Descriptors(control=7, info=8, seccomp=9, texts={"/etc/passwd": 10, "/room/given": 11})
+GIVEN = Descriptors(
+    control=7, info=8, texts={"/etc/passwd": 10, "/room/given": 11, "/room/nothing": 12}
+)
 
 
-def words() -> list[str]:
-    return policy.arguments(GROUND, 5 * MIB, GIVEN)
+def words(*, loaded: bool = True) -> list[str]:
+    return policy.house(GROUND, GIVEN, loaded=loaded)
 
 
 def after(word: str) -> list[str]:
     """The words that follow each `word`."""
     return [second for first, second in pairwise(words()) if first == word]
+
+
+def walls() -> dict[str, list[str]]:
+    """What the rooms put up, by key."""
+    told: dict[str, list[str]] = {}
+    for line in policy.walls(GROUND).split("\n"):
+        key, _, value = line.partition(" ")
+        told.setdefault(key, []).append(value)
+    return told
 
 
 def test_every_namespace_is_its_own() -> None:
@@ -32,40 +43,51 @@ def test_every_namespace_is_its_own() -> None:
 
 
 def test_it_ends_with_its_supervisor_and_holds_no_terminal() -> None:
-    assert {"--die-with-parent", "--new-session", "--disable-userns"} <= set(words())
+    # As the first process of its pid namespace the nursery takes every room with it.
+    assert {"--die-with-parent", "--new-session", "--as-pid-1"} <= set(words())
 
 
-def test_no_capabilities_and_a_filter() -> None:
+def test_no_capabilities_and_an_ordinary_user() -> None:
     assert after("--cap-drop") == ["ALL"]
-    assert after("--seccomp") == ["9"]
     assert after("--uid") == after("--gid") == ["1000"]
+    assert walls()["uid"] == ["1000"]
 
 
 def test_nothing_of_the_host_is_writable() -> None:
     assert not {"--bind", "--bind-try", "--dev-bind", "--dev-bind-try"} & set(words())
-    assert after("--ro-bind") == ["/usr", "/tmp/0", "/dev/null"]
+    assert after("--ro-bind") == ["/usr", "/tmp/0"]
     assert after("--remount-ro") == ["/dev", "/"]
     assert words().index("--remount-ro") > max(
         at for at, word in enumerate(words()) if word in {"--tmpfs", "--file", "--ro-bind"}
     )
 
 
-def test_every_tmpfs_has_a_size() -> None:
-    every = words()
-    places = [at for at, word in enumerate(every) if word == "--tmpfs"]
-    sizes = {every[at + 1]: int(every[at - 1]) for at in places}
-    assert all(every[at - 2] == "--size" for at in places)
-    assert sizes == {
+def test_what_a_room_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
+    places = dict(value.split(" ") for value in walls()["tmpfs"])
+    options = {at: dict(each.split("=") for each in it.split(",")) for at, it in places.items()}
+    assert {at: int(each.get("size", 0)) for at, each in options.items()} == {
         "/dev/shm": policy.SHM_BYTES,
         "/tmp": policy.TMP_BYTES,
         "/run": policy.RUN_BYTES,
-        "/work": 5 * MIB,
+        "/work": 0,  # sized for each room
     }
+    assert all(int(each["nr_inodes"]) <= policy.TMPFS_INODES for each in options.values())
+    assert policy.TMPFS_INODES > policy.INODES  # so that a run is ended for it
 
 
-def test_the_environment_is_not_bubblewraps_affair() -> None:
-    # Set there it would stand in the agent's /proc/PID/environ; and --clearenv does not clear.
-    assert not {"--setenv", "--clearenv", "--unsetenv"} & set(words())
+def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> None:
+    assert walls()["mask"] == ["/proc/kcore /room/nothing"]
+    every = words()
+    at = every.index("/room/nothing")
+    assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
+
+
+def test_the_nurserys_environment_is_the_codes_and_no_more() -> None:
+    # bubblewrap is started with an empty one: --clearenv does not clear /proc/1/environ.
+    every = words()
+    given = {every[at + 1]: every[at + 2] for at, word in enumerate(every) if word == "--setenv"}
+    assert given == policy.environment(GROUND)
+    assert not {"--clearenv", "--unsetenv"} & set(every)
 
 
 def test_the_environment_is_fixed_and_small() -> None:
@@ -75,18 +97,19 @@ def test_the_environment_is_fixed_and_small() -> None:
     assert len(env) < 16
 
 
-def test_the_agent_starts_isolated() -> None:
-    assert words()[-6:-1] == ["/opt/venv/bin/python", "-I", "-S", "-B", "-c"]
-    assert words()[-1].endswith("main(7, '/room/given')")
+def test_the_nursery_starts_as_the_codes_interpreter_does() -> None:
+    assert words()[-4:-1] == ["/opt/venv/bin/python", "-P", "-c"]
+    assert words()[-1].endswith("stage(lambda: main(7, True))")
+    assert words(loaded=False)[-1].endswith("stage(lambda: main(7, False))")
 
 
 def test_rlimits_follow_the_limits() -> None:
     limits = policy.rlimits(Limits(processes=10, cpu_seconds=3, file_bytes=5, open_files=6))
-    assert limits["RLIMIT_NPROC"] == (12, 12)
+    assert limits["RLIMIT_NPROC"] == (11, 11)
     assert limits["RLIMIT_CPU"] == (3, 4)
     assert limits["RLIMIT_FSIZE"] == (5, 5)
     assert limits["RLIMIT_NOFILE"] == (6, 6)
-    assert limits["RLIMIT_CORE"] == (0, 0)
+    assert limits["RLIMIT_CORE"] == (1, 1)
 
 
 def test_address_space_leaves_room_above_the_memory_limit() -> None:

@@ -1,0 +1,44 @@
+"""What every house of a supervisor has in common, read once."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import policy, seccomp
+from sandbox.policy import Ground
+from sandbox.protocol import SandboxUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The ground that houses stand on, and what is laid into them."""
+
+    ground: Ground
+    texts: Mapping[str, bytes]
+    """Files that are laid into each house, by path."""
+
+
+def plan(ground: Ground) -> Plan:
+    """The plan on this ground. Raises SandboxUnavailable on an architecture without a filter."""
+    try:
+        filter_ = seccomp.program(platform.machine())
+    except ValueError as error:
+        raise SandboxUnavailable(str(error)) from error
+    env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
+    given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
+    texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
+    texts[policy.ROOM_GIVEN] = given.encode()
+    texts[policy.ROOM_WALLS] = policy.walls(ground).encode()
+    texts[policy.ROOM_FILTER] = filter_
+    texts[policy.ROOM_NOTHING] = b""
+    return Plan(ground, texts)
+
+
+def _sources() -> dict[str, bytes]:
+    """Our own modules that run in a house: the folder `room`, and what it needs of the package."""
+    top = Path(__file__).resolve().parent.parent
+    files = (top / "__init__.py", top / "paths.py", *sorted((top / "room").glob("*.py")))
+    return {f"{policy.ROOM_SOURCE}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}

@@ -1,0 +1,149 @@
+"""The nursery: an interpreter that has its libraries loaded, and is copied into every room.
+
+It is the first process of the house, has one thread, holds no secret and never receives a byte of
+a job: a datagram from the supervisor says how large `/work` is to be and brings the socket that the
+room's agent will talk over; the answer brings a pidfd of the room's first process. The job comes
+over that socket, whose one end is in the room and whose other end is the worker's.
+
+    make BYTES + descriptor    -> made + descriptor, or failed WHY
+
+Before that the nursery says `ready` once. When the supervisor is gone it ends, and the kernel ends
+every room with it, for they are in pid namespaces below its own.
+"""
+
+# ruff: noqa: PTH103, PTH118, PTH123, PTH208
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import socket
+from typing import NoReturn
+
+from sandbox.room import agent, interpreter, preload
+from sandbox.room.walls import Walls
+
+MESSAGE_BYTES = 4096
+GO = b"G"
+"""What the supervisor says to a room that it has put into its control group."""
+BROKEN = b"!"
+"""What a room says in place of `agent.READY`, and then why."""
+
+# linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
+_PIDFD = 0x1000
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_LIBC = ctypes.PyDLL(None, use_errno=True)  # holds the interpreter's lock during a call
+
+
+def main(control: int, loaded: bool) -> None:
+    """Serve the supervisor at the other end of the socket `control`, until it is gone."""
+    os.set_inheritable(control, False)
+    os.environ.pop("PWD", None)  # bubblewrap's; the code's environment is what policy says
+    # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with open("/room/walls", encoding="utf-8") as file, open("/room/filter", "rb") as filter_:
+        walls = Walls(file.read(), filter_.read())
+    given = agent.Given.read("/room/given")
+    fonts: dict[str, bytes] = {}
+    if loaded:
+        preload.load()
+        fonts = _files(walls.fonts)
+    talk = socket.socket(fileno=control)
+    talk.send(b"ready")
+    while True:
+        data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, 1)
+        if not data:
+            os._exit(0)
+        _make(talk, fds[0], int(data.split()[1]), _Common(walls, given, fonts))
+
+
+class _Common:
+    """What every room is given."""
+
+    def __init__(self, walls: Walls, given: agent.Given, fonts: dict[str, bytes]) -> None:
+        self.walls, self.given, self.fonts = walls, given, fonts
+
+
+def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> None:
+    """Make one room, and tell the supervisor."""
+    try:
+        pidfd = _copy()
+    except OSError as error:
+        talk.send(f"failed a new namespace: {error.strerror}".encode())
+    else:
+        if pidfd is None:
+            talk.detach()
+            _live(room, work_bytes, common)  # to its end
+        socket.send_fds(talk, [b"made"], [pidfd])
+        os.close(pidfd)
+    os.close(room)
+
+
+def _copy() -> int | None:
+    """Copy this process into new namespaces; a pidfd of the copy here, None in the copy.
+
+    `os.fork` cannot do it: an `unshare` before it or after it leaves either the pid namespace or
+    the user namespace the wrong one, or takes a second copy. So it is the system call itself,
+    between what CPython says is to be done around one (`PyOS_BeforeFork` and its pair). What glibc
+    alone does in its own fork is to tell the child its thread's number, which only matters to
+    threads; the room's first process has one and starts none, and its children are forked by glibc.
+    """
+    pidfd = ctypes.c_int(-1)
+    flags = ctypes.c_ulong(_NAMESPACES | _PIDFD | signal.SIGCHLD)
+    number = ctypes.c_long(_CLONE[os.uname().machine])
+    gc.disable()
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = _LIBC.syscall(number, flags, None, ctypes.byref(pidfd), None, None)
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        gc.enable()
+        return None
+    error = ctypes.get_errno()
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    gc.enable()
+    if pid < 0:
+        raise OSError(error, os.strerror(error))
+    return pidfd.value
+
+
+def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
+    """The whole life of a room, in its first process; never returns.
+
+    In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
+    stack, where the code then runs: so nothing stands around that call.
+    """
+    try:
+        os.closerange(3, room)
+        os.closerange(room + 1, os.sysconf("SC_OPEN_MAX"))
+        common.walls.put_up(work_bytes)
+        _lay(common.walls.fonts, common.fonts)
+        if os.read(room, 1) != GO:
+            os._exit(0)
+        os.dup2(1, 2)  # from here on nobody listens to complaints
+    except OSError as error:
+        os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])
+        os._exit(1)
+    spare = interpreter.prepare(common.given)
+    agent.serve(room, room, common.given, spare)
+    os._exit(0)
+
+
+def _files(directory: str) -> dict[str, bytes]:
+    """The files of a directory by name; none where it is not there."""
+    found: dict[str, bytes] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(directory):
+            with open(os.path.join(directory, name), "rb") as file:
+                found[name] = file.read()
+    return found
+
+
+def _lay(directory: str, files: dict[str, bytes]) -> None:
+    os.makedirs(directory, exist_ok=True)
+    for name, data in files.items():
+        with open(os.path.join(directory, name), "wb") as file:
+            file.write(data)
