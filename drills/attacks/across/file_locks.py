@@ -1,0 +1,73 @@
+"""Locks files of the library that all runs share: one run stops another, or tells it something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drills.attacks.attack import Attack
+from drills.attacks.steps.runs import beside, ready
+
+
+def shared() -> list[str]:
+    """Files that every run sees: of the library, of the system, of the room itself."""
+    import os
+    import sys
+
+    folder = os.path.dirname(os.__file__)
+    found = [os.__file__, f"{folder}/this.py", os.path.realpath(sys.executable), "/usr/bin/env"]
+    found += [
+        "/etc/passwd",
+        "/etc/ld.so.cache",
+        "/dev/null",
+        "/dev/zero",
+        "/dev/urandom",
+        "/usr",
+        "/",
+    ]
+    found += ["/proc/version", "/proc/sys/kernel/ostype", "/room", "/room/given", "/run/main.py"]
+    return [each for each in found if os.path.exists(each)]
+
+
+def holder(given: dict[str, Any]) -> str | None:
+    import fcntl
+    import os
+    import time
+
+    for path in shared():
+        try:
+            file = os.open(path, os.O_RDONLY)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            continue
+    ready(given)
+    time.sleep(given["seconds"])
+    return None
+
+
+def probe(given: dict[str, Any]) -> str | None:
+    import fcntl
+    import os
+
+    for path in shared():
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"a neighbour holds a lock on {path}"
+        except OSError:
+            continue
+        finally:
+            os.close(file)
+    return None
+
+
+ATTACK = Attack(
+    probe,
+    expects="a lock of one run does not show in another",
+    uses=(ready, shared),
+    drive=beside(holder),
+)

@@ -1,0 +1,55 @@
+"""Compares hash seeds and addresses of backends: what one run learns must not hold for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from drills.attacks.attack import Attack
+from drills.attacks.judges import reached, reported
+from drills.attacks.steps.facts import facts, note
+
+if TYPE_CHECKING:
+    from drills.attacks.scene import Scene
+    from drills.attacks.seen import Seen, Verdict
+
+
+def probe(given: dict[str, Any]) -> str | None:
+    import sys
+
+    with open("/proc/self/maps") as file:
+        first = file.readline().partition("-")[0]
+    told = {
+        "the hash of a text": hash("fettle"),
+        "the hash of bytes": hash(b"fettle"),
+        "where the program lies": first,
+        "where an object lies": id(sys),
+    }
+    note(dict.fromkeys(told, 7) if given["plant"] else told)
+    return None
+
+
+async def drive(scene: Scene) -> Seen:
+    """Within one backend they may be shared by a generation; see the design of its fork server."""
+    plant = {"plant": scene.is_control}
+    seen = await scene.run(given=plant)
+    told = [facts(seen)]
+    for _ in range(2):
+        async with scene.fresh() as own:
+            told.append(facts(await own.run(given=plant)))
+    same = [name for name in told[0] if len({each[name] for each in told}) < len(told)]
+    return replace(seen, notes={"same": same})
+
+
+def judge(seen: Seen) -> Verdict:
+    same = seen.notes["same"]
+    return reached(f"the same in two backends: {', '.join(same)}") if same else reported(seen)
+
+
+ATTACK = Attack(
+    probe,
+    expects="no two fork servers share them",
+    uses=(note,),
+    drive=drive,
+    judge=judge,
+)
