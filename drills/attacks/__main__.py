@@ -7,6 +7,7 @@ process can have from its start: in its environment block, and as an inherited d
 from __future__ import annotations
 
 import secrets
+import signal
 import subprocess
 import sys
 from tempfile import TemporaryFile
@@ -21,16 +22,18 @@ def main() -> None:
     with TemporaryFile() as canary:
         canary.write(secret.encode())
         canary.flush()
-        command = [sys.executable, "-m", "drills.attacks.inside", str(canary.fileno())]
+        safely = ["-P"] if sys.flags.safe_path else []
+        command = [sys.executable, *safely, "-m", "drills.attacks.inside", str(canary.fileno())]
         process = subprocess.Popen(
             [*command, *sys.argv[1:]],
             env=inherited({VARIABLE: secret}),
             pass_fds=(canary.fileno(),),
         )
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:  # the terminal has told it too
-            code = process.wait()
+        # The terminal tells it of an interruption by itself; other signals are passed on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda _number, _frame: process.terminate())
+        code = process.wait()
     sys.exit(code if code >= 0 else 128 - code)
 
 

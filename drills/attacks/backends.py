@@ -13,11 +13,14 @@ from sandbox.protocol import Sandbox
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What backends need to be told: `local` its interpreter, `docker` its image and engine."""
+    """What backends need to be told: `local` its interpreter, `docker` its image and engine (an
+    address as in DOCKER_HOST, a folder of keys, a runtime). Empty: the backend's own default.
+    """
 
     python: Path
-    image: str = ""
+    image: str = "fettle-sandbox"
     engine: str = ""
+    tls: str = ""
     runtime: str = ""
 
 
@@ -42,6 +45,10 @@ def backend(name: str, wanted: Wanted) -> Backend:
         name,
         wanted,
         lambda: docker.DockerSandbox(
-            image=wanted.image, engine=wanted.engine, runtime=wanted.runtime, pool_size=2
+            wanted.image,
+            engine=wanted.engine or None,
+            tls=Path(wanted.tls) if wanted.tls else None,
+            runtime=wanted.runtime or None,
+            pool_size=2,
         ),
     )

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
 
-UID = 61_109
-"""Who a control is where the drill is root: nobody else is, so its bounds count it alone."""
+UIDS = range(61_110, 61_180)
+"""Who controls are where the drill is root: nobody else is, so bounds count a control alone."""
 PROCESSES = 400
 MOST_SECONDS = 25.0
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -43,7 +43,8 @@ class BareSandbox:
     """Runs each command as a process of this machine, with `environment` as it is.
 
     `root`: keep root's rights; a drill that is not root gives those of a user namespace instead.
-    `within`: options of `unshare` to run under. `descriptors` are inherited.
+    `within`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
+    processes are where the drill is root: at worst, all of this user's are killed in the end.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class BareSandbox:
         root: bool = False,
         within: tuple[str, ...] = (),
         descriptors: tuple[int, ...] = (),
+        uid: int = UIDS[0],
     ) -> None:
         self._python, self._environment = python, dict(environment or {"PATH": "/usr/bin:/bin"})
         self._root, self._within, self._descriptors = root, within, descriptors
+        self._uid = uid if os.geteuid() == 0 and not root else -1
         self.left: tuple[str, ...] = ()
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
@@ -78,7 +81,7 @@ class BareSandbox:
         seconds = min(limits.wall_seconds, MOST_SECONDS)
         started = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "drills.attacks.keeper", str(report), str(self._uid())),
+            *(sys.executable, "-P", "-m", "drills.attacks.keeper", str(report), str(self._uid)),
             *(str(seconds), str(PROCESSES), *self._words(command, work)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -98,9 +101,6 @@ class BareSandbox:
         end, code, number = _end(kept)
         changed = await asyncio.to_thread(_changed, work, before)
         return RunResult(end, code, number, out, err, elapsed, changed)
-
-    def _uid(self) -> int:
-        return UID if os.geteuid() == 0 and not self._root else -1
 
     def _words(self, command: Command, work: Path) -> list[str]:
         words = list(command.argv)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,7 @@ from drills.attacks.summary import HEADS, failures, passed, rows, summary, told
 from sandbox.protocol import SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+_PR_SET_PDEATHSIG = 1
 
 
 @click.command()
@@ -33,8 +36,9 @@ PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 @click.option("--list", "listing", is_flag=True, help="Tell the attacks, run none.")
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 @click.option("--python", type=click.Path(path_type=Path), default=PYTHON, help="For local.")
-@click.option("--image", default="", help="For docker.")
+@click.option("--image", default="fettle-sandbox", help="For docker.")
 @click.option("--engine", default="", help="For docker: where the engine listens.")
+@click.option("--tls", default="", help="For docker: a folder with ca.pem, cert.pem, key.pem.")
 @click.option("--runtime", default="", help="For docker: runsc, kata.")
 def main(
     descriptor: int,
@@ -45,6 +49,7 @@ def main(
     **wanted: Any,
 ) -> None:
     """Try every attack of the suite on the sandbox of this machine."""
+    _end_in_order()
     screen = Screen(stderr=as_json)
     attacks = suite.attacks(only)
     if listing:
@@ -54,15 +59,26 @@ def main(
     made = [backends.backend(name, needs) for name in names or ("local",)]
     netspace = _netspace(screen)
     secret = os.pread(descriptor, 4096, 0).decode()
-    with ground(secret, descriptor, netspace) as place:
-        outcomes = asyncio.run(_all(attacks, made, place, needs.python, screen))
-        harmed = place.harmed()
+    try:
+        with ground(secret, descriptor, netspace) as place:
+            outcomes = asyncio.run(_all(attacks, made, place, needs.python, screen))
+            harmed = place.harmed()
+    except KeyboardInterrupt:
+        screen.line("stopped", "the drill was ended before its end", Tone.BAD)
+        sys.exit(130)
     _show(screen, outcomes)
     for each in harmed:
         screen.line("harmed", f"the canary file {each} was changed", Tone.BAD)
     if as_json:
         print_json(summary(outcomes))
     sys.exit(0 if passed(outcomes) and not harmed else 1)
+
+
+def _end_in_order() -> None:
+    """Clear up also where the drill is ended by a signal, or loses the process that started it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _netspace(screen: Screen) -> Netspace | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from drills.attacks.attack import Attack, Instead, Raised
 from drills.attacks.backends import Backend
-from drills.attacks.bare import BareSandbox, interpreter
+from drills.attacks.bare import UIDS, BareSandbox, interpreter
 from drills.attacks.ground import VARIABLE, Ground
 from drills.attacks.judges import held, reached
 from drills.attacks.scene import Scene
@@ -32,6 +33,7 @@ class Runner:
         self._ground, self._tell = ground, tell
         self._python = interpreter(python)
         self._controls: dict[str, Verdict] = {}
+        self._uids = itertools.cycle(UIDS)
         self._seats = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, attacks: Mapping[str, Attack], backend: Backend) -> list[Outcome]:
@@ -97,6 +99,7 @@ class Runner:
                 root=control.root or control.host_root,
                 within=control.within,
                 descriptors=(self._ground.descriptor,),
+                uid=next(self._uids),
             )
             # Not this mark: a canary server has it from the attack itself, if that did reach one.
             backend = Backend("bare", scene.backend.wanted, lambda: bare)
@@ -111,11 +114,15 @@ def environment(ground: Ground) -> dict[str, str]:
 
 
 async def _judged(scene: Scene) -> Verdict:
-    """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it."""
+    """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it; and
+    an attack that has a fault itself costs none of the others.
+    """
     try:
         async with asyncio.timeout(MOST_SECONDS):
             return scene.attack.judge(await scene.attack.drive(scene))
     except TimeoutError:
         return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
-    except (SandboxError, ValueError, OSError) as error:
+    except SandboxError as error:
+        return Verdict(Kind.BROKEN, f"the backend failed: {error}")
+    except Exception as error:  # noqa: BLE001
         return Verdict(Kind.BROKEN, f"{type(error).__name__}: {error}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from drills.attacks.attack import Attack, Probe
@@ -84,19 +83,36 @@ class Scene:
 def lingering(mark: str) -> tuple[str, ...]:
     """Processes of this machine that bear the mark, where they do not end within a moment."""
     until = time.monotonic() + LEFT_SECONDS
-    while (found := marked(mark)) and time.monotonic() < until:
+    while (found := marked(mark) or marked(mark)) and time.monotonic() < until:
         time.sleep(0.05)
     return found
 
 
 def marked(mark: str) -> tuple[str, ...]:
-    """Processes whose command line or name bears the mark: a probe gives it to those it starts."""
+    """Processes whose command line or name bears the mark: a probe gives it to those it starts.
+
+    Read without detours, as some live only for a moment.
+    """
+    name, word = mark[:15].encode(), mark.encode()
     found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (place / "cmdline").read_bytes().decode(errors="replace")
-            name = (place / "comm").read_text().strip()
-            state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
-            if state not in {b"Z", b"X"} and (mark in words or (name and name == mark[:15])):
-                found.append(f"pid {place.name} ({name})")
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            called = _read(entry.path, "comm").strip()
+            if called == name or word in _read(entry.path, "cmdline"):
+                state = _read(entry.path, "stat").rpartition(b")")[2].split()[:1]
+                if state not in ([b"Z"], [b"X"], []):
+                    found.append(f"pid {entry.name} ({called.decode(errors='replace')})")
     return tuple(found)
+
+
+def _read(folder: str, name: str) -> bytes:
+    try:
+        fd = os.open(f"{folder}/{name}", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 65_536)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

@@ -1,5 +1,5 @@
 """A worker that runs one program and may be killed: `python -m drills.attacks.worker PYTHON NAME
-IMAGE ENGINE RUNTIME`, the program on its standard input."""
+IMAGE ENGINE TLS RUNTIME`, the program on its standard input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.protocol import Command, Limits, Sandbox
 def words(name: str, wanted: Wanted) -> list[str]:
     """Its command line."""
     own = [sys.executable, "-m", __name__, str(wanted.python), name]
-    return [*own, wanted.image, wanted.engine, wanted.runtime]
+    return [*own, wanted.image, wanted.engine, wanted.tls, wanted.runtime]
 
 
 async def _run(sandbox: Sandbox, code: str) -> None:

@@ -24,7 +24,7 @@ def probe(given: dict[str, Any]) -> str | None:
             while time.monotonic() < until:
                 if os.fork() > 0:
                     os._exit(0)
-                time.sleep(0.02)
+                time.sleep(0.2)
             os._exit(0)
     time.sleep(0.5)
     return None

@@ -38,7 +38,7 @@ ATTACK = Attack(
             "NOFILE": LIMITS.open_files,
             "FSIZE": LIMITS.file_bytes,
             "CPU": LIMITS.cpu_seconds + 1,
-            "CORE": 0,
+            "CORE": 1,  # one byte: what the kernel takes for "not even to a pipe"
             "MSGQUEUE": 0,
         }
     },

@@ -1,0 +1,164 @@
+"""The suite's own control: on a backend that holds nothing, it must say so."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drills.attacks import suite
+from drills.attacks.attack import Attack
+from drills.attacks.backends import Backend, Wanted
+from drills.attacks.bare import BareSandbox
+from drills.attacks.ground import Ground, ground
+from drills.attacks.judges import held, reached
+from drills.attacks.netspace import LAN
+from drills.attacks.runner import Runner, environment
+from drills.attacks.scene import marked
+from drills.attacks.seen import Kind, Outcome, Seen, Verdict
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
+
+PYTHON = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable)
+SECRET = "canary-0123456789abcdef"
+NAMES = (
+    "resources/daemon",
+    "resources/fork_bomb",
+    "resources/sparse_giant",
+    "hostdata/canary_files",
+    "network/stand_ins",
+    "protocol/odd_bytes",
+)
+
+
+class Raising:
+    """A backend that seems well, and whose every run fails."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    async def check(self) -> tuple[Layer, ...]:
+        return ()
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        raise SandboxUnavailable("out of order")
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def place():
+    with tempfile.TemporaryFile() as canary:
+        canary.write(SECRET.encode())
+        canary.flush()
+        with ground(SECRET, canary.fileno(), None) as made:
+            yield made
+
+
+async def outcomes(
+    place: Ground, backend: Backend, attacks: dict[str, Attack]
+) -> dict[str, Outcome]:
+    told: list[Outcome] = []
+    found = await Runner(place, PYTHON, told.append).run(attacks, backend)
+    assert [each.name for each in found] == list(attacks)
+    assert sorted(each.name for each in told) == sorted(attacks)
+    return {each.name: each for each in found}
+
+
+def bare(place: Ground) -> Backend:
+    return Backend(
+        "bare",
+        Wanted(PYTHON),
+        lambda: BareSandbox(PYTHON, environment=environment(place)),
+    )
+
+
+async def test_nothing_holds_where_nothing_is_held(place: Ground) -> None:
+    attacks = dict(suite.attacks(NAMES))
+    found = await outcomes(place, bare(place), attacks)
+    assert {name: each.verdict.kind for name, each in found.items()} == dict.fromkeys(
+        attacks, Kind.REACHED
+    )
+
+
+async def test_a_probe_that_never_notices_is_blind(place: Ground) -> None:
+    attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
+    blind = replace(attack, judge=lambda _seen: held())
+    found = await outcomes(place, bare(place), {"hostdata/blind": blind})
+    verdict = found["hostdata/blind"].verdict
+    assert verdict.kind is Kind.BLIND
+    assert "the control was held" in verdict.evidence
+
+
+async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: Ground) -> None:
+    attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
+    backend = Raising()
+    raising = Backend("raising", Wanted(PYTHON), lambda: backend)
+    found = await outcomes(place, raising, {"a/b": attack})
+    assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
+    assert backend.closed
+
+    def faulty(_seen: Seen) -> Verdict:
+        raise KeyError("its own fault")
+
+    found = await outcomes(place, bare(place), {"a/b": replace(attack, judge=faulty)})
+    assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
+
+
+async def test_what_this_machine_does_not_have_is_told(place: Ground) -> None:
+    attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
+    lacking = replace(attack, absent=lambda: "no such kernel")
+    found = await outcomes(place, bare(place), {"a/b": lacking})
+    assert found["a/b"].verdict == held("not on this machine: no such kernel")
+
+
+async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(place: Ground) -> None:
+    def judge(seen: Seen) -> Verdict:
+        return reached("it ran") if seen.result.end is End.EXITED else held("it was ended")
+
+    attack = replace(
+        suite.attacks(["resources/sleep_past_deadline"])["resources/sleep_past_deadline"],
+        judge=judge,
+    )
+    found = await outcomes(place, bare(place), {"a/b": attack})
+    assert found["a/b"].verdict.kind is Kind.HELD
+    assert found["a/b"].control == "it ran"
+
+
+async def test_canaries_are_laid_and_harm_to_them_is_seen(place: Ground) -> None:
+    told = place.told("mark-1")
+    assert SECRET not in str(told)
+    assert len(place.files) >= 3
+    assert LAN not in str(told["servers"])
+    assert place.harmed() == []
+    place.files[0].write_text("other")
+    assert place.harmed() == [str(place.files[0])]
+
+
+async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: Ground) -> None:
+    with socket.create_connection(tuple(place.servers.told["tcp"])) as link:
+        link.sendall(b"mark-7")
+        assert link.recv(100).decode().strip() == SECRET
+        link.shutdown(socket.SHUT_WR)
+        assert link.recv(100) == b""
+    assert place.servers.contacts("mark-7") == ("tcp: mark-7",)
+    assert place.servers.contacts("mark-8") == ()
+
+
+async def test_nothing_of_a_bare_control_stays(place: Ground) -> None:
+    sandbox = BareSandbox(PYTHON, environment=environment(place), root=False)
+    code = """
+import subprocess, sys
+for _ in range(3):
+    words = [sys.executable, '-c', 'import time; time.sleep(60)', 'mark-of-this-test']
+    subprocess.Popen(words, start_new_session=True)
+print('started')
+"""
+    result = await sandbox.run(Command.python(code), Limits())
+    assert (result.end, result.stdout.text) == (End.EXITED, "started\n")
+    assert len(sandbox.left) == 3
+    assert marked("mark-of-this-test") == ()

@@ -1,0 +1,176 @@
+"""From what was seen of an attack to its verdict, and from verdicts to what is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from drills.attacks import judges, suite, summary
+from drills.attacks.program import program, report
+from drills.attacks.seen import Kind, Outcome, Report, Seen, Verdict
+from sandbox.protocol import End, RunResult, Stream
+
+EXITED = RunResult(End.EXITED, 0, None, Stream(), Stream(), 0.1)
+SEEN = Seen(EXITED, Report(), 0.1)
+MARK = "mark-0011"
+
+
+def outcome(name: str, kind: Kind, backend: str = "local", evidence: str = "") -> Outcome:
+    return Outcome(name, backend, Verdict(kind, evidence), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind"),
+    [
+        (SEEN, Kind.HELD),
+        (replace(SEEN, report=Report(reached="55 bytes")), Kind.REACHED),
+        (replace(SEEN, left=("pid 7 (sleep)",)), Kind.REACHED),
+        (replace(SEEN, contacts=(f"tcp: {MARK}",)), Kind.REACHED),
+        (replace(SEEN, report=Report(broken="KeyError: 'x'")), Kind.BROKEN),
+        (replace(SEEN, report=None), Kind.BROKEN),
+        (replace(SEEN, report=None, ends=frozenset({End.MEMORY})), Kind.BROKEN),
+        (replace(SEEN, report=None, ends=frozenset({End.EXITED})), Kind.HELD),
+    ],
+)
+def test_a_probe_is_believed_only_where_it_says_something(seen: Seen, kind: Kind) -> None:
+    assert judges.reported(seen).kind is kind
+
+
+def test_a_run_that_lives_on_is_reach_whatever_the_probe_says() -> None:
+    left = replace(SEEN, report=None, left=("pid 7 (sleep)",), ends=frozenset({End.EXITED}))
+    assert judges.reported(left).kind is Kind.REACHED
+
+
+def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual() -> None:
+    judge = judges.answered(End.EXITED, 0, within=1.0)
+    assert judge(replace(SEEN, notes={"after": True})).kind is Kind.HELD
+    for wrong in (
+        replace(SEEN, result=replace(EXITED, exit_code=1)),
+        replace(SEEN, result=replace(EXITED, end=End.TIMEOUT, exit_code=None)),
+        replace(SEEN, seconds=1.1),
+        replace(SEEN, left=("pid 7 (sleep)",)),
+        replace(SEEN, notes={"after": False}),
+    ):
+        assert judge(wrong).kind is Kind.REACHED
+
+
+def test_a_blow_may_end_in_several_ways() -> None:
+    judge = judges.ended({End.KILLED}, within=1.0)
+    killed = replace(SEEN, result=replace(EXITED, end=End.KILLED, exit_code=None))
+    assert judge(killed).kind is Kind.HELD
+    assert judge(replace(killed, seconds=2.0)).kind is Kind.REACHED
+    assert judge(replace(killed, notes={"after": False})).kind is Kind.REACHED
+    assert judge(SEEN).kind is Kind.REACHED
+
+
+def reaching(given: dict[str, Any]) -> str | None:
+    return double(given["word"])
+
+
+def double(word: str) -> str:
+    return word * 2
+
+
+def failing(given: dict[str, Any]) -> str | None:
+    raise OSError(given["word"])
+
+
+def forking(given: dict[str, Any]) -> str | None:
+    import os  # noqa: PLC0415
+
+    if os.fork() == 0:
+        return "the child"
+    os.wait()
+    return None
+
+
+def closing(given: dict[str, Any]) -> str | None:
+    import os  # noqa: PLC0415
+
+    os.close(1)
+    return "said all the same"
+
+
+def told(probe: Any, *uses: Any) -> Report | None:
+    code = program(probe, uses, {"mark": MARK, "word": 'it\'s "so" '})
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return report(replace(EXITED, stdout=Stream(ran.stdout), stderr=Stream(ran.stderr)), MARK)
+
+
+def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
+    assert told(reaching, double) == Report(reached='it\'s "so" it\'s "so" ')
+    broken = told(failing)
+    assert broken is not None
+    assert broken.reached is None
+    assert "OSError: it's" in str(broken.broken)
+
+
+def test_only_the_probe_reports_not_its_children_and_not_its_closed_outputs() -> None:
+    assert told(forking) == Report()
+    assert told(closing) == Report(reached="said all the same")
+
+
+def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
+    def of(text: str) -> Report | None:
+        return report(replace(EXITED, stdout=Stream(text)), MARK)
+
+    assert of("") is None
+    assert of('mark-9999 {"reached": "another\'s"}\n') is None
+    assert of(f'{MARK} {{"reached": null}}\n{MARK} {{"reached": "it"}}\n') == Report("it")
+    forged = of(f"{MARK} [1]\n")
+    assert forged is not None
+    assert forged.broken is not None
+
+
+def test_the_summary_counts_each_attack_once_a_backend() -> None:
+    outcomes = [
+        outcome("kernel/a", Kind.HELD),
+        outcome("kernel/b", Kind.BLIND),
+        outcome("kernel/a", Kind.HELD, "docker"),
+        outcome("kernel/b", Kind.REACHED, "docker", "55\nbytes\x1b[2J"),
+    ]
+    assert summary.summary(outcomes) == {
+        "attacks": 2,
+        "backends": ["local", "docker"],
+        "tried": 4,
+        "held": 2,
+        "failed": ["kernel/b@local", "kernel/b@docker"],
+    }
+    assert list(summary.rows(outcomes)) == [
+        ("local", "kernel", "1", "0", "1", "0", "3.0"),
+        ("docker", "kernel", "1", "1", "0", "0", "3.0"),
+    ]
+    blind, reached = summary.failures(outcomes)
+    assert "nothing is proved" in blind
+    assert reached.startswith("kernel/b on docker: reached: 55 bytes\\x1b[2J\n")
+    assert "drills/attacks/kernel/b.py" in reached
+
+
+def test_nothing_tried_is_nothing_proved() -> None:
+    assert not summary.passed([])
+    assert summary.passed([outcome("a/b", Kind.HELD)])
+    assert not summary.passed([outcome("a/b", Kind.HELD), outcome("a/c", Kind.BROKEN)])
+
+
+def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
+    names = list(suite.attacks())
+    assert len(names) >= 80
+    assert {name.partition("/")[0] for name in names} == set(suite.CATEGORIES)
+    assert list(suite.attacks(["resources/fork_*", "network/stand_ins"])) == [
+        "resources/fork_bomb",
+        "network/stand_ins",
+    ]
+    for name in names:
+        assert len(suite.tries(name)) > 12, name
+
+
+def test_every_attack_says_what_must_be_seen_and_every_probe_stands_alone() -> None:
+    for name, attack in suite.attacks().items():
+        assert len(attack.expects) > 12, name
+        code = program(attack.probe, attack.uses, {"mark": MARK})
+        compile(code, name, "exec")
+        assert "drills" not in code.split("\n_tell(")[0].replace("drills.attacks", ""), name
