@@ -1,7 +1,9 @@
 """Which paths may name a file of the workspace. Pure; used on both sides of the wall.
 
-A path is relative POSIX text: no empty, `.` or `..` parts, no control characters, valid UTF-8, and
-within the kernel's lengths. The same rule holds for what a caller lays in and for what comes out.
+A path is relative POSIX text: no empty, `.` or `..` parts, no control characters (C1's among them:
+U+009B begins an escape sequence), no sign that ends a line or turns the direction of what follows,
+valid UTF-8, and within the kernel's lengths. The same rule holds for what a caller lays in and for
+what comes out; a name that breaks it is refused, not changed.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ PATH_BYTES = 1024
 DEPTH = 32
 REFUSALS = 20
 """How many files that are left behind are told by name."""
+_DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+"""Line and paragraph separators; embeddings, overrides and isolates of the writing direction."""
 
 
 def fault(path: str) -> str | None:
     """Why `path` may not name a workspace file, in a few words; None where it may."""
-    if any(ord(sign) < 32 or ord(sign) == 127 for sign in path):
-        return "a control character in its name"
+    if not path.isprintable():
+        if any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in path):
+            return "a control character in its name"
+        if any(sign in _DECEPTIVE for sign in path):
+            return "a sign in its name that would change how the rest is shown"
     try:
         sizes = [len(part.encode()) for part in path.split("/")]
     except UnicodeEncodeError:

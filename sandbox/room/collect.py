@@ -24,6 +24,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def lay(work: str, files: Mapping[str, bytes]) -> None:
@@ -78,7 +79,11 @@ def collect(work: str, before: Mapping[str, bytes], limits: Mapping[str, float])
         if why is not None:
             result.refuse(found.path, why)
             continue
-        data = _read(found)
+        try:
+            data = _read(found)
+        except OSError as error:
+            result.refuse(found.path, f"not to be read: {error.strerror}")
+            continue
         if data != before.get(found.path):
             result.changed[found.path] = data
             kept[found.path], total = found.size, grown
@@ -99,8 +104,8 @@ def _refusal(found: _Found, file_bytes: float) -> str | None:
 
 
 def _walk(work: str) -> Iterator[_Found]:
-    """Every name below `work` that is no directory, in order, depth first."""
-    yield from _walk_below(os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), "")
+    """Every name below `work` that is no directory or may not be one, in order, depth first."""
+    yield from _walk_below(_open_directory(work, None, os.lstat(work).st_mode), "")
 
 
 def _walk_below(directory: int, prefix: str) -> Iterator[_Found]:
@@ -109,24 +114,24 @@ def _walk_below(directory: int, prefix: str) -> Iterator[_Found]:
             path = prefix + name
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode) and fault(path) is None:
-                yield from _walk_below(_open(name, directory, os.O_DIRECTORY, 0o700), path + "/")
+                below = _open_directory(name, directory, status.st_mode)
+                yield from _walk_below(below, path + "/")
             else:
                 yield _Found(path, directory, status)
     finally:
         os.close(directory)
 
 
-def _open(name: str, directory: int, flags: int, mode: int) -> int:
-    """Open below `directory`, never through a link; what the code has locked is unlocked first."""
-    flags |= os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, dir_fd=directory)
-    except PermissionError:
-        os.chmod(name, mode, dir_fd=directory)
-        return os.open(name, flags, dir_fd=directory)
+def _open_directory(name: str, above: int | None, mode: int) -> int:
+    """Open a directory, unlocked first: without one of its bits something is out of reach."""
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(name, stat.S_IRWXU, dir_fd=above)
+    return os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=above)
 
 
 def _read(found: _Found) -> bytes:
     name = found.path.rpartition("/")[2]
-    with os.fdopen(_open(name, found.directory, 0, 0o600), "rb") as file:
+    if not found.mode & stat.S_IRUSR:
+        os.chmod(name, stat.S_IRUSR, dir_fd=found.directory)
+    with os.fdopen(os.open(name, _FLAGS, dir_fd=found.directory), "rb") as file:
         return file.read(found.size)

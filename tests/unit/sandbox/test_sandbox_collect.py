@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import ast
+import os
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +47,59 @@ def test_what_was_deleted_makes_room(tmp_path: Path) -> None:
     tight = {**WIDE, "workspace_bytes": 100.0, "workspace_files": 1.0}
     found = collect(str(tmp_path), {"old": bytes(90)}, tight)
     assert (list(found.changed), found.deleted, found.refused) == (["new"], ["old"], [])
+
+
+@pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o600])
+def test_directories_are_unlocked_first_the_top_one_too(tmp_path: Path, mode: int) -> None:
+    work = tmp_path / "work"
+    lay(str(work), {"d/e/f": b"1", "g": b"2"})
+    (work / "g").chmod(mode & 0o111)
+    for place in (work / "d" / "e", work / "d", work):
+        place.chmod(mode)
+    found = _as_nobody(str(tmp_path), str(work))
+    assert (found, work.stat().st_mode & 0o777) == ({"d/e/f": b"1", "g": b"2"}, 0o700)
+
+
+def _as_nobody(top: str, work: str) -> dict[str, bytes]:
+    """What `collect` finds as a user whom permissions bind, as root they do not."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                for place, names, files in os.walk(top):
+                    for each in (place, *(f"{place}/{name}" for name in (*names, *files))):
+                        os.chown(each, 65534, 65534)
+                os.chroot(top)
+                os.setresuid(65534, 65534, 65534)
+                work = work.removeprefix(top)
+            found = collect(work, {}, WIDE)
+            os.write(write, repr(found.changed).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as told:
+        changed: dict[str, bytes] = ast.literal_eval(told.read().decode())
+    os.waitpid(pid, 0)
+    return changed
+
+
+def test_many_names_and_a_deep_tree_are_quick(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    deep = work
+    work.mkdir()
+    for _ in range(40):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    for number in range(20):
+        (work / f"b{number:02}").mkdir()
+    for number in range(4_000):
+        os.mknod(work / f"b{number % 20:02}" / f"{number}")
+    started = time.process_time()
+    found = collect(str(work), {}, WIDE)
+    assert time.process_time() - started < 2
+    assert (len(found.changed), len(found.refused)) == (10, 21)
+    assert found.refused[-1] == f"and {4_000 - 10 - 20 + 1} more"
 
 
 @given(st.lists(st.binary(max_size=3 * CHUNK), max_size=6), st.integers(1, 2 * CHUNK))

@@ -8,6 +8,7 @@ from sandbox.media import HEAD_BYTES, PLAIN, UNKNOWN, media_type
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
 DRAWING = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>'
+OFFICE = "application/vnd.openxmlformats-officedocument"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 
@@ -22,8 +23,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
         ("a.webp", b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
         ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "application/pdf"),
         ("a.zip", b"PK\x03\x04\x14\0", "application/zip"),
-        ("a.xlsx", b"PK\x03\x04\x14\0", "application/vnd.openxmlformats-officedocument"
-         ".spreadsheetml.sheet"),
+        ("a.xlsx", b"PK\x03\x04\x14\0", f"{OFFICE}.spreadsheetml.sheet"),
         ("a.npz", b"PK\x03\x04\x14\0", "application/zip"),
         ("a.db", b"SQLite format 3\0", "application/vnd.sqlite3"),
         ("a.csv", b"x,y\n1,2\n", "text/csv"),

@@ -11,7 +11,9 @@ from sandbox.paths import DEPTH, PART_BYTES, PATH_BYTES, fault, require
 PARTS = st.sampled_from(["a", "..", ".", "", "b.py", "\n", "\udcff", "\0", "é", "x" * 300])
 
 
-@pytest.mark.parametrize("path", ["a", "a/b.py", ".hidden", "a b", "é/日本", "..a", "-rf", "a\\b"])
+@pytest.mark.parametrize(
+    "path", ["a", "a/b.py", ".hidden", "a b", "é/日本", "a\u200fb", "..a", "-rf", "a\\b"]
+)
 def test_plain_relative_paths_may_be(path: str) -> None:
     assert fault(path) is None
     require([path])
@@ -29,6 +31,11 @@ def test_plain_relative_paths_may_be(path: str) -> None:
         ("a\nb", "control"),
         ("a\x7fb", "control"),
         ("a\0", "control"),
+        ("c1\x9b31m.png", "control"),
+        ("a\x85b", "control"),
+        ("a\u2028b", "shown"),
+        ("photo\u202egnp.py", "shown"),
+        ("a\u2066b", "shown"),
         ("\udcff", "UTF-8"),
         ("x" * (PART_BYTES + 1), "too long"),
         ("é" * PART_BYTES, "too long"),
