@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Iterable, Mapping
 
 from agents.state import ArtifactFields
@@ -16,8 +15,3 @@ def still_there(
     """By name, the latest version of each file that was made and is among the workspace's files."""
     latest = {**before, **{artifact["name"]: artifact for artifact in made}}
     return {name: artifact for name, artifact in sorted(latest.items()) if name in files}
-
-
-def media_type(path: str) -> str:
-    """What a file is, by its name; bytes of no known kind are `application/octet-stream`."""
-    return mimetypes.guess_type(path)[0] or "application/octet-stream"

@@ -14,11 +14,11 @@ from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 
-from agents.artifacts import media_type
 from agents.errors import BudgetExhausted, Stopped
 from agents.models import ModelName, ModelPool, Role
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Fact, Finished
+from sandbox.media import media_type
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class MemoryWorkspace:
         for path, content in changed.items():
             digest = self._put(content)
             self._manifest[path] = (digest, len(content))
-            artifacts.append(Artifact(path, digest, len(content), media_type(path)))
+            artifacts.append(Artifact(path, digest, len(content), media_type(path, content)))
         self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())
         return artifacts
 

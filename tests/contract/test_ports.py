@@ -126,16 +126,20 @@ async def test_a_new_workspace_is_empty(harness: Harness) -> None:
 async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"b.txt": b"b", "a.txt": b"a", "gone.txt": b"x"})
-    made = await workspace.apply({"plots/a.png": b"png", "b.txt": b"bb"}, frozenset({"gone.txt"}))
+    png, lie = b"\x89PNG\r\n\x1a\n", b"a text"
+    changed = {"plots/a.png": png, "b.txt": b"bb", "lie.png": lie}
+    made = await workspace.apply(changed, frozenset({"gone.txt"}))
     described = {each.name: (each.digest, each.size, each.media_type) for each in made}
     assert described == {
-        "plots/a.png": (digest(b"png"), 3, "image/png"),
+        "plots/a.png": (digest(png), 8, "image/png"),
         "b.txt": (digest(b"bb"), 2, "text/plain"),
+        "lie.png": (digest(lie), 6, "text/plain"),  # by its bytes, not by its name
     }
-    assert list(workspace.list().items()) == [("a.txt", 1), ("b.txt", 2), ("plots/a.png", 3)]
+    sizes = [("a.txt", 1), ("b.txt", 2), ("lie.png", 6), ("plots/a.png", 8)]
+    assert list(workspace.list().items()) == sizes
     assert await workspace.read("b.txt") == b"bb"
     assert await workspace.read("gone.txt") is None
-    files = {"a.txt": b"a", "b.txt": b"bb", "plots/a.png": b"png"}
+    files = {"a.txt": b"a", "b.txt": b"bb", "lie.png": lie, "plots/a.png": png}
     assert dict(await workspace.files()) == files
 
 

@@ -16,7 +16,7 @@ from agents.ports import Bounds, Earlier
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
 TASK = "Add two numbers."
-PNG = b"\x89PNG a picture"
+PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

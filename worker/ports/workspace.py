@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from agents.artifacts import media_type
 from agents.errors import PathOutside
 from agents.ports import Artifact
 from jobs.blobs import Blobs
 from jobs.blobs import digest_of as _digest
 from jobs.errors import PathRefused
 from jobs.manifest import FileEntry, Manifest, checked_path, load
+from sandbox.media import media_type
 
 
 class ManifestWorkspace:
@@ -91,4 +91,4 @@ def _inside(path: str) -> str:
 
 
 def _artifact(path: str, content: bytes) -> Artifact:
-    return Artifact(path, _digest(content), len(content), media_type(path))
+    return Artifact(path, _digest(content), len(content), media_type(path, content))

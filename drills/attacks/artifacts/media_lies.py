@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agents.artifacts import media_type
 from api.answers import untrusted_headers
 from drills.attacks.attack import Attack
 from drills.attacks.judges import broken, reached, reported
 from drills.attacks.seen import Seen, Verdict
+from sandbox.media import media_type
 
 if TYPE_CHECKING:
     from drills.attacks.scene import Scene
@@ -47,7 +47,7 @@ async def drive(scene: Scene) -> Seen:
     seen = await scene.run()
     faults = []
     for name, data in seen.result.changed.items():
-        said = media_type(name)
+        said = media_type(name, data)
         sent = {} if scene.is_control else untrusted_headers(name, said, "0" * 64)
         faults += [f"{name} is served as {said}: {why}" for why in _faults(said, data, sent)]
     return replace(seen, notes={"faults": faults})
