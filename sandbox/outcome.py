@@ -10,7 +10,7 @@ import codecs
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sandbox import paths
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
@@ -71,6 +71,17 @@ def finish(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
 def died(end: End, seconds: float) -> RunResult:
     """The result of a room that gave no answer."""
     return RunResult(end, None, None, Stream(), Stream(), seconds)
+
+
+def counted(result: RunResult, oom_kills: int, refused_forks: int) -> RunResult:
+    """The result, given what the room's control group has counted: processes that were killed for
+    want of memory, and forks that were refused. A program that coped has not hit a limit.
+    """
+    failed = result.end in {End.SIGNALED, End.KILLED} or result.exit_code not in {None, 0}
+    if not failed or not (oom_kills or refused_forks):
+        return result
+    end = End.MEMORY if oom_kills else End.PROCESSES
+    return replace(result, end=end, exit_code=None, signal=None)
 
 
 def stream(head: bytes, tail: bytes, dropped: int) -> Stream:

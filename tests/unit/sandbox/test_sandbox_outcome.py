@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sandbox.outcome import Answer, Forged, died, finish, read_header, stream
+from sandbox.outcome import Answer, Forged, counted, died, finish, read_header, stream
 from sandbox.paths import fault
 from sandbox.protocol import Command, End, Limits
 
@@ -144,6 +145,30 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
         assert shown.text == text
     elif "\ufffd" not in text:
         assert "\ufffd" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "number", "hits", "expected"),
+    [
+        (End.EXITED, 0, None, (1, 1), End.EXITED),
+        (End.EXITED, 1, None, (0, 0), End.EXITED),
+        (End.EXITED, 1, None, (0, 2), End.PROCESSES),
+        (End.EXITED, 1, None, (1, 2), End.MEMORY),
+        (End.SIGNALED, None, 9, (1, 0), End.MEMORY),
+        (End.SIGNALED, None, 6, (0, 1), End.PROCESSES),
+        (End.KILLED, None, None, (1, 0), End.MEMORY),
+        (End.KILLED, None, None, (0, 0), End.KILLED),
+        (End.TIMEOUT, None, None, (1, 1), End.TIMEOUT),
+        (End.DISK, None, None, (0, 9), End.DISK),
+    ],
+)
+def test_what_the_kernel_has_counted_explains_a_failure(
+    end: End, code: int | None, number: int | None, hits: tuple[int, int], expected: End
+) -> None:
+    result = counted(replace(died(end, 1.0), exit_code=code, signal=number), *hits)
+    assert result.end is expected
+    kept = (code, number) if expected is end else (None, None)
+    assert (result.exit_code, result.signal) == kept
 
 
 def test_a_room_without_an_answer_has_no_output() -> None:
