@@ -15,14 +15,15 @@ def probe(given: dict[str, Any]) -> str | None:
     def attribute(kind: int, data: bytes) -> bytes:
         return struct.pack("=HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
 
-    def ask(word: int, body: bytes) -> bool:
+    def ask(word: int, flags: int, body: bytes) -> bool:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
             route.settimeout(2)
-            head = struct.pack("=IHHII", 16 + len(body), word, 0x605, 1, 0)  # create, acknowledge
+            head = struct.pack("=IHHII", 16 + len(body), word, flags, 1, 0)
             route.send(head + body)
             kind, _, _, _, error = struct.unpack_from("=HHIIi", route.recv(4096), 4)
             return (kind, error) == (2, 0)
 
+    acknowledge, create = 0x005, 0x605
     place = socket.inet_aton("198.51.100.1")  # a block for documentation
     lo = socket.if_nametoindex("lo")
     two = attribute(1, place) + attribute(2, place)
@@ -52,7 +53,9 @@ def probe(given: dict[str, Any]) -> str | None:
         pass
     for name, (word, body) in ways.items():
         try:
-            passed += [name] if ask(word, body) else []
+            if ask(word, create, body):
+                passed.append(name)
+                ask(word + 1, acknowledge, body)  # takes it away again
         except OSError:
             continue
     return f"it could set {', '.join(passed)}" if passed else None
