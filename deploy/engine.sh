@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # An engine of one's own, by hand: for tests, benchmarks and attacks on a machine that has none.
 #
-#     deploy/engine.sh start DIRECTORY    as root; prints its address, for DOCKER_HOST
-#     deploy/engine.sh stop DIRECTORY     ends just what it started, and removes DIRECTORY
+#     deploy/engine.sh start DIRECTORY [PID]      as root; prints its address, for DOCKER_HOST
+#     deploy/engine.sh stop DIRECTORY             ends just what it started, removes DIRECTORY
 #
 # It is Debian's docker.io, in network, mount and process namespaces of its own: no bridge, no rule
 # and no mount of another engine is touched, and containers in it have no way out. Its data, socket
-# and log are below DIRECTORY. A second start on the same DIRECTORY prints the address again.
+# and log are below DIRECTORY. A second start on the same DIRECTORY prints the address again. With
+# PID it is stopped when that process has ended, in whatever way. A DIRECTORY/daemon.json is read.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -14,7 +15,9 @@ fail() {
     printf 'fettle: %s\n' "$@" >&2
     exit 1
 }
-[ $# = 2 ] || fail "usage: deploy/engine.sh start|stop DIRECTORY"
+usage="usage: deploy/engine.sh start DIRECTORY [PID] | stop DIRECTORY"
+[ $# -ge 2 ] || fail "$usage"
+[ "$1" = start ] || [ -d "$2" ] || exit 0
 mkdir -p "$2"
 directory=$(cd "$2" && pwd -P)
 socket=$directory/engine.sock
@@ -23,7 +26,7 @@ group=fettle-engine-$(printf %s "$directory" | sha256sum | cut -c1-12)
 answers() { curl --silent --max-time 5 --output /dev/null --unix-socket "$socket" http://engine/_ping; }
 running() { # the process that we started, not another that has its number now
     pid=$(cat "$directory/pid" 2>/dev/null) || return 1
-    tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep --quiet --fixed-strings -- "$directory/data"
+    { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep --quiet --fixed-strings -- "$directory/data"
 }
 
 start() {
@@ -38,26 +41,35 @@ start() {
     # A socket's path has to fit into 108 bytes.
     [ ${#socket} -lt 100 ] || fail "the path of $directory is too long for a socket"
     chmod 0700 "$directory"
-    rm -f "$socket"
+    # What an engine that was killed has left: its processes and mounts went with its namespaces.
+    rm -rf "$socket" "$directory/dockerd.pid" "$directory/exec"
+    [ ! -f "$directory/daemon.json" ] || set -- "$1" --config-file "$directory/daemon.json"
     # An init before the engine: what its containers leave behind is nobody else's to reap.
     setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$directory" \
         unshare --net --mount --pid --fork --mount-proc --kill-child docker-init -- \
         dockerd --data-root "$directory/data" --exec-root "$directory/exec" \
         --pidfile "$directory/dockerd.pid" --host "unix://$socket" --cgroup-parent "/$group" \
-        --bridge none --iptables=false --ip6tables=false --group root \
+        --bridge none --iptables=false --ip6tables=false --group root "${@:2}" \
         </dev/null >"$directory/engine.log" 2>&1 &
     echo $! >"$directory/pid"
     for _ in $(seq 300); do
         if answers; then
+            [ -z "$1" ] || end_with "$1"
             echo "unix://$socket"
             return
         fi
-        running || break
+        [ -d "/proc/$!" ] || break
         sleep 0.1
     done
     tail -n 20 "$directory/engine.log" >&2
     end
     fail "the engine did not start; $directory/engine.log says why"
+}
+
+end_with() {
+    # shellcheck disable=SC2016  # the inner shell's own arguments
+    setsid sh -c 'tail --pid="$1" --follow /dev/null; exec "$2" stop "$3"' sh "$1" "$here/engine.sh" "$directory" \
+        </dev/null >/dev/null 2>&1 &
 }
 
 end() {
@@ -79,7 +91,7 @@ stop() {
 }
 
 case $1 in
-    start) start ;;
+    start) start "${3:-}" ;;
     stop) stop ;;
-    *) fail "usage: deploy/engine.sh start|stop DIRECTORY" ;;
+    *) fail "$usage" ;;
 esac

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-import matplotlib.font_manager
+try:
+    import matplotlib.font_manager
+except ModuleNotFoundError:  # an environment may well be without it
+    sys.exit()
 
 for cache in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
     found = json.loads(cache.read_text())

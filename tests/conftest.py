@@ -1,10 +1,12 @@
-"""Fixtures that more than one suite wants: real Redis servers, one of each kind a session."""
+"""Fixtures that more than one suite wants: real servers, one of each kind a session."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import docker_engine as engines
 import pytest
 import redis
 import redis_servers
@@ -32,3 +34,21 @@ def redis_named(tmp_path_factory) -> Iterator[Callable[[str], redis_servers.Redi
 def redis_url(redis_named) -> str:
     """The address of an empty Redis, of the kind that comes first."""
     return redis_named(next(iter(redis_servers.binaries()))).url
+
+
+collect_ignore_glob = [] if engines.OWN else ["integration/test_docker_*.py"]
+
+
+def pytest_report_header() -> str:
+    """Which of the sandbox's backends are tested here."""
+    return engines.header()
+
+
+@pytest.fixture(scope="session")
+def docker_engine(tmp_path_factory) -> Iterator[engines.Engine]:
+    """The session's Docker engine, with the rooms' image."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with engines.shared(folder) as engine:
+        yield engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,11 @@ async def connect(address: Address) -> Connection:
             streams = await asyncio.open_connection(
                 address.place, address.port, ssl=address.tls, limit=BUFFER_BYTES
             )
+            # A container is spoken to once in an hour perhaps; who has gone is to be noticed.
+            there = streams[1].get_extra_info("socket")
+            there.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+                there.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
             return Connection(*streams)
         return await _over_ssh(address)
 

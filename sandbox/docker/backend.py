@@ -57,14 +57,21 @@ class DockerSandbox:
         """How many containers stand ready, with the usual libraries loaded."""
         return 0 if self._station is None else self._station.pool.standing
 
+    @property
+    def image_id(self) -> str | None:
+        """What rooms are made of, once an engine was found: the digest of its image."""
+        return None if self._station is None else self._station.image.id
+
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
         tried once more.
         """
         ordered = _order(command, limits)
+        station = await self._opened()
         try:
-            return await _in_a_container(await self._opened(), ordered, command, limits)
+            return await _in_a_container(station, ordered, command, limits)
         except EngineLost:
+            station.lost = True
             return await _in_a_container(await self._opened(), ordered, command, limits)
 
     async def check(self) -> tuple[Layer, ...]:

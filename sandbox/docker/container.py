@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass
 
@@ -50,9 +51,10 @@ def command(*, load: bool) -> tuple[str, ...]:
 
 async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Container:
     """Make a container, and wait until its agent is ready. Raises SandboxUnavailable."""
-    made = await engine.create(container(kind, shape, command(load=load)))
+    creating = asyncio.create_task(engine.create(container(kind, shape, command(load=load))))
     connection = None
     try:
+        made = await asyncio.shield(creating)
         connection = await engine.attach(made)
         await engine.start(made)
         streams = Streams(connection.reader)
@@ -60,9 +62,15 @@ async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Conta
     except BaseException:
         if connection is not None:
             connection.close()
-        await asyncio.shield(engine.remove(made))
+        await asyncio.shield(_undo(engine, creating))
         raise
     return Container(made, shape, connection, streams, time.monotonic())
+
+
+async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:
+    """Remove what was made, or is about to be: who stops listening does not stop the engine."""
+    with contextlib.suppress(SandboxUnavailable):
+        await engine.remove(await creating)
 
 
 async def _ready(streams: Streams) -> None:

@@ -22,8 +22,6 @@ NEWEST_API = (1, 51)
 OLDEST_API = (1, 41)
 _SECONDS = 30.0
 _PING_SECONDS = 10.0
-_GONE = {404, 409}
-"""Of a removal: it is gone, or on its way."""
 
 
 class EngineLost(SandboxUnavailable):
@@ -129,9 +127,11 @@ class Engine:
         await self._expect("POST", f"/containers/{container}/update", body)
 
     async def remove(self, container: str) -> None:
-        """Kill it and remove it; it does not matter whether it is still there."""
+        """Kill it and remove it; returns when it is gone, whoever removed it."""
         response = await self._ask("DELETE", f"/containers/{container}?force=1&v=1")
-        if response.status not in _GONE:
+        if response.status == 409:  # it has ended, and the engine is at it
+            await self._ask("POST", f"/containers/{container}/wait?condition=removed")
+        elif response.status != 404:
             self._checked(response, "removal")
 
     async def containers(self, label: str) -> tuple[Seen, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sandbox.docker.engine import Facts
 from sandbox.docker.profile import HOSTNAME, UID, Kind
+from sandbox.layers import capabilities, files, filesystem, landlock, network, seccomp
 from sandbox.protocol import Layer
 
 _OWN_RUNTIMES = {None, "runc", "crun"}
@@ -34,38 +35,20 @@ def layers(found: str, facts: Facts, kind: Kind) -> tuple[Layer, ...]:
 
 def _found(inside: Mapping[str, Any], kind: Kind) -> tuple[Layer, ...]:
     """What the probe has seen."""
-    writable = ", ".join(inside["writable"])
-    told = (
-        *(f"{name}={value}" for name, value in kind.environment.items()),
-        f"HOSTNAME={HOSTNAME}",
-    )
-    own = sum(len(each) + 1 for each in told)
+    told = {**kind.environment, "HOSTNAME": HOSTNAME}
+    own = sum(len(f"{name}={value}\0") for name, value in told.items())
     return (
-        Layer(
-            "network",
-            inside["interfaces"] == ["lo"],
-            f"interfaces in the room: {', '.join(inside['interfaces'])}",
-        ),
-        Layer(
-            "filesystem",
-            not writable,
-            f"writable: {writable}" if writable else "read-only but for four bounded tmpfs",
-        ),
+        network(inside),
+        filesystem(inside),
+        files(inside),
         Layer(
             "environment",
             inside["environment_of_init"] <= own,
             "nothing of the host's is visible, in no process of the room",
         ),
-        Layer(
-            "capabilities",
-            inside["capabilities"] == 0 and inside["no_new_privs"],
-            "none, and none to be gained (no_new_privs)",
-        ),
-        Layer(
-            "seccomp",
-            inside["seccomp"] == 2 and inside["unshare"] == "EPERM",
-            f"mode {inside['seccomp']}; a new namespace is answered {inside['unshare'] or 'yes'}",
-        ),
+        capabilities(inside),
+        seccomp(inside),
+        landlock(inside),
     )
 
 

@@ -26,8 +26,6 @@ OWN_BYTES = 192 * MIB
 """For the agent with its preloaded libraries, beside what the code may hold."""
 OWN_PROCESSES = 2
 """The engine's init, and the agent."""
-INODES = policy.INODES + policy.INODES // 4
-"""The agent ends a run at `policy.INODES`; what it makes between two samples is bounded too."""
 OOM_SCORE = 500
 """The code raises its own to 1000: where memory ends, the kernel takes the code, not the agent."""
 STOP_SECONDS = 1
@@ -145,16 +143,15 @@ def _host(kind: Kind, shape: Shape) -> dict[str, Any]:
 
 
 def _tmpfs(shape: Shape) -> dict[str, str]:
-    own = f"uid={UID},gid={UID},nr_inodes={INODES}"
     places = {
-        "/work": (shape.work_bytes, "0755"),
-        "/tmp": (policy.TMP_BYTES, "1777"),  # noqa: S108
-        "/run": (policy.RUN_BYTES, "0755"),
-        "/dev/shm": (policy.SHM_BYTES, "1777"),  # noqa: S108
+        "/work": (shape.work_bytes, policy.TMPFS_INODES, "0755"),
+        "/tmp": (policy.TMP_BYTES, policy.TMPFS_INODES, "1777"),  # noqa: S108
+        "/run": (policy.RUN_BYTES, policy.OWN_INODES, "0755"),
+        "/dev/shm": (policy.SHM_BYTES, policy.OWN_INODES, "1777"),  # noqa: S108
     }
     return {
-        at: f"rw,nosuid,nodev,exec,size={size},mode={mode},{own}"
-        for at, (size, mode) in places.items()
+        at: f"rw,nosuid,nodev,exec,size={size},nr_inodes={files},mode={mode},uid={UID},gid={UID}"
+        for at, (size, files, mode) in places.items()
     }
 
 

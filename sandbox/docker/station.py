@@ -70,9 +70,11 @@ class Station:
         return await container.make(self.engine, self.kind, shape, load=load)
 
     async def _end(self, ended: Container) -> None:
-        ended.connection.close()
-        if not self.lost:
-            await self.engine.remove(ended.id)
+        try:
+            if not self.lost:
+                await self.engine.remove(ended.id)
+        finally:
+            ended.connection.close()
 
     async def _listen(self) -> None:
         """Note kills for memory, until the engine hangs up."""

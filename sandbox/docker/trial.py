@@ -5,12 +5,15 @@ A build of gVisor was seen to fail 6 of 45 runs: a failure that would be told as
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from sandbox.docker.engine import EngineLost
 from sandbox.protocol import Command, RunResult, SandboxUnavailable
 
 RUNS = 50
+AT_ONCE = 4
 _ANSWER = "499500\n"
 COMMAND = Command.python(
     "import os\nopen('seen', 'w').write(str(os.getpid()))\nprint(sum(range(1000)))"
@@ -28,21 +31,28 @@ class Subject:
 
 async def require(subject: Subject, run: Callable[[], Awaitable[RunResult]]) -> None:
     """Raises SandboxUnavailable with the count where not each of `RUNS` runs is as it must be."""
-    failed, last = 0, ""
-    for _ in range(RUNS):
-        try:
-            result = await run()
-        except SandboxUnavailable as error:
-            failed, last = failed + 1, str(error)
-            continue
-        if (
-            not result.succeeded
-            or result.stdout.text != _ANSWER
-            or list(result.changed) != ["seen"]
-        ):
-            failed, last = failed + 1, f"{result.end}: {result.stderr.text[-300:]}"
-    if failed:
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def fault() -> str | None:
+        async with turns:
+            return await _fault(run)
+
+    faults = [said for said in await asyncio.gather(*(fault() for _ in range(RUNS))) if said]
+    if faults:
         raise SandboxUnavailable(
-            f"the runtime {subject.runtime} failed {failed} of {RUNS} runs in its self-test, the "
-            f"last so: {last}. Use another version of it, or the engine's own runtime"
+            f"the runtime {subject.runtime} failed {len(faults)} of {RUNS} runs in its self-test, "
+            f"the last so: {faults[-1]}. Use another version of it, or the engine's own runtime"
         )
+
+
+async def _fault(run: Callable[[], Awaitable[RunResult]]) -> str | None:
+    """What is wrong with one run, in words."""
+    try:
+        result = await run()
+    except EngineLost:
+        raise
+    except SandboxUnavailable as error:
+        return str(error)
+    if result.succeeded and result.stdout.text == _ANSWER and list(result.changed) == ["seen"]:
+        return None
+    return f"{result.end}: {result.stderr.text[-300:]}"

@@ -15,6 +15,10 @@ from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.exchange import Broken
 from sandbox.protocol import SandboxUnavailable
 
+CHUNKED = (
+    b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{"a\r\n5;x=y\r\n": 1}\r\n0\r\n\r\n'
+)
+
 
 @asynccontextmanager
 async def serving(place: Path, answer: bytes, *, hold: bool = False) -> AsyncIterator[list[bytes]]:
@@ -48,11 +52,7 @@ def ask(tmp_path: Path) -> Callable:
     [
         (b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"a": 1}\n', {"a": 1}),
         (b'HTTP/1.1 200 OK\r\n\r\n{"a": 1}', {"a": 1}),
-        (
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-            + b'3\r\n{"a\r\n5;x=y\r\n": 1}\r\n0\r\n\r\n',
-            {"a": 1},
-        ),
+        (CHUNKED, {"a": 1}),
         (b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", None),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK", "OK"),
     ],

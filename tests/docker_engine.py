@@ -1,0 +1,113 @@
+"""A Docker engine for tests, with the rooms' image: one a session, by the project's own scripts.
+
+As root it is `deploy/engine.sh`'s. Who is not root names one that he may use, for example a
+rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without either there are no
+tests of the backend `docker`: they are not collected, and the session's header says so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+IMAGE = "fettle-sandbox"
+GIVEN = os.environ.get("FETTLE_TEST_ENGINE")
+OWN = os.geteuid() == 0
+AVAILABLE = OWN or GIVEN is not None
+BACKENDS = ("docker",) if AVAILABLE else ()
+"""As parameters of a test: none where there is no engine to be had."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine with the image `IMAGE`; `folder` is None where it is somebody else's."""
+
+    host: str
+    folder: Path | None
+
+
+def header() -> str:
+    """What the session is told about the backend `docker`."""
+    if GIVEN is not None:
+        return f"docker: tested with the engine at {GIVEN}"
+    if OWN:
+        return "docker: tested with an engine of the session's own"
+    return "docker: NOT tested: run as root, or name an engine in FETTLE_TEST_ENGINE"
+
+
+@contextmanager
+def started(config: Mapping[str, Any]) -> Iterator[Engine]:
+    """An engine of one's own, without an image; `config` is its daemon.json."""
+    folder = Path(tempfile.mkdtemp(prefix="fettle-engine-"))
+    (folder / "daemon.json").write_text(json.dumps(config))
+    try:
+        said = script("engine.sh", "start", str(folder), str(os.getpid()))
+        yield Engine(said.splitlines()[-1], folder)
+    finally:
+        script("engine.sh", "stop", str(folder))
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[Engine]:
+    """The session's engine. `folder` is common to the processes of one session: the first of them
+    makes it, the last one ends it.
+    """
+    if GIVEN is not None:
+        build(GIVEN)
+        yield Engine(GIVEN, None)
+        return
+    with _counted(folder, 1) as users:
+        place = folder / "engine"
+        if users == 1:
+            place.write_text(tempfile.mkdtemp(prefix="fettle-engine-"))
+        owner = str(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
+        directory = place.read_text()
+        host = script("engine.sh", "start", directory, owner).splitlines()[-1]
+        build(host)
+    try:
+        yield Engine(host, Path(directory))
+    finally:
+        with _counted(folder, -1) as users:
+            if users == 0:
+                script("engine.sh", "stop", directory)
+
+
+def build(host: str, image: str = IMAGE, **environment: str) -> None:
+    """Have the rooms' image there, current."""
+    script("sandbox-image.sh", image, DOCKER_HOST=host, **environment)
+
+
+def script(name: str, *words: str, **environment: str) -> str:
+    """What one of the project's scripts prints."""
+    done = subprocess.run(
+        [DEPLOY / name, *words],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"deploy/{name}: {done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+@contextmanager
+def _counted(folder: Path, change: int) -> Iterator[int]:
+    """How many processes use it, after this one came or went; the others wait meanwhile."""
+    with (folder / "engine.users").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        users = int(file.read() or 0) + change
+        file.truncate(0)
+        file.write(str(users))
+        file.flush()
+        yield users

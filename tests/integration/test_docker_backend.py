@@ -1,0 +1,300 @@
+"""The backend `docker`, and what may befall its engine, its containers and its worker.
+
+What a run does is told by the contract suite. Here an engine is killed, so it is one of our own;
+what it holds is looked at with Docker's own library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import docker
+import docker_engine as engines
+import pytest
+
+from sandbox import policy
+from sandbox.docker import DockerSandbox, trial
+from sandbox.docker.leftovers import OWNER
+from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
+
+TOP = Path(__file__).resolve().parents[2]
+BARE = "rooms-without-libraries"
+QUICK = Limits(wall_seconds=30.0)
+HELLO = Command.python("print('hello')")
+STOP_AGENT = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(60)"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory) -> Iterator[engines.Engine]:
+    """An engine with a second runtime, which fails now and then."""
+    folder = tmp_path_factory.mktemp("engine")
+    flaky = folder / "flaky"
+    flaky.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *" create "*) echo x >>"$0.count"; '
+        '[ $(($(wc -l <"$0.count") % 20)) -ne 0 ] || exit 1;; esac\n'
+        'exec runc "$@"\n'
+    )
+    flaky.chmod(0o755)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    with engines.started({"runtimes": {"flaky": {"path": str(flaky)}}}) as own:
+        engines.build(own.host, BARE, FETTLE_SANDBOX_ENVIRONMENT=str(folder / "venv"))
+        yield own
+
+
+@pytest.fixture
+def looking(engine) -> Iterator[docker.DockerClient]:
+    client = docker.DockerClient(base_url=engine.host)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def sandbox(engine) -> Callable:
+    @asynccontextmanager
+    async def made(image: str = BARE, **options) -> AsyncIterator[DockerSandbox]:
+        backend = DockerSandbox(image, **{"engine": engine.host, "pool_size": 1, **options})
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+    return made
+
+
+def rooms(looking: docker.DockerClient) -> list[str]:
+    return [each.id for each in looking.containers.list(all=True, filters={"label": OWNER})]
+
+
+async def none_left(looking: docker.DockerClient, seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while rooms(looking) and time.monotonic() < until:
+        await asyncio.sleep(0.1)
+    return not rooms(looking)
+
+
+async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
+    async with sandbox() as backend:
+        await backend.warmed()
+        (first,) = rooms(looking)
+        code = "import os; print(os.listdir('/tmp')); open('/tmp/mine', 'w').close()"
+        said = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
+        assert len(said) == 1
+        assert "mine" not in said.pop()
+        await backend.warmed()
+        assert backend.standing == 1
+        assert first not in rooms(looking)
+    assert rooms(looking) == []
+
+
+async def test_what_stands_ready_is_quicker_than_a_cold_start(sandbox) -> None:
+    async with sandbox() as warm, sandbox(pool_size=0) as cold:
+        took = {warm: [], cold: []}
+        for backend in (cold, warm) * 4:
+            await warm.warmed()
+            started = time.monotonic()
+            assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
+            took[backend].append(time.monotonic() - started)
+        assert 3 * min(took[warm]) < min(took[cold])
+
+
+async def test_runs_at_once_each_have_a_container(sandbox, looking) -> None:
+    async with sandbox() as backend:
+        code = "import socket, time; socket.create_server(('127.0.0.1', 99 * 99)); time.sleep(0.3)"
+        results = await asyncio.gather(
+            *(backend.run(Command.python(code), QUICK) for _ in range(4))
+        )
+        assert all(result.succeeded for result in results), results
+    assert rooms(looking) == []
+
+
+async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(sandbox) -> None:
+    hold = Command.python("x = bytearray(b'x') * (180 << 20)\nprint('held')")
+    bomb = Command.python(
+        "import os, time\nn = 0\ntry:\n    while n < 90:\n        if not os.fork(): time.sleep(9)\n"
+        "        n += 1\nexcept BlockingIOError: print(n)"
+    )
+    async with sandbox() as backend:
+        await backend.warmed()
+        assert (await backend.run(hold, QUICK)).stdout.text == "held\n"
+        await backend.warmed()
+        small = Limits(memory_bytes=100 * MIB, wall_seconds=30.0)
+        assert (await backend.run(hold, small)).end is End.MEMORY
+        await backend.warmed()
+        assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
+
+
+async def test_memory_that_is_gone_before_it_is_sampled_ends_the_run_as_memory(sandbox) -> None:
+    code = """
+import mmap, os
+for _ in range(3): os.fork()
+area = mmap.mmap(-1, 400 << 20)
+area[:] = bytes(1) * len(area)
+"""
+    async with sandbox() as backend:
+        result = await backend.run(Command.python(code), Limits(memory_bytes=128 * MIB))
+        assert (result.end, result.signal) == (End.MEMORY, None)
+        killed = await backend.run(Command.python("import os; os.kill(os.getpid(), 9)"), QUICK)
+        assert (killed.end, killed.signal) == (End.SIGNALED, signal.SIGKILL)
+
+
+async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
+    async with sandbox(pool_size=0) as backend:
+        for wait in (0.01, 0.1, 1.0):
+            running = asyncio.create_task(
+                backend.run(Command.python("import time; time.sleep(60)"), QUICK)
+            )
+            await asyncio.sleep(wait)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert rooms(looking) == []
+
+
+async def test_an_agent_that_its_code_has_stopped_is_killed_at_the_deadline(
+    sandbox, looking, monkeypatch
+) -> None:
+    monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
+    async with sandbox(pool_size=0) as backend:
+        result = await backend.run(Command.python(STOP_AGENT), Limits(wall_seconds=0.2))
+        assert result.end is End.TIMEOUT
+        assert rooms(looking) == []
+
+
+async def test_no_engine_is_told_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
+    async with sandbox(engine=f"unix://{tmp_path}/none.sock") as backend:
+        for _ in range(2):
+            with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+                await backend.run(HELLO, QUICK)
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await backend.check()
+
+
+async def test_no_image_is_told_with_the_command_that_makes_it(sandbox) -> None:
+    async with sandbox("no-such-image") as backend:
+        with pytest.raises(SandboxUnavailable, match=r"Make it: deploy/sandbox-image\.sh no-such"):
+            await backend.run(HELLO, QUICK)
+
+
+async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, sandbox) -> None:
+    async with sandbox() as backend:
+        await backend.warmed()
+        running = asyncio.create_task(
+            backend.run(Command.python("import time; time.sleep(60)"), Limits(wall_seconds=90))
+        )
+        await asyncio.sleep(0.5)
+        os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await running
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await backend.run(HELLO, QUICK)
+        await asyncio.to_thread(
+            engines.script, "engine.sh", "start", str(engine.folder), str(os.getpid())
+        )
+        assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
+        await backend.warmed()
+        assert backend.standing == 1
+
+
+WORKER = """
+import asyncio, sys
+from sandbox import policy
+from sandbox.docker import DockerSandbox, trial
+from sandbox.protocol import Command, Limits
+async def work():
+    backend = DockerSandbox(sys.argv[1], engine=sys.argv[2], pool_size=2)
+    await backend.warmed()
+    print('ready', flush=True)
+    await backend.run(Command.python(sys.argv[3]), Limits(wall_seconds=60))
+asyncio.run(work())
+"""
+
+
+@pytest.fixture
+def worker(engine) -> Iterator[Callable]:
+    """A worker's process that is killed two seconds after its run began."""
+    started = []
+
+    def killed(code: str) -> None:
+        command = [sys.executable, "-c", WORKER, BARE, engine.host, code]
+        process = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(2)
+        process.kill()
+        process.wait()
+
+    yield killed
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+async def test_containers_end_by_themselves_with_their_worker(worker, looking) -> None:
+    worker("import time; time.sleep(60)")
+    assert await none_left(looking)
+
+
+async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
+    worker, looking, sandbox
+) -> None:
+    worker(STOP_AGENT)
+    await asyncio.sleep(2)
+    (left,) = rooms(looking)
+    async with sandbox(pool_size=0) as backend:
+        assert (await backend.run(HELLO, QUICK)).succeeded
+        assert await none_left(looking)
+        with pytest.raises(docker.errors.NotFound):
+            looking.containers.get(left)
+
+
+async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None:
+    async with sandbox(pool_size=2) as other:
+        await other.warmed()
+        before = set(rooms(looking))
+        async with sandbox(pool_size=0) as backend:
+            await backend.run(HELLO, QUICK)
+            await asyncio.sleep(0.5)
+        assert before == set(rooms(looking))
+
+
+async def test_a_runtime_that_the_engine_lacks_is_told(sandbox) -> None:
+    async with sandbox(runtime="kata-runtime") as backend:
+        with pytest.raises(SandboxUnavailable, match=r"no runtime 'kata-runtime'.*daemon"):
+            await backend.run(HELLO, QUICK)
+
+
+async def test_a_runtime_that_fails_its_trial_is_not_relied_on(sandbox, looking) -> None:
+    async with sandbox(runtime="flaky") as backend:
+        with pytest.raises(SandboxUnavailable, match=r"flaky failed [1-4] of 50 runs"):
+            await backend.run(HELLO, QUICK)
+    assert rooms(looking) == []
+
+
+async def test_a_runtime_that_passes_its_trial_is_tried_once(sandbox, looking, monkeypatch) -> None:
+    monkeypatch.setattr(trial, "RUNS", 5)
+    since = f"{time.time():.6f}"
+    async with sandbox(runtime="runc", pool_size=0) as backend:
+        for _ in range(3):
+            assert (await backend.run(HELLO, QUICK)).succeeded
+    created = {"event": "create", "label": OWNER}
+    made = looking.events(since=since, until=f"{time.time():.6f}", decode=True, filters=created)
+    assert len(list(made)) == 5 + 3
+
+
+async def test_a_closed_backend_runs_nothing(sandbox, looking) -> None:
+    async with sandbox() as backend:
+        await backend.run(HELLO, QUICK)
+        await backend.close()
+        assert rooms(looking) == []
+        with pytest.raises(SandboxUnavailable, match="closed"):
+            await backend.run(HELLO, QUICK)
