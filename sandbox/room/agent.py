@@ -13,7 +13,8 @@ import os
 
 from sandbox.room import program, wire
 from sandbox.room.collect import collect, lay
-from sandbox.room.watch import Tally, Watch, Watched
+from sandbox.room.tally import Tally
+from sandbox.room.watch import Watch, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

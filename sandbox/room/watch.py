@@ -1,7 +1,5 @@
 """Watching a run: its output, its time, and through `tally.py` what its processes use."""
 
-# ruff: noqa: PTH112, PTH116, PTH123, PTH208
-
 from __future__ import annotations
 
 import os
@@ -10,25 +8,11 @@ import signal
 import time
 
 from sandbox.room.program import Program
+from sandbox.room.tally import INIT, Tally, processes, stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-INIT = 1
-TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
-TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
-FULL_BLOCKS = 16
-"""A file system with less free than this is full: nobody writes a byte at a time."""
-
-SOONEST_SECONDS = 0.004
-FILL_RATE = 8 << 30
-"""Bytes that a machine's processors fill in a second, at most; the next look is no later than
-the memory that is left could be filled. (Two cores here fill 2 to 5 GiB/s.)"""
-EXACT_SHARE = 0.25
-LOOK_SHARE = 0.05
-"""The parts of the time that may go into shares, and into looking at all."""
 
 CHUNK = 1 << 16
 FIRST_LOOK_SECONDS = 0.01
@@ -226,129 +210,3 @@ def kill_all() -> None:
 def _alive(pid: int) -> bool:
     fields = stat(pid)
     return fields is not None and fields[0] not in {b"Z", b"X"}
-
-
-class Tally:
-    """Looks at a run's processes; keeps the totals, and the limit that was passed."""
-
-    def __init__(self) -> None:
-        self._loaded = resident(os.getpid())
-        self._places = own_places()
-        self._exact_at = self._left = 0.0
-        self._limits: Mapping[str, float] = {}
-        self.cpu_seconds = 0.0
-        self.crowded = self.full = False
-        """Whether the processes were as many, or a file system as full, as may be."""
-        self.wait = 0.0
-        """How long the next look can wait, in seconds."""
-
-    def begin(self, limits: Mapping[str, float]) -> None:
-        """Count against `limits` from here on."""
-        self._limits = limits
-
-    def look(self) -> str | None:
-        """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
-        started = time.monotonic()
-        over = self._memory_passed(started, self._count())
-        if self.cpu_seconds > self._limits["cpu_seconds"]:
-            over = over or "cpu"
-        if self._disk() > self._limits["inodes"]:
-            over = over or "disk"
-        cost = time.monotonic() - started
-        soon = max(SOONEST_SECONDS, self._left / FILL_RATE, cost / LOOK_SHARE)
-        self.wait = min(soon, self._limits["sample_seconds"])
-        return over
-
-    def last(self) -> None:
-        """Look once more, when the program has ended and nothing is killed yet."""
-        self._count()
-        self._disk()
-
-    def _count(self) -> int:
-        """CPU time, processes and threads; returns resident bytes, shared ones for each process."""
-        pages, ticks, tasks = 0, 0, 0
-        if os.getpid() == INIT:  # what its orphans used, and they alone
-            times = os.times()
-            ticks = int((times.children_user + times.children_system) * TICKS)
-        for pid in processes():
-            fields = stat(pid)
-            if fields is None:
-                continue
-            # man 5 proc, counted from field 3: utime, stime, cutime, cstime, num_threads, rss
-            ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
-            if pid != INIT:
-                tasks += max(1, int(fields[17]))
-                pages += int(fields[21])
-        self.cpu_seconds = max(self.cpu_seconds, ticks / TICKS)
-        self.crowded = self.crowded or tasks >= self._limits["processes"]
-        return pages * PAGE
-
-    def _memory_passed(self, now: float, most: int) -> str | None:
-        limit = self._limits["memory_bytes"]
-        self._left = limit - max(0, most - self._loaded)
-        if most <= limit or now < self._exact_at:
-            return None
-        used = shared_out(self._loaded)
-        cost = time.monotonic() - now
-        self._exact_at = now + cost / EXACT_SHARE
-        self._left = limit - used
-        return "memory" if used > limit else None
-
-    def _disk(self) -> int:
-        """Inodes in use, all of the room's own file systems together."""
-        stats = [os.statvfs(place) for place in self._places]
-        self.full = any(
-            each.f_bavail < FULL_BLOCKS or (each.f_files and not each.f_ffree) for each in stats
-        )
-        return sum(each.f_files - each.f_ffree for each in stats)
-
-
-def own_places() -> list[str]:
-    """Those of the writable places that are file systems of their own."""
-    root = os.stat("/").st_dev
-    return [place for place in TMPFS if os.path.isdir(place) and os.stat(place).st_dev != root]
-
-
-def shared_out(loaded: int) -> int:
-    """The bytes that the run's processes hold, shared pages by share (proportional set sizes).
-
-    The agent is a fork of the same loaded process as the code, and holds little else: its share is
-    what each process bears of the libraries that were loaded for all. That is not counted against
-    the code; nor is more than the size of those libraries, `loaded` bytes.
-    """
-    sizes = [_share(pid) for pid in processes() if pid != INIT]
-    libraries = min(loaded, len(sizes) * _share(os.getpid()))
-    return max(0, sum(sizes) - libraries)
-
-
-def _share(pid: int) -> int:
-    """A process's proportional set size in bytes; its resident size where it hides that."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return resident(pid) if pid != os.getpid() else 0
-
-
-def resident(pid: int) -> int:
-    """A process's resident bytes; 0 where it is gone."""
-    fields = stat(pid)
-    return 0 if fields is None else int(fields[21]) * PAGE
-
-
-def stat(pid: int) -> list[bytes] | None:
-    """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def processes() -> list[int]:
-    """Every process of the room but the agent."""
-    own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
