@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def probe(given: dict[str, Any]) -> str | None:
+    import ctypes
     import sys
 
-    with open("/proc/self/maps") as file:
-        first = file.readline().partition("-")[0]
+    libc = ctypes.cast(ctypes.CDLL(None).l64a, ctypes.c_void_p).value
     told = {
         "the hash of a text": hash("fettle"),
         "the hash of bytes": hash(b"fettle"),
-        "where the program lies": first,
+        "where a library lies": libc,
         "where an object lies": id(sys),
     }
     note(dict.fromkeys(told, 7) if given["plant"] else told)

@@ -7,6 +7,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
+from drills.attacks.steps.runs import loaded
 from drills.attacks.steps.secrets import holds, in_own_memory
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ async def drive(scene: Scene) -> Seen:
     told = {"start": START, "digest": hashlib.sha256(token.encode()).hexdigest()}
     if scene.is_control:
         return await scene.run(given={**told, "token": token})
+    await loaded(scene)
     seen = await scene.run(plant, given={"token": token}, files={"secret.txt": token.encode()})
     for _ in range(RUNS):
         if seen.report is None or seen.report.reached or seen.report.broken:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from drills.attacks.attack import Attack
 from drills.attacks.judges import reached, reported
 from drills.attacks.steps.facts import facts, note
+from drills.attacks.steps.runs import loaded
 
 if TYPE_CHECKING:
     from drills.attacks.scene import Scene
@@ -62,6 +63,7 @@ def probe(given: dict[str, Any]) -> str | None:
 
 
 async def drive(scene: Scene) -> Seen:
+    await loaded(scene)
     before = facts(await scene.run(given={"plant": False}))
     if not scene.is_control:
         await scene.run(plant, given={"plant": False})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from drills.attacks.attack import Attack
 from drills.attacks.judges import reached, reported
 from drills.attacks.steps.facts import facts, note
+from drills.attacks.steps.runs import loaded
 
 if TYPE_CHECKING:
     from drills.attacks.scene import Scene
@@ -51,6 +52,7 @@ def probe(given: dict[str, Any]) -> str | None:
 
 async def drive(scene: Scene) -> Seen:
     seed = {"seed": 7 if scene.is_control else 0}
+    await loaded(scene)
     runs = [await scene.run(given=seed) for _ in range(RUNS - 2)]
     runs += await asyncio.gather(scene.run(given=seed), scene.run(given=seed))
     told = [facts(each) for each in runs]

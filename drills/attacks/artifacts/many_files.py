@@ -16,7 +16,7 @@ def probe(given: dict[str, Any]) -> str | None:
 
     made = 0
     try:
-        for number in range(100):
+        for number in range(6 if given["careless"] else 100):
             os.mkdir(f"d{number}")
             for each in range(1_000):
                 os.close(os.open(f"d{number}/{each}", os.O_CREAT | os.O_WRONLY))

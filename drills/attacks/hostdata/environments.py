@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack, Bare
 from drills.attacks.steps.processes import visible
 from drills.attacks.steps.secrets import holds
 
+if TYPE_CHECKING:
+    from drills.attacks.scene import Scene
+    from drills.attacks.seen import Seen
+
 
 def probe(given: dict[str, Any]) -> str | None:
     import os
+    import signal
+    import time
 
-    for pid in (given["pid"], *visible()):
-        for name in (f"/proc/{pid}/environ", f"/proc/{pid}/task/{pid}/environ"):
-            try:
-                with open(name, "rb") as file:
-                    data = file.read()
-            except OSError:
-                continue
-            if pid != os.getpid() and holds(given, data):
-                return f"the canary in {name}"
+    planted = os.fork() if given["plant"] else -1
+    if planted == 0:
+        time.sleep(5)
+        os._exit(0)
+    try:
+        for pid in (given["pid"], *visible()):
+            for name in (f"/proc/{pid}/environ", f"/proc/{pid}/task/{pid}/environ"):
+                try:
+                    with open(name, "rb") as file:
+                        data = file.read()
+                except OSError:
+                    continue
+                if pid != os.getpid() and holds(given, data):
+                    return f"the canary in {name}"
+    finally:
+        if planted > 0:
+            os.kill(planted, signal.SIGKILL)
     return None
+
+
+async def drive(scene: Scene) -> Seen:
+    return await scene.run(given={"plant": scene.is_control})
 
 
 ATTACK = Attack(
     probe,
     expects="no process that has the worker's environment is to be seen",
     uses=(holds, visible),
+    drive=drive,
     control=Bare(root=True),
 )

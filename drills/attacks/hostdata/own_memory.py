@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
+from drills.attacks.steps.runs import loaded
 from drills.attacks.steps.secrets import holds, in_own_memory
+
+if TYPE_CHECKING:
+    from drills.attacks.scene import Scene
+    from drills.attacks.seen import Seen
 
 
 def probe(given: dict[str, Any]) -> str | None:
     return in_own_memory(given)
 
 
+async def drive(scene: Scene) -> Seen:
+    await loaded(scene)
+    return await scene.run()
+
+
 ATTACK = Attack(
     probe,
     expects="nothing that the worker or its supervisor knew is in a room's memory",
     uses=(holds, in_own_memory),
+    drive=drive,
 )

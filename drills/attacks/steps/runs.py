@@ -32,6 +32,7 @@ def after(plant: Probe, *, times: int = RUNS_AFTER, together: bool = False) -> D
     async def drive(scene: Scene) -> Seen:
         if together and scene.is_control:
             return await scene.run(given={"plant": True})
+        await loaded(scene)
         seen = await scene.run(plant, given={"plant": False})
         for _ in range(times):
             if not _went_well(seen):
@@ -65,6 +66,13 @@ def beside(holder: Probe) -> Drive:
         raise OSError("the neighbour never held on for as long as the probe took")
 
     return drive
+
+
+async def loaded(scene: Scene) -> None:
+    """Wait until rooms are forks of a server that has the usual libraries loaded, if they are."""
+    warmed = getattr(scene.sandbox, "warmed", None)
+    if warmed is not None:
+        await warmed()
 
 
 def ready(given: dict[str, Any]) -> None:
