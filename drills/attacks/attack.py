@@ -32,10 +32,12 @@ class Bare:
 
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
     a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
-    is no stand-in: a drill that is not root leaves the control out, and says so. `within`: options
-    of `unshare`, for what the drill must plant first.
+    is no stand-in: a drill that is not root leaves the control out, and says so. `as_drill`: as the
+    drill's own user, whoever that is, for what reaches into its processes. `within`: options of
+    `unshare`, for what the drill must plant first.
     """
 
+    as_drill: bool = False
     root: bool = False
     host_root: bool = False
     within: tuple[str, ...] = ()

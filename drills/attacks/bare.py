@@ -43,6 +43,7 @@ class BareSandbox:
     """Runs each command as a process of this machine, with `environment` as it is.
 
     `root`: keep root's rights; a drill that is not root gives those of a user namespace instead.
+    `as_drill`: keep the drill's rights.
     `within`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
     processes are where the drill is root: at worst, all of this user's are killed in the end.
     """
@@ -53,13 +54,14 @@ class BareSandbox:
         *,
         environment: Mapping[str, str] | None = None,
         root: bool = False,
+        as_drill: bool = False,
         within: tuple[str, ...] = (),
         descriptors: tuple[int, ...] = (),
         uid: int = UIDS[0],
     ) -> None:
         self._python, self._environment = python, dict(environment or {"PATH": "/usr/bin:/bin"})
         self._root, self._within, self._descriptors = root, within, descriptors
-        self._uid = uid if os.geteuid() == 0 and not root else -1
+        self._uid = uid if os.geteuid() == 0 and not (root or as_drill) else -1
         self.left: tuple[str, ...] = ()
 
     async def run(self, command: Command, limits: Limits) -> RunResult:

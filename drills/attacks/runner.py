@@ -97,6 +97,7 @@ class Runner:
                 self._python,
                 environment=environment(self._ground),
                 root=control.root or control.host_root,
+                as_drill=control.as_drill,
                 within=control.within,
                 descriptors=(self._ground.descriptor,),
                 uid=next(self._uids),

@@ -48,5 +48,5 @@ ATTACK = Attack(
     given={"signals": [9]},
     drive=survived,
     judge=ended({End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT}),
-    control=Bare(root=True),
+    control=Bare(as_drill=True),
 )

@@ -43,5 +43,5 @@ ATTACK = Attack(
     limits=Limits(wall_seconds=5.0),
     drive=survived,
     judge=ended({End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT, End.OUTPUT}),
-    control=Bare(root=True),
+    control=Bare(as_drill=True),
 )

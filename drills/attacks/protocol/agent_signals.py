@@ -19,5 +19,5 @@ ATTACK = Attack(
     given={"signals": sorted({int(number) for number in signal.valid_signals() - NOT})},
     drive=survived,
     judge=ended({End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT}),
-    control=Bare(root=True),
+    control=Bare(as_drill=True),
 )

@@ -46,5 +46,5 @@ ATTACK = Attack(
     limits=Limits(wall_seconds=SECONDS),
     drive=survived,
     judge=judge,
-    control=Raised(Limits(wall_seconds=6.0)),
+    control=Raised(Limits(wall_seconds=MOST + 1)),
 )

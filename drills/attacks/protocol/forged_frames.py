@@ -85,5 +85,5 @@ ATTACK = Attack(
     expects="the real end (exit code 7), or a room that is taken for dead; never the forged answer",
     drive=drive,
     judge=judge,
-    control=Bare(root=True),
+    control=Bare(as_drill=True),
 )

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from drills.attacks.attack import Attack
+from drills.attacks.attack import Attack, Instead
 from drills.attacks.judges import broken, held, reached
 from drills.attacks.scene import Scene
 from drills.attacks.seen import Report, Seen, Verdict
@@ -53,12 +53,14 @@ def neighbour(given: dict[str, Any]) -> str | None:
     import threading
 
     kept = bytearray(b"x") * (32 << 20)
+    pids = []
     for _ in range(8):
         pid = os.fork()
         if pid == 0:
             os._exit(7)
-        if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 7:
-            return None
+        pids.append(pid)
+    if any(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 7 for pid in pids):
+        return None
     thread = threading.Thread(target=kept.count, args=(b"x",))
     thread.start()
     thread.join()
@@ -71,7 +73,8 @@ async def drive(scene: Scene) -> Seen:
     alone = await scene.run(neighbour, limits=QUIET)
     bombs = [asyncio.ensure_future(scene.run(given={"kind": kind})) for kind in KINDS]
     await asyncio.sleep(1.0)
-    meanwhile = await replace(scene, mark=f"{scene.mark}-n").run(neighbour, limits=QUIET)
+    limits = replace(QUIET, processes=4) if scene.is_control else QUIET
+    meanwhile = await replace(scene, mark=f"{scene.mark}-n").run(neighbour, limits=limits)
     ends = [(await bomb).result.end.value for bomb in bombs]
     notes = {"alone": alone, "ends": dict(zip(KINDS, ends, strict=True))}
     return replace(meanwhile, notes=notes)
@@ -95,5 +98,6 @@ ATTACK = Attack(
     limits=Limits(wall_seconds=8.0, processes=32, memory_bytes=64 * MIB),
     drive=drive,
     judge=judge,
+    control=Instead(probe),
     alone=True,
 )

@@ -25,5 +25,5 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="no process of the host has a number in the room",
-    control=Bare(root=True),
+    control=Bare(as_drill=True),
 )
