@@ -22,6 +22,7 @@ from worker.ports.cancel import StoreCancel
 from worker.ports.models import ModelChoice, RoleModels
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
+from worker.run_cache import RunCache
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class Equipment:
     blobs: Blobs
     sandbox: Sandbox
     readiness: Readiness
+    run_cache: RunCache | None
     models: ModelPool
     choice: ModelChoice
     limits: Limits
@@ -70,7 +72,7 @@ class Equipment:
             budget=TokenBudget(ledger, self.max_job_tokens),
             cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
-            sandbox=self.sandbox,
+            sandbox=self.run_cache.of(record) if self.run_cache else self.sandbox,
             models=RoleModels(self.models, self.choice, record.spec.model),
             limits=self.limits,
             bounds=self.bounds,

@@ -11,6 +11,7 @@ from worker.backend import backend, limits
 from worker.equipment import Equipment
 from worker.ports.models import GOOGLE_DEFAULT, GROQ_DEFAULT, ModelChoice
 from worker.readiness import Readiness
+from worker.run_cache import RunCache
 
 MOST_TRY_SECONDS = 60.0
 """One try of a model call; a provider that is silent for so long is asked again."""
@@ -24,6 +25,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
+        run_cache=RunCache.over(sandbox, settings),
         models=ModelPool(model_options(settings)),
         choice=model_choice(settings),
         limits=limits(settings),

@@ -75,7 +75,8 @@ async def docker(settings: SandboxSettings, bare: Bare, pace: Pace) -> list[Figu
 
 
 async def _warm(fresh: Fresh, pace: Pace) -> None:
-    """First runs, which are not counted: a supervisor, its font list and its rooms are made."""
+    """What is made once, and is not counted: rooms with the libraries loaded, and first runs."""
+    await fresh.sandbox.warmed()
     for program in (PRINT, PLOT, PRINT, PLOT):
         await fresh.run(program)
         await asyncio.sleep(pace.rest)

@@ -6,7 +6,9 @@ import time
 from dataclasses import dataclass
 
 from bench.sandbox.programs import Program
-from sandbox.protocol import Command, Limits, Sandbox
+from sandbox.docker import DockerSandbox
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits
 
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
 
@@ -15,7 +17,7 @@ LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
 class Fresh:
     """Runs of one backend."""
 
-    sandbox: Sandbox
+    sandbox: LocalSandbox | DockerSandbox
 
     async def run(self, program: Program) -> float:
         """One run, from the call to the answer with the file in it; returns its seconds."""

@@ -63,6 +63,10 @@ class Census:
         children = {pid for pid, parent in _parents().items() if parent == os.getpid()}
         return {"worker": _resident(os.getpid()), "supervisor": sum(map(_resident, children))}
 
+    def memory_below(self) -> int:
+        """Resident bytes of everything below this process; shared pages count for each."""
+        return sum(map(_resident, _below(os.getpid(), _parents())))
+
     def _groups(self) -> Iterator[str]:
         """Control groups that a supervisor of ours has made, with those below."""
         ours = tuple(f"fettle-{pid}-" for pid in self.supervisors)

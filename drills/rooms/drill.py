@@ -12,6 +12,8 @@ from drills.rooms import growth
 from drills.rooms.census import Census
 from drills.rooms.growth import Memory, Row
 from drills.rooms.mix import Kind, kinds
+from sandbox.docker import DockerSandbox
+from sandbox.local import LocalSandbox
 from sandbox.protocol import Sandbox
 
 TOGETHER = 2
@@ -65,7 +67,10 @@ class Runs:
 
 
 async def drill(
-    make: Callable[[], Sandbox], census: Census, runs: int, say: Callable[[str], None]
+    make: Callable[[], LocalSandbox | DockerSandbox],
+    census: Census,
+    runs: int,
+    say: Callable[[str], None],
 ) -> Outcome:
     """Run it on a sandbox of its own."""
     first = census.count()
@@ -87,12 +92,15 @@ async def drill(
             say(f"{made} of {runs} runs, {time.monotonic() - begun:.0f} s")
 
     try:
+        await sandbox.warmed()
         await Runs(sandbox, wrong).all(kinds(WARM_RUNS, seed=5), lambda: None)
         before = await _at_rest(census)
+        memory["rooms at rest"].append(census.memory_below())
         begun = time.monotonic()
         await Runs(sandbox, wrong).all(kinds(runs), done)
         seconds = time.monotonic() - begun
         after = await _at_rest(census, before)
+        memory["rooms at rest"].append(census.memory_below())
     finally:
         await sandbox.close()
     closed = await _at_rest(census, first)

@@ -42,7 +42,7 @@ class Memory:
     @property
     def growth(self) -> float:
         """Bytes over the whole line, by the slope behind its warm part."""
-        return slope(self.line[int(len(self.line) * WARM_PART) :]) * len(self.line)
+        return slope(self.line[int(len(self.line) * WARM_PART) :]) * (len(self.line) - 1)
 
     @property
     def grown(self) -> bool:

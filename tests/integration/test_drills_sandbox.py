@@ -30,6 +30,15 @@ def told(*argv: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
+def test_two_hundred_runs_leave_nothing_behind() -> None:
+    code, outcome = told("drills.rooms", "--runs", "200", "--backend", "local")
+    assert code == 0, outcome
+    assert outcome["passed"] is True
+    assert outcome["wrong"] == {}
+    closed = {what: count["closed"] for what, count in outcome["counts"].items()}
+    assert (closed["processes"], closed["cgroups"], closed["files"]) == (0, 0, 0)
+
+
 def test_every_solution_passes_in_a_room_of_its_own(tmp_path: Path) -> None:
     data = written(tmp_path / "tiny.jsonl.gz", *GOOD)
     code, outcome = told("drills.humaneval", "--data", str(data), "--backend", "local")

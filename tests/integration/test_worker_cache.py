@@ -1,0 +1,55 @@
+"""The result cache, as an operator turns it on: within one API key, and never across."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import TENANT, House, a_house
+from recorded import one_run
+
+from jobs.operations import Operations, Submitted
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+CODE = "import time; print(time.time_ns())"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+async def said(house: House, operations: Operations, model: str, key: str) -> str:
+    """What the run of a job printed that was submitted with a key."""
+    spec = JobSpec(task="timed", model=model)
+    submitted = await operations.submit(TENANT, spec, by="ann", key_id=key)
+    assert isinstance(submitted, Submitted)
+    job = await house.until(operations, submitted.record.id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    (run,) = [e for e in await operations.store.events(job.id) if e.kind == "run_finished"]
+    return str(run.data["stdout"])
+
+
+async def test_a_key_is_answered_from_its_own_runs_alone(house: House) -> None:
+    model = house.record("timed", one_run("timed", CODE))
+    house.worker(sandbox_cache="true")
+    await house.ready()
+    async with house.operations() as operations:
+        first = await said(house, operations, model, "key-1")
+        assert await said(house, operations, model, "key-1") == first
+        # Of the same name, which a revoked key's successor may have.
+        assert await said(house, operations, model, "key-2") != first
+        assert await said(house, operations, model, "") != first
+        assert await said(house, operations, model, "") != await said(house, operations, model, "")
+
+
+async def test_without_the_setting_every_run_is_made(house: House) -> None:
+    model = house.record("timed", one_run("timed", CODE))
+    house.worker()
+    await house.ready()
+    async with house.operations() as operations:
+        seen = {await said(house, operations, model, "key-1") for _ in range(2)}
+        assert len(seen) == 2
