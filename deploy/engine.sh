@@ -78,6 +78,7 @@ end() {
     pkill -TERM --parent "$pid" || true
     for _ in $(seq 150); do
         running || return 0
+        ! grep --quiet 'Daemon shutdown complete' "$directory/engine.log" || break
         sleep 0.1
     done
     kill -KILL "$pid" || true

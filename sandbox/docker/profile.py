@@ -127,7 +127,7 @@ def _host(kind: Kind, shape: Shape) -> dict[str, Any]:
         "OomScoreAdj": OOM_SCORE,
         "Privileged": False,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true", f"seccomp={kind.filter}"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={kind.filter}"],
         "ReadonlyRootfs": True,
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),

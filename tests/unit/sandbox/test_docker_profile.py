@@ -32,7 +32,7 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
     host = body["HostConfig"]
     assert (body["NetworkDisabled"], host["NetworkMode"]) == (True, "none")
     assert (host["Privileged"], host["CapDrop"], host["ReadonlyRootfs"]) == (False, ["ALL"], True)
-    assert host["SecurityOpt"] == ["no-new-privileges:true", "seccomp={}"]
+    assert host["SecurityOpt"] == ["no-new-privileges", "seccomp={}"]
     assert (host["Binds"], host["Devices"]) == ([], [])
     assert not {"Mounts", "CapAdd", "PidMode", "UsernsMode", "VolumesFrom", "Links"} & host.keys()
     assert (host["IpcMode"], host["CgroupnsMode"]) == ("private", "private")

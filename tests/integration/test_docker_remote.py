@@ -1,0 +1,172 @@
+"""An engine that is reached over TCP with TLS on both sides, on loopback.
+
+The session's engine listens on a unix socket alone, so a relay of our own stands before it. It asks
+for the worker's certificate, as an engine with --tlsverify does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from sandbox.docker import DockerSandbox
+from sandbox.protocol import Command, Limits, SandboxUnavailable
+
+QUICK = Limits(wall_seconds=30.0)
+HELLO = Command.python("print('hello')")
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Vouches for certificates, which it writes as PEM."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @classmethod
+    def made(cls) -> Authority:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+        return cls(
+            _signed(name, key, name, key, x509.BasicConstraints(ca=True, path_length=0)), key
+        )
+
+    def folder(self, place: Path, vouched_by: Authority | None = None) -> Path:
+        """ca.pem of this authority, cert.pem and key.pem of one that `vouched_by` vouches for."""
+        place.mkdir()
+        signer = vouched_by or self
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, place.name)])
+        loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        extension = x509.SubjectAlternativeName([loopback])
+        certificate = _signed(name, key, signer.certificate.subject, signer.key, extension)
+        pem = serialization.Encoding.PEM
+        (place / "ca.pem").write_bytes(self.certificate.public_bytes(pem))
+        (place / "cert.pem").write_bytes(certificate.public_bytes(pem))
+        (place / "key.pem").write_bytes(
+            key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        )
+        return place
+
+
+def _signed(subject, key, issuer, issuer_key, extension) -> x509.Certificate:
+    now = dt.datetime.now(dt.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(hours=1))
+        .add_extension(extension, critical=False)
+        .sign(issuer_key, hashes.SHA256())
+    )
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority.made()
+
+
+@asynccontextmanager
+async def relayed(socket: str, certificates: Path | None) -> AsyncIterator[int]:
+    """A port of loopback that leads to the engine's socket, with TLS where there are files."""
+    context = None
+    if certificates is not None:
+        context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cafile=certificates / "ca.pem"
+        )
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(socket)
+        ways = [_pump(reader, back), _pump(there, writer)]
+        _, other = await asyncio.wait(
+            [asyncio.create_task(way) for way in ways], return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in other:
+            task.cancel()
+        for end in (writer, back):
+            end.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+
+
+@pytest.fixture
+def remote(docker_engine, authority, tmp_path) -> Callable:
+    @asynccontextmanager
+    async def made(tls: Path | None, *, plain: bool = False) -> AsyncIterator[DockerSandbox]:
+        theirs = None if plain else authority.folder(tmp_path / "engine")
+        async with relayed(docker_engine.host.removeprefix("unix://"), theirs) as port:
+            backend = DockerSandbox(engine=f"tcp://127.0.0.1:{port}", tls=tls, pool_size=1)
+            try:
+                yield backend
+            finally:
+                await backend.close()
+
+    return made
+
+
+async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
+    async with remote(authority.folder(tmp_path / "worker")) as backend:
+        await backend.warmed()
+        for _ in range(3):
+            assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
+        large = {"in.bin": bytes(range(256)) * 4096 * 8}
+        code = "data = open('in.bin', 'rb').read(); open('out.bin', 'wb').write(data[::-1])"
+        result = await backend.run(Command.python(code, large), QUICK)
+        assert result.changed == {"out.bin": large["in.bin"][::-1]}
+        assert "engine" in {layer.name for layer in await backend.check()}
+
+
+async def test_runs_go_over_plain_tcp_where_that_is_asked_for(remote) -> None:
+    async with remote(None, plain=True) as backend:
+        assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
+
+
+async def test_an_engine_that_nobody_vouches_for_is_not_spoken_to(remote, tmp_path) -> None:
+    stranger = Authority.made()
+    async with remote(stranger.folder(tmp_path / "worker")) as backend:
+        with pytest.raises(SandboxUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            await backend.run(HELLO, QUICK)
+
+
+async def test_a_worker_that_nobody_vouches_for_is_not_answered(
+    remote, authority, tmp_path
+) -> None:
+    own = authority.folder(tmp_path / "worker", vouched_by=Authority.made())
+    async with remote(own) as backend:
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await backend.run(HELLO, QUICK)
+
+
+async def test_tls_is_never_left_out_silently(remote) -> None:
+    async with remote(None) as backend:
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await backend.run(HELLO, QUICK)
