@@ -11,6 +11,7 @@ import atexit
 import gc
 import io
 import os
+import runpy
 import signal
 import sys
 import types
@@ -29,11 +30,16 @@ _GONE_FIRST = (
 """Names of `sys` that become None before modules are taken apart, where they are set."""
 
 
-def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
-    """Run `code` in `__main__` and end the process. `loaded` names the modules that stay."""
+def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
+    """Run `code`, or the module of that name, as `__main__`, and end the process. `loaded` names
+    the modules that stay.
+    """
     failure: BaseException | None = None
     try:
-        exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
+        if isinstance(code, str):
+            runpy._run_module_as_main(code)  # type: ignore[attr-defined]  # noqa: SLF001
+        else:
+            exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
     except BaseException as error:  # noqa: BLE001
         failure = error
     status = 0 if failure is None else _uncaught(failure)

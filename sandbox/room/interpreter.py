@@ -94,9 +94,10 @@ def prepare(given: Given) -> program.Waiting:
     return program.Waiting(pid, ours, sending)
 
 
-def _code(channel: int, given: Given) -> tuple[types.CodeType, frozenset[str]]:
-    """Make this process new, wait for the orders, and return the code with the names of the
-    modules that were there before it; or become another program.
+def _code(channel: int, given: Given) -> tuple[types.CodeType | str, frozenset[str]]:
+    """Make this process new, wait for the orders, and return the code, or the name of the module
+    that is to be run, with the names of the modules that were there before it; or become another
+    program.
     """
     try:
         _let_go(channel)
@@ -105,7 +106,7 @@ def _code(channel: int, given: Given) -> tuple[types.CodeType, frozenset[str]]:
         _fresh()
         orders = Orders(channel)
         os.close(channel)
-        code = _compiled(orders, given, loaded)
+        code = _compiled(orders, given, loaded) or _module(orders, given, loaded)
         if code is None:
             env = dict(given.env) | ({"PYTHONHASHSEED": orders.seed} if orders.seed else {})
             program.become(orders.words, env, orders.rlimits)
@@ -210,9 +211,7 @@ def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.Cod
     come before one that is loaded; and for code that Python has a word to say about: reading it
     from its file, it says it best.
     """
-    if orders.code is None or orders.seed is not None:
-        return None
-    if orders.modules & (loaded | _AT_START):
+    if orders.code is None or _needs_its_own(orders, loaded):
         return None
     try:
         with warnings.catch_warnings():
@@ -220,3 +219,23 @@ def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.Cod
             return compile(orders.code, given.main, "exec", dont_inherit=True)
     except Exception:  # noqa: BLE001
         return None
+
+
+def _module(orders: Orders, given: Given, loaded: frozenset[str]) -> str | None:
+    """The module of `python -m MODULE ...`, where one is asked for and this process can run it."""
+    if orders.words[:2] != [given.python, "-m"] or _needs_its_own(orders, loaded):
+        return None
+    if len(orders.words) < 3 or orders.words[2].startswith("-"):
+        return None
+    sys.orig_argv = orders.words
+    sys.argv = ["-m", *orders.words[3:]]
+    sys.path.insert(0, program.WORK)
+    main = sys.modules["__main__"]
+    main.__loader__ = importlib.machinery.BuiltinImporter
+    del main.__file__, main.__cached__
+    return orders.words[2]
+
+
+def _needs_its_own(orders: Orders, loaded: frozenset[str]) -> bool:
+    """Whether the orders are for an interpreter that has not begun."""
+    return orders.seed is not None or bool(orders.modules & (loaded | _AT_START))

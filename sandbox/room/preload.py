@@ -27,7 +27,7 @@ STANDARD = (
     *("uuid", "warnings", "weakref", "zipfile", "zlib"),
     *("concurrent.futures.thread", "encodings.ascii", "encodings.latin_1", "encodings.idna"),
 )
-INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas")
+INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas", "pytest")
 USUAL = (*STANDARD, *INSTALLED)
 
 
@@ -41,6 +41,9 @@ def load(words: Iterable[str] = USUAL) -> None:
                 importlib.import_module(word)
         if "matplotlib.pyplot" in sys.modules:
             _draw()
+        if "pytest" in sys.modules:
+            for name in sys.modules["_pytest.config"].default_plugins:
+                importlib.import_module(f"_pytest.{name}")
     if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         raise RuntimeError("a library that was loaded ahead has started a thread")
     gc.collect()

@@ -201,13 +201,41 @@ PROGRAMS: dict[str, str | bytes] = {
     "self.assertEqual(1, 1)\nif __name__ == '__main__': unittest.main(verbosity=0, argv=['x', '-q'])",
     "sqlite": "import sqlite3; print(sqlite3.connect('f.db').execute('select 1').fetchall())",
     "http": "import http.server, threading, urllib.request as u\n"
-    "s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+    "class H(http.server.SimpleHTTPRequestHandler):\n  def log_message(self, *a): print(a[0])\n"
+    "s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n"
     "threading.Thread(target=s.serve_forever, daemon=True).start()\n"
     "print(u.urlopen(f'http://127.0.0.1:{s.server_port}/mine.py').status)",
     "an alarm": "import signal, time\ndef h(*a): raise TimeoutError('rang')\n"
     "signal.signal(signal.SIGALRM, h); signal.setitimer(signal.ITIMER_REAL, 0.05); time.sleep(9)",
     "a module that shadows": "import statistics; print(statistics.__file__)",
 }
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "pytest": ("pytest", "-q", "-p", "no:cacheprovider", "checked.py"),
+    "pytest of one": ("pytest", "-q", "-p", "no:cacheprovider", "checked.py::test_well"),
+    "unittest": ("unittest", "-v", "checked"),
+    "its own module": ("asked", "a", "-b"),
+    "a module of the library": ("json.tool", "--compact"),
+    "a package that has no main": ("email",),
+    "no such module": ("no_such_module",),
+    "no module": (),
+    "an option": ("-c", "print(1)"),
+}
+"""Words behind `python -m`."""
+CHECKED = b"""
+import unittest, warnings
+class Case(unittest.TestCase):
+    def test_it(self): self.assertEqual(1, 1)
+def test_well(tmp_path, capsys): assert tmp_path.exists()
+def test_badly():
+    warnings.warn("careful")
+    found = {"a": [1, 2]}
+    assert found == {"a": [1, 3]}, "not the same"
+"""
+ASKED = b"""
+import sys
+print(__name__, __file__, __spec__.name, sys.argv, sys.path, sys.orig_argv, sorted(vars()))
+1 / 0
+"""
 FILES = {"mine.py": b"f = open('f.txt', 'w')\n"}
 """Beside each program; `mine` truncates f.txt only where it is imported."""
 
@@ -227,6 +255,47 @@ async def test_a_fork_is_what_an_interpreter_would_be(sandbox: Sandbox, name: st
     assert seen(forked) == seen(started)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_a_module_is_run_as_an_interpreter_would_run_it(sandbox: Sandbox, name: str) -> None:
+    files = {"checked.py": CHECKED, "asked.py": ASKED}
+    command = Command(("python", "-m", *COMMANDS[name]), files, stdin=b"[1, {}]")
+    forked = await sandbox.run(command, LIMITS)
+    started = await sandbox.run(replace(command, seed=1), LIMITS)
+    assert seen(forked) == seen(started)
+
+
+async def test_what_is_forked_has_its_libraries_loaded(sandbox: Sandbox) -> None:
+    code = (
+        "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas', 'pytest'} <= set(sys.modules))"
+    )
+    command = Command.python(code)
+    assert (await sandbox.run(command, LIMITS)).stdout.text == "True\n"
+    assert (await sandbox.run(replace(command, seed=1), LIMITS)).stdout.text == "False\n"
+
+
+async def test_two_forks_share_no_chance(sandbox: Sandbox) -> None:
+    code = """
+import multiprocessing, os, random, secrets, tempfile, uuid, numpy
+print(random.random(), numpy.random.random(), numpy.random.default_rng().random(), uuid.uuid4(),
+      secrets.token_hex(), os.urandom(4), tempfile.mktemp(), next(tempfile._get_candidate_names()),
+      multiprocessing.current_process().authkey.hex(), random.SystemRandom().random(), sep="\\n")
+"""
+    runs = [(await sandbox.run(Command.python(code), LIMITS)).stdout.text for _ in range(3)]
+    values = [value for text in runs for value in text.splitlines()]
+    assert len(set(values)) == len(values) == 30
+
+
+async def test_a_seed_fixes_the_order_of_sets_alone(sandbox: Sandbox) -> None:
+    code = "import random; print({str(n) for n in range(50)}); print(random.random())"
+    runs = [
+        (await sandbox.run(replace(Command.python(code), seed=seed), LIMITS)).stdout.text
+        for seed in (3, 3, 4)
+    ]
+    (first, one), (second, two), (third, _) = (text.splitlines() for text in runs)
+    assert first == second != third
+    assert one != two
+
+
 def program(name: str) -> Command:
     """The command of one of the programs, with its files and its standard input."""
     files = FILES | ({"statistics.py": b""} if name == "a module that shadows" else {})
@@ -236,6 +305,7 @@ def program(name: str) -> Command:
 def _plain(text: str) -> list[str]:
     """Lines without addresses, and without the seed that one of two runs was given."""
     text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
+    text = re.sub(r"\b\d+\.\d+s\b", "0s", text)
     return (
         text.replace("('PYTHONHASHSEED', '1'), ", "").replace("PYTHONHASHSEED=1\n", "").splitlines()
     )
