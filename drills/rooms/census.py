@@ -1,13 +1,15 @@
 """What there is of everything that a room is made of, now, on this machine.
 
 Processes are those below this one, whatever session they put themselves into: it adopts orphans
-(PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide.
+(PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide. An engine of the drill's own is
+among them, with its containers, their shims and its mounts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import os
 import resource
 import subprocess
@@ -52,30 +54,39 @@ class Census:
             "cgroups": sum(1 for _ in self._groups()),
             "files": sum(1 for _ in self._files()),
             "descriptors": _descriptors(os.getpid()),
-            "supervisor's descriptors": sum(map(_descriptors, children)),
+            "descriptors below": sum(map(_descriptors, below)),
         }
         if self.settings.sandbox is Backend.DOCKER:
             found["containers"] = self._containers()
         return found
 
     def memory(self) -> dict[str, int]:
-        """Resident bytes of this process, and of its supervisors."""
-        children = {pid for pid, parent in _parents().items() if parent == os.getpid()}
-        return {"worker": _resident(os.getpid()), "supervisor": sum(map(_resident, children))}
+        """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""
+        found = {"worker": _resident(os.getpid())}
+        if self.settings.sandbox is Backend.LOCAL:
+            children = {pid for pid, parent in _parents().items() if parent == os.getpid()}
+            found["supervisor"] = sum(map(_resident, children))
+        return found
 
     def memory_below(self) -> int:
         """Resident bytes of everything below this process; shared pages count for each."""
         return sum(map(_resident, _below(os.getpid(), _parents())))
 
     def _groups(self) -> Iterator[str]:
-        """Control groups that a supervisor of ours has made, with those below."""
-        ours = tuple(f"fettle-{pid}-" for pid in self.supervisors)
+        """Control groups that a supervisor or an engine of ours has made, with those below."""
+        ours = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
         for place, names, _ in os.walk(_GROUPS):
+            within = any(part.startswith(ours) for part in place.split("/"))
             for name in names:
-                if f"{place}/{name}".removeprefix(str(_GROUPS)).count("/fettle-") and any(
-                    part.startswith(ours) for part in f"{place}/{name}".split("/")
-                ):
+                if within or name.startswith(ours):
                     yield f"{place}/{name}"
+
+    def _engine_group(self) -> Iterator[str]:
+        """What `deploy/engine.sh` names the control group of an engine's containers."""
+        socket = (self.settings.sandbox_engine or "").removeprefix("unix://")
+        if self.settings.sandbox is Backend.DOCKER and Path(socket).name == "engine.sock":
+            folder = str(Path(socket).parent).encode()
+            yield f"fettle-engine-{hashlib.sha256(folder).hexdigest()[:12]}"
 
     def _files(self) -> Iterator[Path]:
         """What belongs to rooms in the host's places for temporary files."""
@@ -86,9 +97,13 @@ class Census:
                         yield each
 
     def _containers(self) -> int:
+        where = {"DOCKER_HOST": self.settings.sandbox_engine or ""}
+        if self.settings.sandbox_engine_tls is not None:
+            where["DOCKER_TLS_VERIFY"] = "1"
+            where["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
         told = subprocess.run(
             ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
-            env=inherited({"DOCKER_HOST": self.settings.sandbox_engine or ""}),
+            env=inherited(where),
             capture_output=True,
             text=True,
             check=True,
