@@ -23,10 +23,11 @@ def probe(given: dict[str, Any]) -> str | None:
             os.chmod(path, mode)
         os.chmod(f"folder-{mode}/in", mode)
         os.chmod(f"folder-{mode}", mode)
-    os.chmod("laid.txt", 0)
-    found = careless(given)
-    os.chmod(".", 0)
-    return found
+    if given["careless"]:  # where these two are another's
+        return careless(given)
+    for path in ("laid.txt", "."):
+        os.chmod(path, 0)
+    return None
 
 
 ATTACK = Attack(

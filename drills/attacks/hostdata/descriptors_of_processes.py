@@ -11,9 +11,17 @@ from drills.attacks.steps.processes import visible
 def probe(given: dict[str, Any]) -> str | None:
     import os
 
-    for pid in (given["pid"], *visible()):
-        if pid == os.getpid():
-            continue
+    others = [pid for pid in (given["pid"], *visible()) if pid != os.getpid()]
+    for pid in others:
+        for number in (*range(64), given["descriptor"]):
+            link = f"/proc/{pid}/fd/{number}"
+            for look in (os.readlink, os.stat):
+                try:
+                    look(link)
+                    return f"{link} leads to {os.readlink(link)}"
+                except OSError:
+                    continue
+    for pid in others:
         for folder in (f"/proc/{pid}/fd", f"/proc/{pid}/task/{pid}/fd", f"/proc/{pid}/fdinfo"):
             try:
                 names = os.listdir(folder)
@@ -21,13 +29,6 @@ def probe(given: dict[str, Any]) -> str | None:
                 continue
             if names:
                 return f"{len(names)} descriptors listed in {folder}"
-        for number in (0, 1, 2, 3, 4, 5, given["descriptor"]):
-            try:
-                link = f"/proc/{pid}/fd/{number}"
-                os.stat(link)
-                return f"{link} leads to {os.readlink(link)}"
-            except OSError:
-                continue
     return None
 
 

@@ -24,8 +24,11 @@ def probe(given: dict[str, Any]) -> str | None:
         root, at, options = words[3], words[4], words[5].split(",")
         rest = words[words.index("-") + 1 :]
         kind, source = rest[0], rest[1]
-        if stat.S_ISCHR(os.stat(at).st_mode):
-            continue  # one device node; which ones there are is another attack's affair
+        try:
+            if stat.S_ISCHR(os.stat(at).st_mode):
+                continue  # one device node; which ones there are is another attack's affair
+        except OSError:
+            continue  # another mount lies over it
         if "ro" not in options and kind not in ("tmpfs", "proc", "devpts", "mqueue"):
             return f"writable: {kind} {source} {root} at {at}"
         if kind not in given["own"] and not source.startswith("/") and "ro" not in options:
