@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(dirname "$0")
 name=${1:-fettle-base}
 suite=${FETTLE_DEBIAN_SUITE:-bookworm}
-packages=python3,python3-venv,bubblewrap,redis-server,ca-certificates
+packages=python3,python3-venv,bubblewrap,redis-server,ca-certificates,libnss-myhostname
 
 "$here/packages.sh" mmdebstrap
 

@@ -66,13 +66,13 @@ class DockerSandbox:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
         tried once more.
         """
-        ordered = _order(command, limits)
+        order(command, limits, image.PYTHON)  # what is wrong with it is told before all else
         station = await self._opened()
         try:
-            return await _in_a_container(station, ordered, command, limits)
+            return await _in_a_container(station, command, limits)
         except EngineLost:
             station.lost = True
-            return await _in_a_container(await self._opened(), ordered, command, limits)
+            return await _in_a_container(await self._opened(), command, limits)
 
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
@@ -128,17 +128,12 @@ class DockerSandbox:
         subject = trial.Subject(self._runtime, station.facts.version, station.image.id)
         if subject in self._trusted:
             return
-        limits = Limits()
-        ordered = _order(trial.COMMAND, limits)
-        await trial.require(
-            subject, lambda: _in_a_container(station, ordered, trial.COMMAND, limits)
-        )
+        await trial.require(subject, lambda: _in_a_container(station, trial.COMMAND, Limits()))
         self._trusted.add(subject)
 
 
-async def _in_a_container(
-    station: Station, ordered: Order, command: Command, limits: Limits
-) -> RunResult:
+async def _in_a_container(station: Station, command: Command, limits: Limits) -> RunResult:
+    ordered = _order(station, command, limits)
     taken = await station.take(profile.shape(limits))
     answered = False
     try:
@@ -172,19 +167,21 @@ async def _talk(taken: Container, ordered: Order, command: Command, limits: Limi
 
 
 async def _explained(result: RunResult, station: Station, taken: Container) -> RunResult:
-    """A kill that came from outside: only the engine knows whether it was for memory."""
+    """The kernel kills for memory without a word to the agent: only the engine is told."""
     killed = result.signal == signal.SIGKILL or result.end is End.KILLED
-    if killed and await station.was_killed_for_memory(taken):
-        return replace(result, end=End.MEMORY, signal=None)
+    failed = killed or (result.end is End.EXITED and not result.succeeded)
+    if failed and await station.was_short_of_memory(taken, wait=killed):
+        return replace(result, end=End.MEMORY, exit_code=None, signal=None)
     return result
 
 
-def _order(command: Command, limits: Limits) -> Order:
-    """The order, but for the limit of processes: without a user namespace of its own the kernel
-    counts that one over all rooms of the machine, so here the container's cgroup holds it.
+def _order(station: Station, command: Command, limits: Limits) -> Order:
+    """The order; but without the limit of processes where the container's cgroup holds it. Without
+    a user namespace of its own the kernel counts that one over all rooms of the machine.
     """
     whole = order(command, limits, image.PYTHON)
-    kept = (
-        line for line in whole.header.split("\n") if not line.startswith("rlimit RLIMIT_NPROC ")
-    )
+    if not station.counts_processes:
+        return whole
+    lines = whole.header.split("\n")
+    kept = (line for line in lines if not line.startswith("rlimit RLIMIT_NPROC "))
     return replace(whole, header="\n".join(kept))

@@ -49,9 +49,10 @@ def command(*, load: bool) -> tuple[str, ...]:
     return (image.PYTHON, "-P", "-c", start)
 
 
-async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Container:
+async def make(engine: Engine, kind: Kind, shape: Shape, uid: int, *, load: bool) -> Container:
     """Make a container, and wait until its agent is ready. Raises SandboxUnavailable."""
-    creating = asyncio.create_task(engine.create(container(kind, shape, command(load=load))))
+    body = container(kind, shape, command(load=load), uid)
+    creating = asyncio.create_task(engine.create(body))
     connection = None
     try:
         made = await asyncio.shield(creating)

@@ -69,8 +69,10 @@ def _bounds(facts: Facts) -> tuple[Layer, ...]:
         Layer("unprivileged", UID != 0, f"rooms run as uid {UID} of their user namespace"),
         Layer(
             "processes",
-            counted,
-            "counted per room" if counted else "not counted: the engine has no pids controller",
+            True,
+            "counted per room"
+            if counted
+            else "counted per user, and each room is another: the engine has no pids controller",
         ),
         Layer(
             "memory total",

@@ -21,6 +21,9 @@ from sandbox.protocol import MIB, Limits
 
 UID = policy.HOST_UID + 1
 """Not the local backend's: what the kernel counts per user is not to be shared with its rooms."""
+UIDS = 64
+"""From `UID` on. Where an engine cannot count a container's processes, the kernel counts a user's:
+each container is another user then."""
 HOSTNAME = "room"
 OWN_BYTES = 192 * MIB
 """For the agent with its preloaded libraries, beside what the code may hold."""
@@ -80,14 +83,14 @@ def shape(limits: Limits) -> Shape:
     )
 
 
-def container(kind: Kind, shape: Shape, command: tuple[str, ...]) -> dict[str, Any]:
+def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int = UID) -> dict[str, Any]:
     """The body of `POST /containers/create`."""
     return {
         "Image": kind.image,
         "Entrypoint": [],
         "Cmd": list(command),
         "Env": [f"{name}={value}" for name, value in kind.environment.items()],
-        "User": f"{UID}:{UID}",
+        "User": f"{uid}:{uid}",
         "WorkingDir": "/work",
         "Hostname": HOSTNAME,
         "Domainname": "",
@@ -102,7 +105,7 @@ def container(kind: Kind, shape: Shape, command: tuple[str, ...]) -> dict[str, A
         "AttachStderr": True,
         "StopTimeout": STOP_SECONDS,
         "Healthcheck": {"Test": ["NONE"]},
-        "HostConfig": _host(kind, shape),
+        "HostConfig": _host(kind, shape, uid),
     }
 
 
@@ -115,7 +118,7 @@ def update(shape: Shape) -> dict[str, Any]:
     }
 
 
-def _host(kind: Kind, shape: Shape) -> dict[str, Any]:
+def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
     return {
         **update(shape),
         **({"Runtime": kind.runtime} if kind.runtime else {}),
@@ -137,12 +140,12 @@ def _host(kind: Kind, shape: Shape) -> dict[str, Any]:
         "IpcMode": "private",
         "CgroupnsMode": "private",
         "ShmSize": policy.SHM_BYTES,
-        "Tmpfs": _tmpfs(shape),
+        "Tmpfs": _tmpfs(shape, uid),
         "Ulimits": _ulimits(),
     }
 
 
-def _tmpfs(shape: Shape) -> dict[str, str]:
+def _tmpfs(shape: Shape, uid: int) -> dict[str, str]:
     places = {
         "/work": (shape.work_bytes, policy.TMPFS_INODES, "0755"),
         "/tmp": (policy.TMP_BYTES, policy.TMPFS_INODES, "1777"),  # noqa: S108
@@ -150,7 +153,7 @@ def _tmpfs(shape: Shape) -> dict[str, str]:
         "/dev/shm": (policy.SHM_BYTES, policy.OWN_INODES, "1777"),  # noqa: S108
     }
     return {
-        at: f"rw,nosuid,nodev,exec,size={size},nr_inodes={files},mode={mode},uid={UID},gid={UID}"
+        at: f"rw,nosuid,nodev,exec,size={size},nr_inodes={files},mode={mode},uid={uid},gid={uid}"
         for at, (size, files, mode) in places.items()
     }
 

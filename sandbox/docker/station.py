@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 
 from sandbox.docker import container, image, leftovers, profile, seccomp
 from sandbox.docker.container import Container
@@ -29,8 +31,14 @@ class Station:
         self.lost = False
         self._owner, self._events = owner, events
         self._kills: dict[str, asyncio.Event] = {}
+        self._uids = itertools.cycle(range(profile.UID, profile.UID + profile.UIDS))
         self.pool = Pool(profile.shape(Limits()), self._make, self._end)
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
+
+    @property
+    def counts_processes(self) -> bool:
+        """Whether the engine bounds a container's processes by its cgroup."""
+        return "pids" in self.facts.bounds
 
     async def take(self, shape: Shape) -> Container:
         """A container for one run in this shape."""
@@ -49,14 +57,15 @@ class Station:
         self._kills.pop(taken.id, None)
         return self.pool.give_back(taken)
 
-    async def was_killed_for_memory(self, taken: Container) -> bool:
-        """Whether the kernel has ended a process of this container for its memory."""
-        try:
-            async with asyncio.timeout(OOM_SECONDS):
-                await self._kills[taken.id].wait()
-        except TimeoutError:
-            return False
-        return True
+    async def was_short_of_memory(self, taken: Container, *, wait: bool) -> bool:
+        """Whether the kernel has ended a process of this container for its memory; `wait` a moment
+        for the engine to tell it.
+        """
+        kill = self._kills[taken.id]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OOM_SECONDS if wait else 0):
+                await kill.wait()
+        return kill.is_set()
 
     async def close(self) -> None:
         """End every container; with an engine that is gone there is nothing to wait for."""
@@ -67,7 +76,8 @@ class Station:
         self._events.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
-        return await container.make(self.engine, self.kind, shape, load=load)
+        uid = profile.UID if self.counts_processes else next(self._uids)
+        return await container.make(self.engine, self.kind, shape, uid, load=load)
 
     async def _end(self, ended: Container) -> None:
         try:
