@@ -22,8 +22,8 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="the run is ended for its processor time, also where it ignores the signal for it",
-    limits=Limits(wall_seconds=30.0, cpu_seconds=1),
+    limits=Limits(wall_seconds=60.0, cpu_seconds=1),
     given={"seconds": 3},
     ends=frozenset({End.CPU}),
-    control=Raised(Limits(wall_seconds=30.0, cpu_seconds=20)),
+    control=Raised(Limits(wall_seconds=60.0, cpu_seconds=20)),
 )

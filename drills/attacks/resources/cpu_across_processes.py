@@ -28,8 +28,8 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="processor time is counted over all processes of the run",
-    limits=Limits(wall_seconds=30.0, cpu_seconds=2),
+    limits=Limits(wall_seconds=60.0, cpu_seconds=2),
     given={"each": 1.3},
     ends=frozenset({End.CPU}),
-    control=Raised(Limits(wall_seconds=30.0, cpu_seconds=20)),
+    control=Raised(Limits(wall_seconds=60.0, cpu_seconds=20)),
 )

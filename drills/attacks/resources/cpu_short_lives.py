@@ -28,8 +28,8 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="the time of the dead is counted too",
-    limits=Limits(wall_seconds=30.0, cpu_seconds=1),
+    limits=Limits(wall_seconds=60.0, cpu_seconds=1),
     given={"lives": 150, "each": 0.02},
     ends=frozenset({End.CPU}),
-    control=Raised(Limits(wall_seconds=30.0, cpu_seconds=20)),
+    control=Raised(Limits(wall_seconds=60.0, cpu_seconds=20)),
 )

@@ -25,8 +25,8 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="the run is ended for its memory, or the allocation fails",
-    limits=Limits(memory_bytes=128 * MIB),
-    given={"mib": 256},
+    limits=Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB),
+    given={"mib": 300},
     ends=frozenset({End.MEMORY}),
     control=Raised(Limits(memory_bytes=512 * MIB)),
 )

@@ -32,7 +32,7 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="pages that no process has mapped in its tables are counted too, or cannot be had",
-    limits=Limits(memory_bytes=128 * MIB),
+    limits=Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB),
     given={"each": 40},
     ends=frozenset({End.MEMORY}),
     control=Raised(Limits(memory_bytes=1024 * MIB)),

@@ -26,7 +26,7 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="the run is ended for its memory, or by its own fault",
-    limits=Limits(memory_bytes=128 * MIB),
+    limits=Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB),
     given={"deep": 400_000},
     ends=frozenset({End.MEMORY, End.SIGNALED}),
     control=Raised(Limits(memory_bytes=1024 * MIB)),

@@ -53,9 +53,9 @@ def probe(given: dict[str, Any]) -> str | None:
 
 ATTACK = Attack(
     probe,
-    expects="sockets hold less than twice the memory limit, or the run is ended for them",
-    limits=Limits(memory_bytes=64 * MIB),
-    given={"enough": 128 * MIB},
+    expects="sockets hold no multiple of the memory limit: it counts them, or the run is ended",
+    limits=Limits(memory_bytes=64 * MIB, workspace_bytes=8 * MIB),
+    given={"enough": 256 * MIB},
     ends=frozenset({End.MEMORY, End.DISK}),
     alone=True,
 )
