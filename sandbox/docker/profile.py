@@ -27,8 +27,10 @@ each container is another user then."""
 HOSTNAME = "room"
 OWN_BYTES = 192 * MIB
 """For the agent with its preloaded libraries, beside what the code may hold."""
-OWN_PROCESSES = 2
-"""The engine's init, and the agent."""
+OWN_PROCESSES = 1
+"""The agent, which is the container's init: out of reach of the code's signals, and it reaps what
+the code leaves behind. The engine's own init would be one more process that the code can look at.
+"""
 OOM_SCORE = 500
 """The code raises its own to 1000: where memory ends, the kernel takes the code, not the agent."""
 STOP_SECONDS = 1
@@ -38,7 +40,7 @@ MASKED = (
     *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/timer_stats", "/proc/sysrq-trigger"),
     *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/kpagecount", "/proc/kpageflags"),
     *("/proc/modules", "/proc/pressure", "/proc/swaps", "/proc/vmallocinfo", "/proc/zoneinfo"),
-    "/sys",
+    *("/proc/sys/kernel/random/boot_id", "/sys"),
 )
 READ_ONLY = ("/proc/sys",)
 
@@ -123,7 +125,7 @@ def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
         **update(shape),
         **({"Runtime": kind.runtime} if kind.runtime else {}),
         "NanoCpus": round(kind.cpus * 1e9),
-        "Init": True,
+        "Init": False,
         "AutoRemove": True,
         "RestartPolicy": {"Name": "no"},
         "LogConfig": {"Type": "none"},

@@ -9,6 +9,7 @@ other descriptors first, which no program that the agent starts inherits.
 from __future__ import annotations
 
 import os
+import signal
 
 from sandbox.room import agent, interpreter, landlock
 
@@ -32,6 +33,8 @@ def cold() -> None:
 
 
 def _serve(control: tuple[int, int], given: agent.Given) -> None:
+    # The agent is the container's init: what it does not handle does not reach it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     spare = interpreter.prepare(given)
     agent.serve(*control, given, spare)

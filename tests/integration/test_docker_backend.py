@@ -29,7 +29,7 @@ TOP = Path(__file__).resolve().parents[2]
 BARE = "rooms-without-libraries"
 QUICK = Limits(wall_seconds=30.0)
 HELLO = Command.python("print('hello')")
-STOP_AGENT = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(60)"
+SLEEP = "import time; time.sleep(60)"
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,7 @@ area[:] = bytes(1) * len(area)
 async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
     async with sandbox(pool_size=0) as backend:
         for wait in (0.01, 0.1, 1.0):
-            running = asyncio.create_task(
-                backend.run(Command.python("import time; time.sleep(60)"), QUICK)
-            )
+            running = asyncio.create_task(backend.run(Command.python(SLEEP), QUICK))
             await asyncio.sleep(wait)
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -159,14 +157,31 @@ async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
             assert rooms(looking) == []
 
 
-async def test_an_agent_that_its_code_has_stopped_is_killed_at_the_deadline(
+async def test_a_container_that_stands_still_is_killed_at_the_deadline(
     sandbox, looking, monkeypatch
 ) -> None:
     monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
+    async with sandbox() as backend:
+        await backend.warmed()
+        (taken,) = rooms(looking)
+        run = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5)))
+        await asyncio.sleep(0.1)
+        await asyncio.to_thread(looking.api.pause, taken)
+        assert (await run).end is End.TIMEOUT
+        assert taken not in rooms(looking)
+
+
+async def test_the_code_cannot_stop_or_end_its_agent(sandbox) -> None:
+    code = """
+import os, signal
+for number in signal.valid_signals():
+    try: os.kill(1, number)
+    except PermissionError: pass
+print('on')
+"""
     async with sandbox(pool_size=0) as backend:
-        result = await backend.run(Command.python(STOP_AGENT), Limits(wall_seconds=0.2))
-        assert result.end is End.TIMEOUT
-        assert rooms(looking) == []
+        result = await backend.run(Command.python(code), QUICK)
+        assert (result.exit_code, result.stdout.text) == (0, "on\n")
 
 
 async def test_no_engine_is_told_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
@@ -187,9 +202,7 @@ async def test_no_image_is_told_with_the_command_that_makes_it(sandbox) -> None:
 async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, sandbox) -> None:
     async with sandbox() as backend:
         await backend.warmed()
-        running = asyncio.create_task(
-            backend.run(Command.python("import time; time.sleep(60)"), Limits(wall_seconds=90))
-        )
+        running = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=90)))
         await asyncio.sleep(0.5)
         os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
         with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
@@ -220,15 +233,16 @@ asyncio.run(work())
 
 @pytest.fixture
 def worker(engine) -> Iterator[Callable]:
-    """A worker's process that is killed two seconds after its run began."""
+    """A worker's process that is killed a second after its run began."""
     started = []
 
-    def killed(code: str) -> None:
+    def killed(code: str, before: Callable[[], None] = lambda: None) -> None:
         command = [sys.executable, "-c", WORKER, BARE, engine.host, code]
         process = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE)
         started.append(process)
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(2)
+        time.sleep(1)
+        before()
         process.kill()
         process.wait()
 
@@ -240,21 +254,24 @@ def worker(engine) -> Iterator[Callable]:
 
 
 async def test_containers_end_by_themselves_with_their_worker(worker, looking) -> None:
-    worker("import time; time.sleep(60)")
+    worker(SLEEP)
     assert await none_left(looking)
 
 
 async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
     worker, looking, sandbox
 ) -> None:
-    worker(STOP_AGENT)
-    await asyncio.sleep(2)
-    (left,) = rooms(looking)
+    def freeze() -> None:
+        for each in rooms(looking):
+            looking.api.pause(each)
+
+    worker(SLEEP, freeze)
+    await asyncio.sleep(1)
+    left = rooms(looking)
+    assert left
     async with sandbox(pool_size=0) as backend:
         assert (await backend.run(HELLO, QUICK)).succeeded
         assert await none_left(looking)
-        with pytest.raises(docker.errors.NotFound):
-            looking.containers.get(left)
 
 
 async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None:

@@ -43,7 +43,7 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
 def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:
     assert (body["OpenStdin"], body["StdinOnce"], body["Tty"]) == (True, True, False)
     host = body["HostConfig"]
-    assert (host["AutoRemove"], host["Init"]) == (True, True)
+    assert (host["AutoRemove"], host["Init"]) == (True, False)  # the agent is the init
     assert host["RestartPolicy"] == {"Name": "no"}
     assert host["LogConfig"] == {"Type": "none"}
     assert body["Labels"] == {"fettle.sandbox": "me"}
@@ -64,7 +64,7 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
     host = body["HostConfig"]
     assert host["Memory"] == host["MemorySwap"] > Limits().memory_bytes
     assert host["Memory"] < 2 * Limits().memory_bytes
-    assert host["PidsLimit"] == Limits().processes + 2  # the engine's init, and the agent
+    assert host["PidsLimit"] == Limits().processes + 1  # the agent
     assert host["NanoCpus"] == 1_500_000_000
     larger = profile.shape(Limits(memory_bytes=600 * MIB)).memory_bytes
     assert larger - host["Memory"] == 88 * MIB
