@@ -42,7 +42,7 @@ class Census:
     supervisors: set[int] = field(default_factory=set)
 
     def count(self) -> dict[str, int]:
-        """Everything that must not grow, by name."""
+        """Everything that must not grow, by name. An engine's descriptors are its own affair."""
         parents = _parents()
         below = _below(os.getpid(), parents)
         children = {pid for pid in below if parents[pid] == os.getpid()}
@@ -54,11 +54,10 @@ class Census:
             "cgroups": sum(1 for _ in self._groups()),
             "files": sum(1 for _ in self._files()),
             "descriptors": _descriptors(os.getpid()),
-            "descriptors below": sum(map(_descriptors, below)),
         }
         if self.settings.sandbox is Backend.DOCKER:
-            found["containers"] = self._containers()
-        return found
+            return {**found, "containers": self._containers()}
+        return {**found, "descriptors below": sum(map(_descriptors, below))}
 
     def memory(self) -> dict[str, int]:
         """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from drills.rooms import growth
 from drills.rooms.census import Census
 from drills.rooms.growth import Memory, Row
-from drills.rooms.mix import Kind, kinds
+from drills.rooms.mix import LIMITS, Kind, kinds
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Sandbox
+from sandbox.protocol import Command, Sandbox
 from settings.sandbox import Backend
 
 TOGETHER = 2
@@ -22,6 +22,7 @@ WARM_RUNS = 40
 POINTS = 48
 REST_SECONDS = 20.0
 LOOK_SECONDS = 0.25
+SAME_LOOKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ async def drill(
     say: Callable[[str], None],
 ) -> Outcome:
     """Run it on a sandbox of its own."""
-    first = census.count()
+    await _once(make())  # what an engine or a kernel makes at its first use, and keeps
+    first = await _at_rest(census)
     sandbox = make()
     wrong: Counter[str] = Counter()
     lines: defaultdict[str, list[int]] = defaultdict(list)
@@ -93,13 +95,14 @@ async def drill(
             say(f"{made} of {runs} runs, {time.monotonic() - begun:.0f} s")
 
     try:
-        await sandbox.warmed()
         await Runs(sandbox, wrong).all(kinds(WARM_RUNS, seed=5), lambda: None)
+        await sandbox.warmed()
         before = await _at_rest(census)
         at_rest = [census.memory_below()]
         begun = time.monotonic()
         await Runs(sandbox, wrong).all(kinds(runs), done)
         seconds = time.monotonic() - begun
+        await sandbox.warmed()
         after = await _at_rest(census, before)
         at_rest.append(census.memory_below())
     finally:
@@ -116,17 +119,25 @@ async def drill(
     )
 
 
+async def _once(sandbox: Sandbox) -> None:
+    try:
+        await sandbox.run(Command.python("pass"), LIMITS)
+    finally:
+        await sandbox.close()
+
+
 async def _at_rest(census: Census, known: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The counts when nothing moves any more: twice the same, and not above what is known.
+    """The counts when nothing moves any more: the same for a second, and not above what is known.
 
     Used rooms are replaced in the background; what has not settled in 20 s never does.
     """
     until = time.monotonic() + REST_SECONDS
-    last = census.count()
+    last, same = census.count(), 0
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         now = census.count()
-        settled = now == last and (known is None or all(now[what] <= known[what] for what in now))
-        if settled or time.monotonic() > until:
+        same = same + 1 if now == last else 0
+        within = known is None or all(now[what] <= known[what] for what in now)
+        if (same >= SAME_LOOKS and within) or time.monotonic() > until:
             return now
         last = now
