@@ -1,4 +1,4 @@
-"""A sample of the attack suite, as an operator runs it, on the backend `local`."""
+"""A sample of the attack suite, as an operator runs it, on each backend."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import docker_engine as engines
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
@@ -36,11 +37,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.fixture(scope="module", params=["local", *engines.BACKENDS])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def drill(home: Path) -> subprocess.CompletedProcess[str]:
-    only = [word for name in SAMPLE for word in ("--only", name)]
+def drill(
+    request: pytest.FixtureRequest, backend: str, home: Path
+) -> subprocess.CompletedProcess[str]:
+    words = [word for name in SAMPLE for word in ("--only", name)]
+    if backend == "docker":
+        words += ["--engine", request.getfixturevalue("docker_engine").host]
+        words += ["--image", engines.IMAGE]
     return subprocess.run(
-        [sys.executable, "-m", "drills.attacks", "--backend", "local", "--json", *only],
+        [sys.executable, "-m", "drills.attacks", "--backend", backend, "--json", *words],
         check=False,
         cwd=TOP,
         env={**os.environ, "HOME": str(home)},
@@ -52,16 +63,18 @@ def drill(home: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_it_holds(drill: subprocess.CompletedProcess[str], name: str) -> None:
-    told = [line for line in drill.stderr.splitlines() if f": {name} on local," in line]
+def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str, name: str) -> None:
+    told = [line for line in drill.stderr.splitlines() if f": {name} on {backend}," in line]
     assert len(told) == 1, drill.stderr
     assert told[0].startswith("held: "), told[0]
 
 
-def test_the_last_line_is_an_object_for_machines(drill: subprocess.CompletedProcess[str]) -> None:
+def test_the_last_line_is_an_object_for_machines(
+    drill: subprocess.CompletedProcess[str], backend: str
+) -> None:
     assert json.loads(drill.stdout.splitlines()[-1]) == {
         "attacks": len(SAMPLE),
-        "backends": ["local"],
+        "backends": [backend],
         "tried": len(SAMPLE),
         "held": len(SAMPLE),
         "failed": [],
