@@ -116,6 +116,8 @@ async def _all(
 
 def _show(screen: Screen, outcomes: list[Outcome]) -> None:
     screen.title("attacks")
+    if not screen.drawing:  # a pipe is given rows alone, and here they are bare numbers
+        screen.text("\t".join(HEADS))
     screen.rows(HEADS, rows(outcomes))
     for each in failures(outcomes):
         screen.line("failed", each, Tone.BAD)
