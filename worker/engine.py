@@ -27,6 +27,7 @@ from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.attempts import Attempts
 from worker.capabilities import announcement
+from worker.fail_points import MortalStore
 from worker.fit import equip
 from worker.leases import Leases
 from worker.retention import remove_forever
@@ -102,7 +103,7 @@ class Engine:
     async def _build(self, opened: contextlib.AsyncExitStack) -> Attempts:
         """Everything that runs; `opened` closes it, the last first."""
         settings = self._settings
-        store = RedisStore(connect(settings.redis_url))
+        store = _store(settings)
         opened.push_async_callback(store.close)
         await _refuse_unfit(settings, store)
         policy = Policy(
@@ -143,6 +144,14 @@ class Engine:
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
         self._loop.call_soon_threadsafe(attempts.stop, held)
+
+
+def _store(settings: WorkerSettings) -> RedisStore:
+    redis = connect(settings.redis_url)
+    if settings.fail_point is not None:
+        log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
+        return MortalStore(redis, settings.fail_point)
+    return RedisStore(redis)
 
 
 def _retention(settings: WorkerSettings) -> Retention:

@@ -1,0 +1,96 @@
+"""Fail points: places of an attempt at which a worker can be made to die, as `kill -9` would.
+
+For tests of what survives: `FETTLE_FAIL_POINT=NAME` or `NAME:N` names one, and the process kills
+itself when it gets there for the N-th time. Production refuses the setting. Each point lies right
+before or right behind a write, since between two writes nothing can be lost that a point would
+show; without the setting there is no code of this module in a worker's way.
+
+| before_, after_ | what is written |
+|---|---|
+| claim | the lease: before it, a hint was taken and the job is nobody's |
+| journal | a finished model call or tool call, with its cost and its events |
+| checkpoint | a step of the graph, or what one of its nodes has returned |
+| pause | the question to a person |
+| release | the job goes back to the queue: a drain, a retry, a lease that ran out |
+| end | the final state |
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+from redis.asyncio import Redis
+
+from jobs.lifecycle import Change
+from jobs.record import JobRecord, Status
+from jobs.redis_store import RedisStore
+from jobs.store import Turn, Writes
+
+
+class Written(StrEnum):
+    """What a point stands before or behind."""
+
+    CLAIM = "claim"
+    JOURNAL = "journal"
+    CHECKPOINT = "checkpoint"
+    PAUSE = "pause"
+    RELEASE = "release"
+    END = "end"
+
+
+class MortalStore(RedisStore):
+    """The store of a worker that dies at a point of its own: `NAME` or `NAME:N`."""
+
+    def __init__(self, redis: Redis, point: str) -> None:
+        super().__init__(redis)
+        name, _, number = point.partition(":")
+        self._point = name
+        self._left = int(number or 1)
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """See Store."""
+        with self._around(step(before.status, change.after.status)):
+            return await super().commit(before, change, turn=turn, first=first)
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """See Store."""
+        journal = Written.JOURNAL if writes.journal else None
+        checkpoint = Written.CHECKPOINT if writes.commands else None
+        with self._around(journal), self._around(checkpoint):
+            await super().write(job_id, epoch, writes)
+
+    @contextmanager
+    def _around(self, written: Written | None) -> Iterator[None]:
+        """Both points of a write; the one behind it is not reached where it was refused."""
+        if written is None:
+            yield
+            return
+        self._reach(f"before_{written}")
+        yield
+        self._reach(f"after_{written}")
+
+    def _reach(self, name: str) -> None:
+        if name != self._point:
+            return
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def step(before: Status, after: Status) -> Written | None:
+    """What a change of a job's status is for a worker; None where it stays as it is."""
+    if before is after:
+        return None
+    if after.final:
+        return Written.END
+    return {
+        Status.RUNNING: Written.CLAIM,
+        Status.AWAITING_REVIEW: Written.PAUSE,
+        Status.QUEUED: Written.RELEASE,
+    }[after]
