@@ -1,0 +1,191 @@
+"""One connection through the proxy: bytes are passed on, late, slowly, in part or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+CHUNK = 64 * 1024
+SETTLE_SECONDS = 0.02
+IN_FLIGHT = 64
+"""Chunks that are on their way at once where there is latency."""
+
+
+Line: TypeAlias = "asyncio.Queue[tuple[float, bytes | None]]"
+"""What is on its way and when it is due; empty for the end, None for an end that is not told."""
+
+
+class Way(StrEnum):
+    """A direction: `up` from who connected to the server, `down` back."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Side(StrEnum):
+    """An end of a connection."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What befalls the bytes of one way. The default passes them on at once."""
+
+    latency_seconds: float = 0.0
+    bytes_per_second: int | None = None
+    """A reader this slow: what it does not take backs up into the sender."""
+    cut_after: int | None = None
+    """The connection is reset behind this many more bytes."""
+    hold: bool = False
+    """A partition: bytes wait, and arrive when it is over, as TCP would send them again."""
+    swallow: bool = False
+    """A black hole: bytes are taken and lost. A connection that lost some is reset when it is
+    over, since no stream has holes."""
+
+
+PASS = Fault()
+BLACK_HOLE = Fault(swallow=True)
+PARTITION = Fault(hold=True)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A socket to one side."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def close(self) -> None:
+        """End in good order: a FIN."""
+        self.writer.close()
+
+    def reset(self) -> None:
+        """End as a crashed host does: an RST."""
+        sock = self.writer.get_extra_info("socket")
+        with contextlib.suppress(OSError):  # it is closed already
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+class Relay:
+    """A connection. A fault may be set at any time, and counts from then on."""
+
+    def __init__(
+        self, number: int, client: End, server: End, faults: Mapping[Way, Fault], told: Counter[str]
+    ) -> None:
+        self.number = number
+        self._faults = dict(faults)
+        self.torn = False
+        """Whether it lost bytes."""
+        self._ends = {Side.CLIENT: client, Side.SERVER: server}
+        self._deaf = False
+        self._changed = asyncio.Event()
+        self._told = told
+
+    async def run(self) -> None:
+        """Pass bytes on until both sides have ended, or one broke."""
+        ways = [asyncio.create_task(self._pass(way)) for way in Way]
+        try:
+            await asyncio.gather(*ways)
+        except (OSError, EOFError):
+            self.reset()
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for end in self._ends.values():
+                end.close()
+
+    def set(self, way: Way, fault: Fault) -> None:
+        """Have a fault from now on."""
+        self._faults[way] = fault
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def reset(self) -> None:
+        """Break it towards both sides."""
+        for end in self._ends.values():
+            end.reset()
+
+    def half_open(self, closed: Side) -> None:
+        """End it towards one side; the other is not told, and never hears anything again."""
+        self._deaf = True
+        self._ends[closed].close()
+
+    async def _pass(self, way: Way) -> None:
+        source, sink = self._of(way)
+        line: Line = asyncio.Queue(IN_FLIGHT)
+        giving = asyncio.create_task(self._give(line, sink))
+        taking = asyncio.create_task(self._take(way, source, line))
+        try:
+            await asyncio.gather(taking, giving)
+        finally:
+            taking.cancel()
+            giving.cancel()
+            await asyncio.gather(taking, giving, return_exceptions=True)
+
+    async def _take(self, way: Way, source: End, line: Line) -> None:
+        counted, passed = self._faults[way], 0
+        while True:
+            rate = self._faults[way].bytes_per_second
+            chunk = await source.reader.read(max(1, min(CHUNK, rate // 10)) if rate else CHUNK)
+            while (fault := self._faults[way]).hold:
+                await self._changed.wait()
+            if fault is not counted:
+                counted, passed = fault, 0
+            if fault.swallow or self._deaf:
+                self._lose(way, chunk)
+                if chunk:
+                    continue
+                await line.put((0.0, None))  # the other side is not told that this one has ended
+                return
+            if fault.cut_after is not None:
+                chunk, cut = chunk[: fault.cut_after - passed], chunk
+                passed += len(chunk)
+                if len(chunk) < len(cut):
+                    await self._cut(line, chunk)
+            self._told[f"bytes_{way}"] += len(chunk)
+            await line.put((asyncio.get_running_loop().time() + fault.latency_seconds, chunk))
+            if not chunk:
+                return
+            if fault.bytes_per_second:
+                await asyncio.sleep(len(chunk) / fault.bytes_per_second)
+
+    async def _give(self, line: Line, sink: End) -> None:
+        clock = asyncio.get_running_loop()
+        while True:
+            due, chunk = await line.get()
+            await asyncio.sleep(max(due - clock.time(), 0))
+            if chunk:
+                sink.writer.write(chunk)
+                await sink.writer.drain()
+            line.task_done()
+            if not chunk:
+                if chunk is not None:
+                    sink.writer.write_eof()
+                return
+
+    async def _cut(self, line: Line, last: bytes) -> None:
+        self._told["cut"] += 1
+        if last:
+            line.put_nowait((0.0, last))
+        await line.join()
+        await asyncio.sleep(SETTLE_SECONDS)  # an RST overtakes what the kernel has not sent
+        raise EOFError("cut off")
+
+    def _lose(self, way: Way, chunk: bytes) -> None:
+        self.torn = True
+        self._told[f"lost_{way}"] += len(chunk)
+
+    def _of(self, way: Way) -> tuple[End, End]:
+        client, server = self._ends[Side.CLIENT], self._ends[Side.SERVER]
+        return (client, server) if way is Way.UP else (server, client)

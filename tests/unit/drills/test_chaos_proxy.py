@@ -1,0 +1,238 @@
+"""The proxy's faults, each seen from both ends of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from drills.chaos.proxy import BLACK_HOLE, PARTITION, PASS, Fault, Proxy, Side, Way
+
+SOON = 5.0
+QUIET = 0.15
+"""Long enough to say that nothing comes."""
+
+
+@dataclass
+class Echo:
+    """A server that sends back what it gets, in capitals; `ended` is how its connections ended."""
+
+    name: str = ""
+    got: bytearray = field(default_factory=bytearray)
+    ended: list[str] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        how = "closed"
+        try:
+            while chunk := await reader.read(65_536):
+                self.got += chunk
+                writer.write(self.name.encode() + chunk.upper())
+                await writer.drain()
+        except OSError:
+            how = "reset"
+        finally:
+            self.ended.append(how)
+            writer.close()
+
+
+@contextlib.asynccontextmanager
+async def served(name: str = "") -> AsyncIterator[tuple[Echo, int]]:
+    echo = Echo(name)
+    server = await asyncio.start_server(echo.serve, "127.0.0.1", 0)
+    try:
+        yield echo, server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+@pytest.fixture
+async def echo() -> AsyncIterator[tuple[Echo, Proxy]]:
+    async with served() as (server, port):
+        with Proxy("127.0.0.1", port) as proxy:
+            yield server, proxy
+
+
+class Client:
+    """A connection through the proxy."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def ask(self, said: bytes) -> bytes:
+        """What is sent back within `SOON`; empty at the end of the connection."""
+        if said:
+            self.writer.write(said)
+        async with asyncio.timeout(SOON):
+            return await self.reader.read(65_536)
+
+    async def hears_nothing(self) -> bool:
+        try:
+            async with asyncio.timeout(QUIET):
+                await self.reader.read(1)
+        except TimeoutError:
+            return True
+        return False
+
+
+async def connect(proxy: Proxy) -> Client:
+    return Client(*await asyncio.open_connection("127.0.0.1", proxy.port))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def test_bytes_and_ends_are_passed_on_both_ways(echo):
+    server, proxy = echo
+    client = await connect(proxy)
+    assert await client.ask(b"hello") == b"HELLO"
+    assert proxy.connections() == [1]
+    client.writer.write_eof()
+    assert await client.ask(b"") == b""
+    client.writer.close()
+    await until(lambda: server.ended == ["closed"] and not proxy.connections())
+    told = proxy.counters()
+    assert (told["accepted"], told["bytes_up"], told["bytes_down"]) == (1, 5, 5)
+
+
+async def test_much_is_passed_on_whole_under_latency(echo):
+    _, proxy = echo
+    proxy.set(Fault(latency_seconds=0.05))
+    client = await connect(proxy)
+    sent = b"x" * 1_000_000
+    client.writer.write(sent)
+    async with asyncio.timeout(20):
+        assert await client.reader.readexactly(len(sent)) == sent.upper()
+    assert proxy.counters()["bytes_up"] == len(sent)
+
+
+async def test_latency_is_added_each_way(echo):
+    _, proxy = echo
+    client = await connect(proxy)
+    proxy.set(Fault(latency_seconds=0.15))
+    began = time.monotonic()
+    assert await client.ask(b"a") == b"A"
+    assert time.monotonic() - began >= 0.3
+    proxy.set(PASS, Way.UP)
+    began = time.monotonic()
+    assert await client.ask(b"a") == b"A"
+    assert time.monotonic() - began >= 0.15
+
+
+async def test_a_black_hole_takes_everything_and_its_connections_are_reset_when_it_is_over(echo):
+    server, proxy = echo
+    client, other = await connect(proxy), await connect(proxy)
+    assert await client.ask(b"a") == b"A"
+    proxy.set(BLACK_HOLE, connection=1)
+    client.writer.write(b"lost")
+    assert await client.hears_nothing()
+    assert bytes(server.got) == b"a"
+    assert await other.ask(b"b") == b"B", "a fault of one connection is not another's"
+    assert proxy.counters()["lost_up"] == 4
+    proxy.heal()
+    with pytest.raises(ConnectionResetError):
+        await client.ask(b"again")
+    assert await other.ask(b"c") == b"C"
+
+
+async def test_answers_alone_can_be_lost(echo):
+    server, proxy = echo
+    client = await connect(proxy)
+    proxy.set(BLACK_HOLE, Way.DOWN)
+    client.writer.write(b"done")
+    await until(lambda: bytes(server.got) == b"done")
+    assert await client.hears_nothing()
+
+
+async def test_a_partition_delivers_late(echo):
+    server, proxy = echo
+    client = await connect(proxy)
+    proxy.set(PARTITION)
+    client.writer.write(b"late")
+    assert await client.hears_nothing()
+    assert bytes(server.got) == b""
+    proxy.heal()
+    assert await client.ask(b"") == b"LATE"
+
+
+@pytest.mark.parametrize("closed", list(Side))
+async def test_half_open_one_side_ends_and_the_other_is_not_told(echo, closed):
+    server, proxy = echo
+    client = await connect(proxy)
+    assert await client.ask(b"a") == b"A"
+    proxy.half_open(closed)
+    if closed is Side.SERVER:
+        await until(lambda: server.ended == ["closed"])
+        client.writer.write(b"anyone?")
+        assert await client.hears_nothing()
+        client.writer.close()
+        await until(lambda: not proxy.connections())
+    else:
+        assert await client.ask(b"") == b""
+        await asyncio.sleep(QUIET)
+        assert server.ended == []
+    assert proxy.counters()["half_open"] == 1
+
+
+async def test_a_reset_is_seen_on_both_sides(echo):
+    server, proxy = echo
+    client = await connect(proxy)
+    assert await client.ask(b"a") == b"A"
+    proxy.reset()
+    with pytest.raises(ConnectionResetError):
+        await client.ask(b"b")
+    await until(lambda: server.ended == ["reset"])
+
+
+async def test_a_connection_is_cut_behind_so_many_bytes(echo):
+    server, proxy = echo
+    client = await connect(proxy)
+    assert await client.ask(b"whole") == b"WHOLE"
+    proxy.set(Fault(cut_after=3), Way.UP)
+    client.writer.write(b"in the middle")
+    await until(lambda: server.ended == ["reset"])
+    assert bytes(server.got) == b"whole" + b"in "
+    assert proxy.counters()["cut"] == 1
+
+
+async def test_a_slow_reader_holds_up_who_writes(echo):
+    _, proxy = echo
+    proxy.set(Fault(bytes_per_second=2_000), Way.DOWN)
+    client = await connect(proxy)
+    began = time.monotonic()
+    client.writer.write(b"x" * 1_000)
+    async with asyncio.timeout(SOON):
+        await client.reader.readexactly(1_000)
+    assert time.monotonic() - began >= 0.4
+
+
+async def test_new_connections_are_refused_or_taken_elsewhere(echo):
+    _, proxy = echo
+    async with served("other:") as (_, port):
+        before = await connect(proxy)
+        assert await before.ask(b"a") == b"A"
+        proxy.refuse()
+        with pytest.raises(ConnectionResetError):
+            await (await connect(proxy)).ask(b"a")
+        proxy.refuse(False)
+        proxy.point_to("127.0.0.1", port)
+        with pytest.raises(ConnectionResetError):
+            await before.ask(b"b")
+        assert await (await connect(proxy)).ask(b"b") == b"other:B"
+    assert proxy.counters()["refused"] == 1
+
+
+async def test_a_server_that_is_not_there_is_a_reset():
+    async with served() as (_, port):
+        pass
+    with Proxy("127.0.0.1", port) as proxy:
+        with pytest.raises(ConnectionResetError):
+            await (await connect(proxy)).ask(b"a")
+        assert proxy.counters()["unreached"] == 1
