@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import docker_engine
+import pytest
 from tiny_humaneval import GOOD, WRONG, written
 
 from bench.sandbox.figures import GOALS
@@ -16,12 +18,13 @@ from bench.sandbox.figures import GOALS
 TOP = Path(__file__).resolve().parents[2]
 
 
-def told(*argv: str) -> tuple[int, dict[str, Any]]:
+def told(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
     """The exit code, and the object on the last line of stdout."""
     done = subprocess.run(
         [sys.executable, "-m", *argv, "--json"],
         check=False,
         cwd=TOP,
+        env={**os.environ, **env},
         capture_output=True,
         text=True,
         timeout=110,
@@ -39,9 +42,15 @@ def test_two_hundred_runs_leave_nothing_behind() -> None:
     assert (closed["processes"], closed["cgroups"], closed["files"]) == (0, 0, 0)
 
 
-def test_every_solution_passes_in_a_room_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["local", *docker_engine.BACKENDS])
+def test_every_solution_passes_in_a_room_of_its_own(
+    tmp_path: Path, backend: str, request: pytest.FixtureRequest
+) -> None:
     data = written(tmp_path / "tiny.jsonl.gz", *GOOD)
-    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", "local")
+    env = {}
+    if backend == "docker":
+        env["FETTLE_SANDBOX_ENGINE"] = request.getfixturevalue("docker_engine").host
+    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", backend, **env)
     assert (code, outcome["tasks"], outcome["passed"]) == (0, 2, 2)
     assert outcome["seconds"] > 0
     assert outcome["bare_seconds"] > 0
