@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
+import structlog
 from fastapi import Depends, Request
+from redis.asyncio import Redis
 
 from api.admission import Admission
+from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.rate_limit import RateLimit
 from jobs.admission import Room
 from jobs.blobs import Blobs
 from jobs.credentials import Credentials
 from jobs.credentials_redis import RedisCredentials
+from jobs.fail_point import FailPoint
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
+from jobs.spec import Priority
 from jobs.storage import open_blobs
 from settings.api import ApiSettings
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,13 @@ class Services:
 async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     """Services over the settings' Redis and data directory. Connects on first use."""
     redis = connect(settings.redis_url, seconds=settings.redis_seconds)
-    store = RedisStore(redis)
     hints = Hints(settings.broker_url)
+    store, hint = _parts(settings, redis, hints)
     try:
         yield Services(
             settings=settings,
             store=store,
-            operations=Operations(store, hints.send),
+            operations=Operations(store, hint),
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),
@@ -64,6 +71,16 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     finally:
         await asyncio.to_thread(hints.close)
         await store.close()
+
+
+def _parts(
+    settings: ApiSettings, redis: Redis, hints: Hints
+) -> tuple[RedisStore, Callable[[str, Priority], None]]:
+    if settings.fail_point is None:
+        return RedisStore(redis), hints.send
+    log.warning("this process kills itself on purpose", fail_point=settings.fail_point)
+    point = FailPoint(settings.fail_point)
+    return MortalStore(redis, point), mortal(hints.send, point)
 
 
 async def services(request: Request) -> Services:  # a plain function would cost a thread

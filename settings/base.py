@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -16,6 +17,12 @@ from pydantic_settings import (
 
 DEVELOPMENT_KEY = "fettle-development-key"
 """Known to everyone; `FETTLE_ENV=production` refuses it."""
+
+
+FAIL_POINTS = (
+    *("claim", "journal", "checkpoint", "pause", "release", "end"),  # of a worker
+    *("accept", "decision", "cancel", "hint"),  # of the API
+)
 
 
 def config_file() -> Path:
@@ -76,6 +83,18 @@ class StoreSettings(FettleSettings):
     s3_secret_key: SecretStr | None = Field(None, description="the secret that belongs to it")
     log_format: str = Field("json", description="json: one object a line; console: for people")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+    fail_point: str | None = Field(
+        None,
+        pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*)?$",
+        description="for tests of what survives: the process that gets to this point kills itself, "
+        "`NAME` or `NAME:N` for the N-th time; refused in production",
+    )
+
+    @model_validator(mode="after")
+    def _no_fail_point_in_production(self) -> Self:
+        if self.fail_point is not None and self.env is Environment.PRODUCTION:
+            raise ValueError("FETTLE_FAIL_POINT kills processes: it has no place in production")
+        return self
 
     @property
     def blobs_dir(self) -> Path:

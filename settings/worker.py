@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
 
-from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic import AliasChoices, Field, SecretStr
 
-from settings.base import Environment, StoreSettings
+from settings.base import StoreSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 
 
@@ -62,15 +61,3 @@ class WorkerSettings(StoreSettings, SandboxSettings):
         60.0, gt=0, description="how often one worker looks for what may be removed"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
-    fail_point: str | None = Field(
-        None,
-        pattern=r"^(before|after)_(claim|journal|checkpoint|pause|release|end)(:[1-9]\d*)?$",
-        description="for tests of what survives: the worker kills itself at this point, `NAME` or "
-        "`NAME:N` for the N-th time; refused in production",
-    )
-
-    @model_validator(mode="after")
-    def _no_fail_point_in_production(self) -> Self:
-        if self.fail_point is not None and self.env is Environment.PRODUCTION:
-            raise ValueError("FETTLE_FAIL_POINT kills workers: it has no place in production")
-        return self

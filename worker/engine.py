@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from jobs.errors import StoreUnavailable, StoreUnfit
+from jobs.fail_point import FailPoint
 from jobs.fitness import Verdict, examine
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
@@ -150,7 +151,7 @@ def _store(settings: WorkerSettings) -> RedisStore:
     redis = connect(settings.redis_url)
     if settings.fail_point is not None:
         log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
-        return MortalStore(redis, settings.fail_point)
+        return MortalStore(redis, FailPoint(settings.fail_point))
     return RedisStore(redis)
 
 

@@ -1,9 +1,7 @@
-"""Fail points: places of an attempt at which a worker can be made to die, as `kill -9` would.
+"""Fail points of a worker: see jobs.fail_point.
 
-For tests of what survives: `FETTLE_FAIL_POINT=NAME` or `NAME:N` names one, and the process kills
-itself when it gets there for the N-th time. Production refuses the setting. Each point lies right
-before or right behind a write, since between two writes nothing can be lost that a point would
-show; without the setting there is no code of this module in a worker's way.
+Each lies right before or right behind a write, since between two writes nothing can be lost that a
+point would show; without the setting there is no code of this module in a worker's way.
 
 | before_, after_ | what is written |
 |---|---|
@@ -17,14 +15,11 @@ show; without the setting there is no code of this module in a worker's way.
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 
 from redis.asyncio import Redis
 
+from jobs.fail_point import FailPoint
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.redis_store import RedisStore
@@ -43,44 +38,25 @@ class Written(StrEnum):
 
 
 class MortalStore(RedisStore):
-    """The store of a worker that dies at a point of its own: `NAME` or `NAME:N`."""
+    """The store of a worker that dies at a point of its own."""
 
-    def __init__(self, redis: Redis, point: str) -> None:
+    def __init__(self, redis: Redis, point: FailPoint) -> None:
         super().__init__(redis)
-        name, _, number = point.partition(":")
-        self._point = name
-        self._left = int(number or 1)
+        self._point = point
 
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
         """See Store."""
-        with self._around(step(before.status, change.after.status)):
+        with self._point.around(step(before.status, change.after.status)):
             return await super().commit(before, change, turn=turn, first=first)
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """See Store."""
         journal = Written.JOURNAL if writes.journal else None
         checkpoint = Written.CHECKPOINT if writes.commands else None
-        with self._around(journal), self._around(checkpoint):
+        with self._point.around(journal), self._point.around(checkpoint):
             await super().write(job_id, epoch, writes)
-
-    @contextmanager
-    def _around(self, written: Written | None) -> Iterator[None]:
-        """Both points of a write; the one behind it is not reached where it was refused."""
-        if written is None:
-            yield
-            return
-        self._reach(f"before_{written}")
-        yield
-        self._reach(f"after_{written}")
-
-    def _reach(self, name: str) -> None:
-        if name != self._point:
-            return
-        self._left -= 1
-        if self._left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def step(before: Status, after: Status) -> Written | None:

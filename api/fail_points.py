@@ -1,0 +1,61 @@
+"""Fail points of the HTTP front: see jobs.fail_point.
+
+| before_, after_ | what is done |
+|---|---|
+| accept | a new job is put on record |
+| decision | a person's Decision is put on record |
+| cancel | a cancel is put on record |
+| hint | workers are told of a job; behind it, the caller has no answer yet |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from redis.asyncio import Redis
+
+from jobs.fail_point import FailPoint
+from jobs.lifecycle import Change
+from jobs.record import JobRecord, Status
+from jobs.redis_store import RedisStore
+from jobs.spec import Priority
+from jobs.store import Existing, Idempotency, Turn
+
+
+class MortalStore(RedisStore):
+    """The store of a front that dies at a point of its own."""
+
+    def __init__(self, redis: Redis, point: FailPoint) -> None:
+        super().__init__(redis)
+        self._point = point
+
+    async def create(
+        self,
+        change: Change,
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+        parent: JobRecord | None = None,
+    ) -> Existing | None:
+        """See Store."""
+        with self._point.around("accept"):
+            return await super().create(change, idempotency, blobs, parent)
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """See Store."""
+        done = "cancel" if change.after.status is Status.CANCELLED else "decision"
+        with self._point.around(done):
+            return await super().commit(before, change, turn=turn, first=first)
+
+
+def mortal(
+    hint: Callable[[str, Priority], None], point: FailPoint
+) -> Callable[[str, Priority], None]:
+    """A sender of hints that dies before or behind one."""
+
+    def send(job_id: str, priority: Priority) -> None:
+        with point.around("hint"):
+            hint(job_id, priority)
+
+    return send
