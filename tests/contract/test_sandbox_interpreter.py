@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import docker_engine as engines
 import pytest
 import pytest_asyncio
 
+from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
+from sandbox.protocol import Command, End, Limits, RunResult
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 LIMITS = Limits(wall_seconds=60.0)
@@ -240,23 +242,50 @@ FILES = {"mine.py": b"f = open('f.txt', 'w')\n"}
 """Beside each program; `mine` truncates f.txt only where it is imported."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local"])
-async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
-    backend = LocalSandbox(PYTHON)
-    yield backend
-    await backend.close()
+def everywhere(names: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Backends and names: all of them on one, and some on the others, whose room is the same."""
+    others = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
+    return [*(("local", name) for name in names), *others]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-async def test_a_fork_is_what_an_interpreter_would_be(sandbox: Sandbox, name: str) -> None:
+EACH = pytest.mark.parametrize("backend", ["local", *engines.BACKENDS])
+Backend = LocalSandbox | DockerSandbox
+Backends = Callable[[str], Awaitable[Backend]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
+    """A backend by its name, with rooms that stand ready; one of each for all tests."""
+    made: dict[str, Backend] = {}
+
+    async def named(name: str) -> Backend:
+        if name not in made:
+            host = request.getfixturevalue("docker_engine").host if name == "docker" else None
+            made[name] = DockerSandbox(engines.IMAGE, engine=host) if host else LocalSandbox(PYTHON)
+            await made[name].warmed()
+        return made[name]
+
+    yield named
+    for each in made.values():
+        await each.close()
+
+
+@pytest.mark.parametrize(("backend", "name"), everywhere(PROGRAMS))
+async def test_a_fork_is_what_an_interpreter_would_be(
+    backends: Backends, backend: str, name: str
+) -> None:
+    sandbox = await backends(backend)
     command = program(name)
     forked = await sandbox.run(command, LIMITS)
     started = await sandbox.run(replace(command, seed=1), LIMITS)
     assert seen(forked) == seen(started)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-async def test_a_module_is_run_as_an_interpreter_would_run_it(sandbox: Sandbox, name: str) -> None:
+@pytest.mark.parametrize(("backend", "name"), everywhere(COMMANDS))
+async def test_a_module_is_run_as_an_interpreter_would_run_it(
+    backends: Backends, backend: str, name: str
+) -> None:
+    sandbox = await backends(backend)
     files = {"checked.py": CHECKED, "asked.py": ASKED}
     command = Command(("python", "-m", *COMMANDS[name]), files, stdin=b"[1, {}]")
     forked = await sandbox.run(command, LIMITS)
@@ -264,7 +293,10 @@ async def test_a_module_is_run_as_an_interpreter_would_run_it(sandbox: Sandbox, 
     assert seen(forked) == seen(started)
 
 
-async def test_what_is_forked_has_its_libraries_loaded(sandbox: Sandbox) -> None:
+@EACH
+async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
+    sandbox = await backends(backend)
+    await sandbox.warmed()  # of a container's rooms some may be cold by now
     code = (
         "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas', 'pytest'} <= set(sys.modules))"
     )
@@ -273,7 +305,9 @@ async def test_what_is_forked_has_its_libraries_loaded(sandbox: Sandbox) -> None
     assert (await sandbox.run(replace(command, seed=1), LIMITS)).stdout.text == "False\n"
 
 
-async def test_two_forks_share_no_chance(sandbox: Sandbox) -> None:
+@EACH
+async def test_two_forks_share_no_chance(backends: Backends, backend: str) -> None:
+    sandbox = await backends(backend)
     code = """
 import multiprocessing, os, random, secrets, tempfile, uuid, numpy
 print(random.random(), numpy.random.random(), numpy.random.default_rng().random(), uuid.uuid4(),
@@ -285,7 +319,9 @@ print(random.random(), numpy.random.random(), numpy.random.default_rng().random(
     assert len(set(values)) == len(values) == 30
 
 
-async def test_a_seed_fixes_the_order_of_sets_alone(sandbox: Sandbox) -> None:
+@EACH
+async def test_a_seed_fixes_the_order_of_sets_alone(backends: Backends, backend: str) -> None:
+    sandbox = await backends(backend)
     code = "import random; print({str(n) for n in range(50)}); print(random.random())"
     runs = [
         (await sandbox.run(replace(Command.python(code), seed=seed), LIMITS)).stdout.text
