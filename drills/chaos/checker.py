@@ -1,0 +1,88 @@
+"""The checker: from the log and a reading of the store, whether J1 to J14 held. Pure.
+
+    verdict = check(log.entries, await of_store(redis), Bounds(lease=2, heartbeat=0.5, sweep=0.5))
+    assert not verdict.violations, verdict.told()
+
+It believes neither side: what a client was promised must be on record, and what is on record must
+have been asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from drills.chaos import recovery
+from drills.chaos.case import Bounds, Case, Violation
+from drills.chaos.checks import holding, keeping, listing, paying, reviewing, rooms, telling
+from drills.chaos.oplog import Entry
+from drills.chaos.reading import Reading
+
+__all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
+
+Check = Callable[[Case], Iterator[Violation]]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "J1": (keeping.kept,),
+    "J2": (keeping.once,),
+    "J3": (listing.indexed,),
+    "J4": (holding.held_once,),
+    "J5": (holding.fenced,),
+    "J6": (keeping.final_once,),
+    "J7": (holding.crashes_counted,),
+    "J8": (recovery.in_time,),
+    "J9": (reviewing.waits_idle,),
+    "J10": (reviewing.decided_once, reviewing.rejected),
+    "J11": (reviewing.cancelled_for_good,),
+    "J12": (telling.gapless, telling.streamed),
+    "J13": (paying.repeated_for_nothing, paying.billed_once),
+    "J14": (rooms.nothing_left,),
+}
+"""The rules, by the names that design and docs/invariants.md give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the checker found. `recoveries` are seconds, one for each job a killed worker held."""
+
+    jobs: int
+    statuses: Mapping[str, int]
+    violations: tuple[Violation, ...]
+    lost: tuple[str, ...]
+    finished_twice: tuple[str, ...]
+    repeated_paid_calls: int
+    repeated_in_flight: int
+    recoveries: tuple[float, ...]
+
+    @property
+    def recovery_p50(self) -> float | None:
+        """Seconds; None where nothing had to recover."""
+        return median(self.recoveries) if self.recoveries else None
+
+    @property
+    def recovery_max(self) -> float | None:
+        """Seconds; None where nothing had to recover."""
+        return max(self.recoveries, default=None)
+
+    def told(self) -> str:
+        """The violations, a line each."""
+        return "\n".join(f"{v.rule} {v.job_id}: {v.said}" for v in self.violations)
+
+
+def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict:
+    """Judge a deployment that has come to rest by what its clients have been told."""
+    case = Case(entries, reading, bounds)
+    repeats = paying.repeats(case)
+    took = [each.own for each in recovery.recoveries(case)]
+    return Verdict(
+        jobs=len(reading.jobs),
+        statuses=Counter(str(job.status) for job in case.jobs),
+        violations=tuple(v for checks in CHECKS.values() for one in checks for v in one(case)),
+        lost=tuple(keeping.lost(case)),
+        finished_twice=tuple(keeping.finished_twice(case)),
+        repeated_paid_calls=sum(not each.needed for each in repeats),
+        repeated_in_flight=sum(each.needed for each in repeats),
+        recoveries=tuple(seconds for seconds in took if seconds is not None),
+    )

@@ -1,0 +1,72 @@
+"""J4, J5, J7: one holder at a time, nothing said by another, crashes counted as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from drills.chaos.case import Case, Violation
+from drills.chaos.reading import JobRead
+from drills.chaos.story import LETS_GO, WORK
+from jobs.record import Reason
+
+ALONE = 3
+"""The crash that makes poison: two in a row, then one in a process of its own."""
+
+
+def held_once(case: Case) -> Iterator[Violation]:
+    """J4: an attempt begins when no other is under way, and raises the epoch."""
+    for job in case.jobs:
+        tried = case.attempts[job.id]
+        for before, after in pairwise(tried):
+            if before.end is None:
+                said = f"attempt {after.number} began while {before.number} had the lease"
+                yield Violation("J4", job.id, said)
+        numbers = [attempt.number for attempt in tried]
+        if numbers != list(range(1, len(numbers) + 1)):
+            yield Violation("J4", job.id, f"attempts are numbered {numbers}")
+        if job.attempts != len(tried):
+            said = f"{len(tried)} attempts are told, its record counts {job.attempts}"
+            yield Violation("J4", job.id, said)
+        if job.kept and job.kept.epoch != len(tried):
+            yield Violation("J4", job.id, f"{len(tried)} claims made epoch {job.kept.epoch}")
+        if job.kept and job.kept.leased and (not tried or tried[-1].end is not None):
+            yield Violation("J4", job.id, "a lease is left, and nobody works on it")
+
+
+def fenced(case: Case) -> Iterator[Violation]:
+    """J5: work is told by whoever holds the lease, and by nobody else."""
+    for job in case.jobs:
+        working = False
+        heir = job.retry_of is not None  # is told what it inherits, before it begins
+        for event in job.events:
+            if event.kind == "started":
+                working, heir = True, False
+            elif event.kind in LETS_GO:
+                working = False
+            elif event.kind in WORK and not working and not heir:
+                said = f"{event.kind} (event {event.seq}) was told while nobody held the job"
+                yield Violation("J5", job.id, said)
+
+
+def crashes_counted(case: Case) -> Iterator[Violation]:
+    """J7: each lost lease counts, from one again where something was finished before it."""
+    for job in case.jobs:
+        before = 0
+        for attempt in case.attempts[job.id]:
+            if attempt.end is None or attempt.end.kind != "lease_lost":
+                before = 0
+                continue
+            told = attempt.end.data["crashes"]
+            # a call may be finished without an event: then it counts from one, too
+            allowed = {1} if attempt.progressed else {1, before + 1}
+            if told not in allowed:
+                said = f"attempt {attempt.number} was crash {told}, the one before {before}"
+                yield Violation("J7", job.id, said)
+            before = told
+        yield from _poisoned(job, before)
+
+
+def _poisoned(job: JobRead, crashes: int) -> Iterator[Violation]:
+    if job.reason == Reason.POISONED and crashes < ALONE:
+        yield Violation("J7", job.id, f"poisoned after {crashes} crashes in a row")

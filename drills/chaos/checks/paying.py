@@ -1,0 +1,91 @@
+"""J13: what was paid is on record once, and is not paid again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from drills.chaos.case import Case, Violation
+from drills.chaos.oplog import Called
+from drills.chaos.reading import JobRead
+from drills.chaos.story import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A call that was made again. `needed`: no answer to it was on record, since it was in flight
+    when its worker was lost; else it was paid for nothing."""
+
+    job_id: str
+    call: Called
+    needed: bool
+
+
+def repeats(case: Case) -> list[Repeat]:
+    """Every model call that was made more than once.
+
+    Calls of a job are made in an order, so that the nth thing asked is the nth call on record. An
+    attempt must not ask what was on record when it began, nor ask anything twice; a worker that was
+    frozen may wake to ask what another has asked meanwhile.
+    """
+    found: list[Repeat] = []
+    for job_id, calls in case.called.items():
+        job = case.reading.jobs.get(job_id)
+        if job is not None and job_id not in case.inherited:
+            found += _repeats(job, case.attempts[job_id], calls)
+    return found
+
+
+def _repeats(job: JobRead, tried: Sequence[Attempt], calls: Sequence[Called]) -> Iterator[Repeat]:
+    recorded = [event.at for event in job.events if event.kind == "model_called"]
+    order: list[str] = []
+    asked: set[tuple[int, str]] = set()
+    for call in calls:
+        again = call.said in order
+        if not again:
+            order.append(call.said)
+        attempt = _attempt(tried, call)
+        if again:
+            nth = order.index(call.said)
+            known = nth < len(recorded) and attempt is not None and recorded[nth] < attempt.began
+            own = attempt is not None and (attempt.number, call.said) in asked
+            yield Repeat(job.id, call, needed=not known and not own)
+        if attempt is not None:
+            asked.add((attempt.number, call.said))
+
+
+def _attempt(tried: Sequence[Attempt], call: Called) -> Attempt | None:
+    """Whose call it was: the last attempt of that worker, or of any, that had begun by then."""
+    begun = [attempt for attempt in tried if attempt.began <= call.at.wall * 1000]
+    own = [attempt for attempt in begun if attempt.pid == call.caller]
+    candidates = own or begun
+    return candidates[-1] if candidates else None
+
+
+def repeated_for_nothing(case: Case) -> Iterator[Violation]:
+    """A finished call is not made again; a lost attempt costs the one call in flight at most."""
+    found = repeats(case)
+    for each in found:
+        if not each.needed:
+            said = f"a call on record was made again by {each.call.caller or 'a worker'}"
+            yield Violation("J13", each.job_id, said)
+    for job in case.jobs:
+        needed = sum(each.needed for each in found if each.job_id == job.id)
+        cut_short = max(len(case.attempts[job.id]) - 1, 0)
+        if needed > cut_short:
+            said = f"{needed} calls were made again, {cut_short} attempts were cut short"
+            yield Violation("J13", job.id, said)
+
+
+def billed_once(case: Case) -> Iterator[Violation]:
+    """Every call that is told is charged, and no more is charged than was asked."""
+    for job in case.jobs:
+        if job.kept is None:
+            continue
+        told = {event.data["call"] for event in job.events if event.kind == "model_called"}
+        charged = job.kept.charges
+        if job.retry_of is None and (free := told - charged):
+            yield Violation("J13", job.id, f"{len(free)} calls are told and not charged")
+        calls = case.called.get(job.id)
+        if calls and job.id not in case.inherited and len(charged) > len(calls):
+            yield Violation("J13", job.id, f"{len(calls)} calls were made, {len(charged)} charged")

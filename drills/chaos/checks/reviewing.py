@@ -1,0 +1,114 @@
+"""J9, J10, J11: a pause holds nothing, a decision applies once, a cancel is for good."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from drills.chaos.case import Case, Violation
+from drills.chaos.oplog import Cancelled, Decided
+from drills.chaos.reading import JobRead
+from drills.chaos.story import WORK
+from jobs.record import Reason, Status
+
+
+def waits_idle(case: Case) -> Iterator[Violation]:
+    """J9: nobody works on a job that waits for a person, and what waits is open."""
+    for job in case.jobs:
+        waiting = False
+        for event in job.events:
+            if event.kind == "review_opened":
+                waiting = True
+            elif waiting and (event.kind in WORK or event.kind in ("started", "lease_lost")):
+                said = f"{event.kind} (event {event.seq}) while a person was asked"
+                yield Violation("J9", job.id, said)
+            elif event.kind not in WORK:
+                waiting = False
+        if job.status is Status.AWAITING_REVIEW:
+            if not waiting or job.review_id is None:
+                yield Violation("J9", job.id, "it waits for a person, and no review is open")
+            if job.kept and job.kept.leased:
+                yield Violation("J9", job.id, "it waits for a person, and holds a lease")
+
+
+def decided_once(case: Case) -> Iterator[Violation]:
+    """J10: what was granted is on record, once; what is on record was asked for and not refused."""
+    asked = case.by_job(Decided)
+    for job in case.jobs:
+        told = _decisions(job)
+        yield from _by_event(job, asked.get(job.id, []), told)
+        by_review: dict[str, list[Decided]] = defaultdict(list)
+        for entry in asked.get(job.id, ()):
+            if entry.granted:
+                by_review[entry.review_id].append(entry)
+        for review, granted in by_review.items():
+            if len(granted) > 1:
+                yield Violation("J10", job.id, f"review {review} was decided {len(granted)} times")
+            for entry in granted:
+                if told[review, entry.action] == 0:
+                    said = f"{entry.action} of review {review} was granted, and is not on record"
+                    yield Violation("J10", job.id, said)
+    yield from _to_nobody(case, asked)
+
+
+def _decisions(job: JobRead) -> Counter[tuple[str, str]]:
+    return Counter(
+        (event.data["review_id"], event.data["action"])
+        for event in job.events
+        if event.kind == "decided"
+    )
+
+
+def _by_event(
+    job: JobRead, asked: list[Decided], told: Counter[tuple[str, str]]
+) -> Iterator[Violation]:
+    opened = {e.data["review_id"] for e in job.events if e.kind == "review_opened"}
+    per_review: Counter[str] = Counter()
+    for (review, action), times in told.items():
+        per_review[review] += times
+        if review not in opened:
+            yield Violation("J10", job.id, f"decided review {review}, which was never opened")
+        answers = [e for e in asked if (e.review_id, e.action) == (review, action)]
+        if answers and not any(entry.granted or entry.status is None for entry in answers):
+            said = f"{action} of review {review} is on record, and was refused to all who asked"
+            yield Violation("J10", job.id, said)
+    for review, times in per_review.items():
+        if times > 1:
+            yield Violation("J10", job.id, f"review {review} has {times} decisions on record")
+
+
+def _to_nobody(case: Case, asked: dict[str, list[Decided]]) -> Iterator[Violation]:
+    for job_id, entries in asked.items():
+        if job_id not in case.reading.jobs and any(entry.granted for entry in entries):
+            yield Violation("J10", job_id, "a decision was granted for a job that is not there")
+
+
+def cancelled_for_good(case: Case) -> Iterator[Violation]:
+    """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
+    asked = case.by_job(Cancelled)
+    for job in case.jobs:
+        answers = asked.get(job.id, [])
+        granted = [entry for entry in answers if entry.granted]
+        if granted and job.status is not Status.CANCELLED:
+            yield Violation("J11", job.id, f"its cancel was granted, and it is {job.status}")
+        if len(granted) > 1:
+            yield Violation("J11", job.id, f"its cancel was granted {len(granted)} times")
+        maybe = [entry for entry in answers if entry.granted or entry.status is None]
+        if job.status is Status.CANCELLED and answers and not maybe:
+            yield Violation("J11", job.id, "it is cancelled, and every cancel was refused")
+        for entry in granted:
+            late = entry.at.mono + case.bounds.cancel
+            calls = () if job.id in case.inherited else case.called.get(job.id, ())
+            if after := [call for call in calls if call.at.mono > late]:
+                seconds = after[0].at.mono - entry.at.mono
+                said = f"its model was asked {seconds:.1f} s after its cancel was granted"
+                yield Violation("J11", job.id, said)
+
+
+def rejected(case: Case) -> Iterator[Violation]:
+    """J10: a rejection ends the job in its own commit, and nothing else is `rejected`."""
+    for job in case.jobs:
+        said_no = any(e.kind == "decided" and e.data["action"] == "reject" for e in job.events)
+        if said_no != (job.reason == Reason.REJECTED):
+            how = "was rejected" if said_no else "was never rejected"
+            yield Violation("J10", job.id, f"it {how}, and is {job.status} ({job.reason})")

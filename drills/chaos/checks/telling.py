@@ -1,0 +1,82 @@
+"""J12: events have no gaps, say a thing once, and every stream told them so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+
+from drills.chaos.case import Case, Violation
+from drills.chaos.oplog import Connected, Told
+from drills.chaos.reading import JobRead
+from jobs.events import FINAL_KINDS, Event
+
+ONCE_BY: Mapping[str, tuple[str, ...]] = {
+    "submitted": (),
+    "started": ("attempt",),
+    "model_called": ("call",),
+    "run_finished": ("id",),
+    "answered": ("revision",),
+    "critiqued": ("revision",),
+    "summarized": (),
+    "review_opened": ("review_id",),
+    "decided": ("review_id",),
+}
+"""What names a fact of each kind: the same name twice is the same fact said twice."""
+
+
+def gapless(case: Case) -> Iterator[Violation]:
+    """Events on record: numbered from 1, one for each key, no fact said again."""
+    for job in case.jobs:
+        numbers = [event.seq for event in job.events]
+        if numbers != list(range(1, len(numbers) + 1)):
+            yield Violation("J12", job.id, f"events are numbered {numbers}")
+        if job.kept and job.retry_of is None and job.kept.facts != len(job.events):
+            said = f"{len(job.events)} events on record under {job.kept.facts} keys"
+            yield Violation("J12", job.id, said)
+        for name, times in Counter(map(_name, job.events)).items():
+            if name is not None and times > 1:
+                yield Violation("J12", job.id, f"{times} times: {name}")
+
+
+def _name(event: Event) -> Hashable:
+    fields = ONCE_BY.get(event.kind)
+    return None if fields is None else (event.kind, *(event.data[field] for field in fields))
+
+
+def streamed(case: Case) -> Iterator[Violation]:
+    """What readers were told is what is on record, in order, none left out and none twice."""
+    for job_id, readers in _streams(case).items():
+        job = case.reading.jobs.get(job_id)
+        for reader, entries in readers.items():
+            yield from _one_stream(job_id, job, reader, entries)
+
+
+def _streams(case: Case) -> dict[str, dict[str, list[Connected | Told]]]:
+    found: dict[str, dict[str, list[Connected | Told]]] = {}
+    for entry in case.entries:
+        if isinstance(entry, (Connected, Told)):
+            found.setdefault(entry.job_id, {}).setdefault(entry.reader, []).append(entry)
+    return found
+
+
+def _one_stream(
+    job_id: str, job: JobRead | None, reader: str, entries: list[Connected | Told]
+) -> Iterator[Violation]:
+    at = 0
+    for entry in entries:
+        if isinstance(entry, Connected):
+            at = entry.after
+        elif entry.seq != at + 1:
+            what = "again" if entry.seq <= at else f"without {at + 1}"
+            yield Violation("J12", job_id, f"reader {reader} was told event {entry.seq} {what}")
+            at = max(at, entry.seq)
+        else:
+            at = entry.seq
+        if isinstance(entry, Told) and job is not None:
+            kept = job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
+            if kept != entry.kind:
+                said = f"event {entry.seq} was told as {entry.kind}, on record is {kept}"
+                yield Violation("J12", job_id, said)
+    told = [entry for entry in entries if isinstance(entry, Told)]
+    if told and told[-1].kind in FINAL_KINDS and job is None:
+        yield Violation("J12", job_id, "its end was told, and it is not on record")

@@ -1,0 +1,213 @@
+"""OperationLog: what the client side did, was told and saw, as it happened. JSON lines.
+
+    {"what": "submitted", "at": {"wall": 1763771000.1, "mono": 12.5}, "asked": {...}, "status": 202,
+     "key": "j-17", "body": "5d41402a", "job_id": "8c0f..."}
+
+It is kept beside the deployment and not in it: the checker holds the deployment's own story against
+what was promised to the client.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """`wall` in seconds since 1970 goes with Redis' times, `mono` is for what lies between two."""
+
+    wall: float
+    mono: float
+
+    @classmethod
+    def now(cls) -> Self:
+        """This moment."""
+        return cls(time.time(), time.monotonic())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened; `at` is when it was known here."""
+
+    at: Moment = field(default_factory=Moment.now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Entry):
+    """A request: `asked` is when it was sent, `status` its HTTP status; None where no answer came,
+    so that it may or may not have been done."""
+
+    asked: Moment
+    status: int | None
+
+    @property
+    def granted(self) -> bool:
+        """Whether the service said that it was done."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted(Answered):
+    """POST /jobs with an Idempotency-Key; `body` names the body, `job_id` is out of the answer."""
+
+    key: str
+    body: str
+    job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided(Answered):
+    """POST /jobs/{id}/review, for the review that is named."""
+
+    job_id: str
+    review_id: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled(Answered):
+    """POST /jobs/{id}/cancel."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retried(Answered):
+    """POST /jobs/{id}/retry; `heir` is the new job."""
+
+    job_id: str
+    heir: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen(Entry):
+    """The status of a job as GET /jobs/{id} told it."""
+
+    job_id: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected(Entry):
+    """A reader's stream begins, behind the event `after` (Last-Event-ID)."""
+
+    job_id: str
+    reader: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Entry):
+    """An event as a stream told it to a reader."""
+
+    job_id: str
+    reader: str
+    seq: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(Entry):
+    """A request that the model's provider was sent, and answers in full: it is paid.
+
+    `said` names all that was said in it, `caller` is the pid of the worker, as far as it is known.
+    `at` is when it came. A provider that does not know the job's id names its Idempotency-Key.
+    """
+
+    said: str
+    job_id: str = ""
+    key: str = ""
+    caller: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struck(Entry):
+    """A fault. `pids` are the processes that it hit; if it `blinds`, nothing goes on meanwhile."""
+
+    fault: str
+    pids: tuple[int, ...] = ()
+    blinds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended(Entry):
+    """What a fault had taken away is back."""
+
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left(Entry):
+    """A process that should have ended with its run or its worker, and has not; `why` it should."""
+
+    pid: int
+    command: str
+    why: str
+
+
+KINDS: dict[str, type[Entry]] = {
+    kind.__name__.lower(): kind
+    for kind in (
+        *(Submitted, Decided, Cancelled, Retried, Seen),
+        *(Connected, Told, Called, Struck, Mended, Left),
+    )
+}
+
+
+class OperationLog:
+    """Entries in the order in which they became known; safe to use from any thread.
+
+    With a path, each is written there at once, so that the log outlives its writer.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._entries: list[Entry] = []
+        self._lock = threading.Lock()
+        self._file: IO[str] | None = path.open("a", encoding="utf-8") if path else None
+
+    def add(self, entry: Entry) -> None:
+        """Append an entry."""
+        with self._lock:
+            self._entries.append(entry)
+            if self._file is not None:
+                self._file.write(written(entry) + "\n")
+                self._file.flush()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All so far."""
+        with self._lock:
+            return tuple(self._entries)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def written(entry: Entry) -> str:
+    """An entry as its line."""
+    line = {"what": type(entry).__name__.lower(), **asdict(entry)}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def read(lines: Iterable[str]) -> Iterator[Entry]:
+    """The entries that lines tell. Raises ValueError for a line that is none."""
+    for line in lines:
+        fields: dict[str, Any] = json.loads(line)
+        kind = KINDS.get(fields.pop("what", ""))
+        if kind is None:
+            raise ValueError(f"no entry of a log: {line!r}")
+        for name in ("at", "asked"):
+            if name in fields:
+                fields[name] = Moment(**fields[name])
+        if "pids" in fields:
+            fields["pids"] = tuple(fields["pids"])
+        yield kind(**fields)

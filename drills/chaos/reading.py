@@ -1,0 +1,180 @@
+"""Reading: what a deployment says of its jobs when all has come to rest.
+
+`of_store` reads Redis, indexes and all; `of_api` (in `witness.py`) what any client can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.codec import read_event, read_record
+from jobs.events import Event
+from jobs.keys import JobKeys
+from jobs.record import JobRecord, Status
+
+TOGETHER = 200
+"""Jobs read in one round trip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What only the store knows of a job. `facts` counts the keys of its events."""
+
+    epoch: int
+    due_at: int
+    leased: bool
+    facts: int
+    line: str
+    charges: frozenset[str]
+    """Call ids."""
+    journal: frozenset[str] = frozenset()
+    inherits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobRead:
+    """A job at rest. `kept` is None where it was read through the API."""
+
+    id: str
+    status: Status
+    attempts: int
+    crashes: int
+    events: Sequence[Event]
+    reason: str | None = None
+    review_id: str | None = None
+    retry_of: str | None = None
+    kept: Kept | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """Where jobs are listed. `lines` are conversations' lines by key, `listed` by status."""
+
+    due: Mapping[str, int]
+    awaiting_review: frozenset[str]
+    finished: frozenset[str]
+    lines: Mapping[str, Sequence[str]]
+    listed: Mapping[Status, frozenset[str]]
+    counts: Mapping[str, int]
+    once: Mapping[str, str]
+    """The job that an idempotency key stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All jobs by id; `indexes` is None where they were read through the API."""
+
+    jobs: Mapping[str, JobRead]
+    indexes: Indexes | None = None
+
+
+async def of_store(redis: Redis, tenant: str = "default") -> Reading:
+    """Read a whole deployment. Nothing may change meanwhile, or it contradicts itself."""
+    ids = [member.decode() for member in await _list(redis.zrange(keys.listing(tenant), 0, -1))]
+    jobs: dict[str, JobRead] = {}
+    for start in range(0, len(ids), TOGETHER):
+        for job in await _jobs(redis, ids[start : start + TOGETHER]):
+            jobs[job.id] = job
+    return Reading(jobs, await _indexes(redis, tenant))
+
+
+async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
+    async with redis.pipeline(transaction=False) as pipe:
+        for job_id in ids:
+            job = JobKeys(job_id)
+            pipe.hgetall(job.record)
+            pipe.lrange(job.events, 0, -1)
+            pipe.scard(job.facts)
+            pipe.hkeys(job.charges)
+            pipe.hkeys(job.journal)
+        found = await pipe.execute()
+    parts = [found[start : start + 5] for start in range(0, len(found), 5)]
+    return [_job(*part) for part in parts if part[0]]
+
+
+def _job(
+    fields: Mapping[bytes, bytes],
+    told: Sequence[bytes],
+    facts: int,
+    charges: Sequence[bytes],
+    journal: Sequence[bytes],
+) -> JobRead:
+    record = read_record({name.decode(): value.decode() for name, value in fields.items()})
+    events = tuple(read_event(seq, body.decode()) for seq, body in enumerate(told, 1))
+    return job_read(
+        record,
+        events,
+        facts=facts,
+        charges=frozenset(call.decode() for call in charges),
+        journal=frozenset(key.decode() for key in journal),
+    )
+
+
+def job_read(
+    record: JobRecord,
+    events: Sequence[Event],
+    *,
+    facts: int,
+    charges: frozenset[str],
+    journal: frozenset[str] = frozenset(),
+) -> JobRead:
+    """A job out of its record and what lies beside it."""
+    return JobRead(
+        id=record.id,
+        status=record.status,
+        attempts=record.attempts,
+        crashes=record.crashes,
+        events=events,
+        reason=record.reason,
+        review_id=record.review.id if record.review else None,
+        retry_of=record.spec.retry_of,
+        kept=Kept(
+            epoch=record.epoch,
+            due_at=record.due_at,
+            leased=record.lease is not None,
+            facts=facts,
+            line=keys.line(record.tenant, record.conversation_id),
+            charges=charges,
+            journal=journal,
+            inherits=record.inherits is not None,
+        ),
+    )
+
+
+async def _indexes(redis: Redis, tenant: str) -> Indexes:
+    due = await _list(redis.zrange(keys.DUE, 0, -1, withscores=True))
+    counts = await _dict(redis.hgetall(keys.COUNTS))
+    lines, once = {}, {}
+    async for key in redis.scan_iter(match=f"{keys.PREFIX}line:*", count=1_000):
+        lines[key.decode()] = [m.decode() for m in await _list(redis.lrange(key, 0, -1))]
+    prefix = keys.once(tenant, "")
+    async for key in redis.scan_iter(match=f"{prefix}*", count=1_000):
+        stands = await cast("Awaitable[bytes | None]", redis.hget(key, "job"))
+        if stands is not None:
+            once[key.decode().removeprefix(prefix)] = stands.decode()
+    return Indexes(
+        due={member.decode(): int(score) for member, score in due},
+        awaiting_review=await _set(redis, keys.AWAITING_REVIEW),
+        finished=await _set(redis, keys.FINISHED),
+        lines=lines,
+        listed={each: await _set(redis, keys.listing(tenant, status=each)) for each in Status},
+        counts={name.decode(): int(count) for name, count in counts.items()},
+        once=once,
+    )
+
+
+async def _set(redis: Redis, key: str) -> frozenset[str]:
+    return frozenset(member.decode() for member in await _list(redis.zrange(key, 0, -1)))
+
+
+async def _list(asked: Any) -> list[Any]:
+    return list(await cast("Awaitable[Sequence[Any]]", asked))
+
+
+async def _dict(asked: Any) -> dict[bytes, bytes]:
+    return dict(await cast("Awaitable[Mapping[bytes, bytes]]", asked))

@@ -1,0 +1,89 @@
+"""J8: when the jobs of a dead worker ran again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from drills.chaos.case import Case, Violation
+from drills.chaos.oplog import Mended, Struck
+from drills.chaos.story import Attempt
+
+KILLS = frozenset({"worker-kill", "child-kill"})
+"""Faults after which a worker is gone for good, without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A job that was held by a worker when that was killed. `seconds` from there to its next
+    attempt, None where none followed; `blind` of these nothing could go on anywhere.
+    """
+
+    job_id: str
+    fault: str
+    seconds: float | None
+    blind: float
+
+    @property
+    def own(self) -> float | None:
+        """What the recovery itself took."""
+        return None if self.seconds is None else max(self.seconds - self.blind, 0.0)
+
+
+def recoveries(case: Case) -> list[Recovery]:
+    """One for each job that a killed worker held, unless it came to an end by other means."""
+    kills = [entry for entry in case.all(Struck) if entry.fault in KILLS]
+    by_pid = {pid: kill for kill in kills for pid in kill.pids}
+    blind = _blind(case)
+    found = []
+    for job_id, tried in case.attempts.items():
+        for nth, attempt in enumerate(tried):
+            kill = by_pid.get(attempt.pid) if attempt.pid is not None else None
+            if kill is None or not _held_at(attempt, kill):
+                continue
+            after = tried[nth + 1].began / 1000 if nth + 1 < len(tried) else None
+            if after is None and case.reading.jobs[job_id].status.final:
+                continue  # cancelled, or poisoned: nothing was to follow
+            dark = _overlap(blind, kill.at.wall, after or float("inf"))
+            seconds = None if after is None else after - kill.at.wall
+            found.append(Recovery(job_id, kill.fault, seconds, dark))
+    return found
+
+
+def in_time(case: Case) -> Iterator[Violation]:
+    """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere."""
+    most = case.bounds.recovery
+    for each in recoveries(case):
+        if each.own is None:
+            yield Violation("J8", each.job_id, f"never ran again after a {each.fault}")
+        elif each.own > most + (case.bounds.grace if each.blind else 0):
+            said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
+            yield Violation("J8", each.job_id, said)
+
+
+def _held_at(attempt: Attempt, kill: Struck) -> bool:
+    """Whether the worker had the job when it was killed: it was lost, and not let go before."""
+    lost = attempt.end is None or attempt.end.kind == "lease_lost"
+    return lost and attempt.began / 1000 <= kill.at.wall
+
+
+def _blind(case: Case) -> list[tuple[float, float]]:
+    """From when to when nothing could go on, in wall seconds."""
+    found, open_since = [], dict[str, float]()
+    for entry in case.entries:
+        if isinstance(entry, Struck) and entry.blinds:
+            open_since.setdefault(entry.fault, entry.at.wall)
+        elif isinstance(entry, Mended) and entry.fault in open_since:
+            found.append((open_since.pop(entry.fault), entry.at.wall))
+    found += [(since, float("inf")) for since in open_since.values()]
+    return found
+
+
+def _overlap(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """How much of `begin` to `end` lies in any of the spans."""
+    total, reached = 0.0, begin
+    for since, until in sorted(spans):
+        start, stop = max(since, reached), min(until, end)
+        if stop > start:
+            total, reached = total + stop - start, stop
+    return total

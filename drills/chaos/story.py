@@ -1,0 +1,66 @@
+"""The attempts at a job, as its events tell them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.events import FINAL_KINDS, Event
+
+WORK = frozenset(
+    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
+)
+"""What only the holder of the lease can say."""
+JOURNALED = frozenset({"model_called", "run_finished", "tool_used"})
+"""Finished calls: progress, in the sense of J7."""
+LETS_GO = frozenset({"given_back", "lease_lost", "review_opened", *FINAL_KINDS})
+"""What ends an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """From one `started` to what ended it; `end` is None where nothing has.
+
+    `worker` is `host:pid:random`, times are Redis' in ms.
+    """
+
+    number: int
+    worker: str
+    began: int
+    work: Sequence[Event]
+    end: Event | None
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process, as it calls itself."""
+        parts = self.worker.split(":")
+        return int(parts[-2]) if len(parts) >= 3 and parts[-2].isdigit() else None
+
+    @property
+    def progressed(self) -> bool:
+        """Whether a call was finished in it."""
+        return any(event.kind in JOURNALED for event in self.work)
+
+
+def attempts(events: Sequence[Event]) -> list[Attempt]:
+    """The attempts in order."""
+    found: list[Attempt] = []
+    begun: Event | None = None
+    work: list[Event] = []
+
+    def close(end: Event | None) -> None:
+        if begun is not None:
+            data = begun.data
+            found.append(Attempt(data["attempt"], data["worker"], begun.at, tuple(work), end))
+
+    for event in events:
+        if event.kind == "started":
+            close(None)
+            begun, work = event, []
+        elif event.kind in LETS_GO:
+            close(event)
+            begun, work = None, []
+        elif event.kind in WORK:
+            work.append(event)
+    close(None)
+    return found

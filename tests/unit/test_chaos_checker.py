@@ -1,0 +1,486 @@
+"""The checker finds each rule's violation. A checker that cannot fail is worth nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from chaos_story import BOUNDS, Story, a_story, with_job
+
+from drills.chaos.checker import CHECKS, check
+from drills.chaos.oplog import Called, Left, Mended, Retried, Seen, Struck, Submitted, Told
+from drills.chaos.reading import Reading
+from jobs.events import Event
+from jobs.record import Reason, Status
+from jobs.review import Action
+
+Doctor = Callable[[Story], Reading]
+
+
+def said(events: Any, kind: str, data: dict[str, Any], at: int = 0) -> tuple[Event, ...]:
+    """Events with one more at the end."""
+    return (*events, Event(len(events) + 1, at or events[-1].at, kind, data))
+
+
+def numbered(events: Any) -> tuple[Event, ...]:
+    return tuple(replace(event, seq=seq) for seq, event in enumerate(events, 1))
+
+
+def with_events(reading: Reading, job_id: str, events: Any) -> Reading:
+    job = reading.jobs[job_id]
+    assert job.kept is not None
+    return with_job(
+        reading, job_id, events=tuple(events), kept=replace(job.kept, facts=len(events))
+    )
+
+
+def with_indexes(reading: Reading, **fields: Any) -> Reading:
+    assert reading.indexes is not None
+    return replace(reading, indexes=replace(reading.indexes, **fields))
+
+
+def without(reading: Reading, job_id: str) -> Reading:
+    jobs = {name: job for name, job in reading.jobs.items() if name != job_id}
+    return replace(reading, jobs=jobs)
+
+
+def test_a_story_in_order_breaks_no_rule() -> None:
+    verdict = a_story().verdict()
+    assert verdict.told() == ""
+    assert (verdict.jobs, verdict.lost, verdict.finished_twice) == (6, (), ())
+    assert verdict.statuses == {"succeeded": 4, "awaiting_review": 1, "cancelled": 1}
+    assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
+
+
+# J1
+
+
+def accepted_and_gone(story: Story) -> Reading:
+    return without(story.reading(), "plain")
+
+
+def accepted_and_stuck(story: Story) -> Reading:
+    story.submit("stuck")
+    return story.reading()
+
+
+# J2
+
+
+def one_key_two_jobs(story: Story) -> Reading:
+    first = next(e for e in story.log if isinstance(e, Submitted))
+    story.log.append(replace(first, job_id="killed"))
+    return story.reading()
+
+
+def one_key_two_bodies(story: Story) -> Reading:
+    first = next(e for e in story.log if isinstance(e, Submitted))
+    story.log.append(replace(first, body="other"))
+    return story.reading()
+
+
+def carried_out_unseen(story: Story) -> Reading:
+    """The job is there, but no answer told of it, and no key stands for it."""
+    story.log = [e for e in story.log if not (isinstance(e, Submitted) and e.job_id == "plain")]
+    return story.reading()
+
+
+# J3
+
+
+def in_no_index(story: Story) -> Reading:
+    return with_indexes(story.reading(), awaiting_review=frozenset())
+
+
+def in_two_indexes(story: Story) -> Reading:
+    return with_indexes(story.reading(), due={"waiting": 1})
+
+
+def in_an_index_for_nothing(story: Story) -> Reading:
+    return with_indexes(story.reading(), due={"nobody": 1})
+
+
+def still_in_line(story: Story) -> Reading:
+    job = story.reading().jobs["plain"]
+    assert job.kept is not None
+    return with_indexes(story.reading(), lines={job.kept.line: ["plain"]})
+
+
+def miscounted(story: Story) -> Reading:
+    return with_indexes(story.reading(), counts={"succeeded": 5})
+
+
+def due_at_another_time(story: Story) -> Reading:
+    story.submit("stuck")
+    return with_indexes(story.reading(), due={"stuck": 1})
+
+
+def listed_elsewhere(story: Story) -> Reading:
+    reading = story.reading()
+    assert reading.indexes is not None
+    listed = {**reading.indexes.listed, Status.FAILED: frozenset({"plain"})}
+    return with_indexes(reading, listed=listed)
+
+
+# J4
+
+
+def two_leases(story: Story) -> Reading:
+    events = story.events["killed"]
+    return with_events(
+        story.reading(), "killed", numbered(e for e in events if e.kind != "lease_lost")
+    )
+
+
+def epoch_not_raised(story: Story) -> Reading:
+    reading = story.reading()
+    kept = reading.jobs["killed"].kept
+    assert kept is not None
+    return with_job(reading, "killed", kept=replace(kept, epoch=1))
+
+
+def lease_left(story: Story) -> Reading:
+    reading = story.reading()
+    kept = reading.jobs["plain"].kept
+    assert kept is not None
+    return with_job(reading, "plain", kept=replace(kept, leased=True))
+
+
+# J5
+
+
+def a_zombie_writes(story: Story) -> Reading:
+    events = list(story.events["killed"])
+    lost = next(i for i, e in enumerate(events) if e.kind == "lease_lost")
+    late = replace(events[lost], kind="run_finished", data={"id": "r9"})
+    return with_events(
+        story.reading(), "killed", numbered([*events[: lost + 1], late, *events[lost + 1 :]])
+    )
+
+
+# J6
+
+
+def ends_twice(story: Story) -> Reading:
+    events = said(story.events["plain"], "failed", {"reason": "internal"})
+    return with_events(story.reading(), "plain", events)
+
+
+def told_behind_the_end(story: Story) -> Reading:
+    events = said(story.events["plain"], "planned", {"steps": []})
+    return with_events(story.reading(), "plain", events)
+
+
+def comes_alive_again(story: Story) -> Reading:
+    for status in ("succeeded", "running"):
+        story.log.append(Seen(job_id="plain", status=status))
+    return story.reading()
+
+
+def ends_otherwise(story: Story) -> Reading:
+    story.log.append(Seen(job_id="plain", status="failed"))
+    return story.reading()
+
+
+# J7
+
+
+def a_crash_not_counted(story: Story) -> Reading:
+    events = [
+        replace(e, data={**e.data, "crashes": 2}) if e.kind == "lease_lost" else e
+        for e in story.events["killed"]
+    ]
+    return with_events(story.reading(), "killed", events)
+
+
+def poisoned_at_once(story: Story) -> Reading:
+    story.submit("poison")
+    story.claim("poison", 11)
+    story.fail("poison", Reason.POISONED)
+    return story.reading()
+
+
+# J8
+
+
+def late_recovery(story: Story) -> Reading:
+    story.at = 1.2
+    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
+    story.events["killed"] = [
+        replace(e, at=e.at + 60_000) if e.seq > 3 else e for e in story.events["killed"]
+    ]
+    return story.reading()
+
+
+def no_recovery(story: Story) -> Reading:
+    story.submit("left")
+    story.claim("left", 77)
+    story.at += 1
+    story.log.append(Struck(at=story.moment(), fault="child-kill", pids=(77,)))
+    return story.reading()
+
+
+# J9
+
+
+def worked_on_while_it_waits(story: Story) -> Reading:
+    events = said(story.events["waiting"], "started", {"attempt": 2, "worker": "host:12:abc"})
+    return with_events(story.reading(), "waiting", events)
+
+
+def waits_with_a_lease(story: Story) -> Reading:
+    reading = story.reading()
+    kept = reading.jobs["waiting"].kept
+    assert kept is not None
+    return with_job(reading, "waiting", kept=replace(kept, leased=True))
+
+
+def waits_for_nothing(story: Story) -> Reading:
+    return with_job(story.reading(), "waiting", review_id=None)
+
+
+# J10
+
+
+def granted_twice(story: Story) -> Reading:
+    story.log.append(story.decided("reviewed", 202))
+    return story.reading()
+
+
+def granted_and_not_kept(story: Story) -> Reading:
+    story.log.append(story.decided("waiting", 202, Action.DELEGATE))
+    return story.reading()
+
+
+def refused_and_kept(story: Story) -> Reading:
+    story.log = [e for e in story.log if type(e).__name__ != "Decided"]
+    story.log.append(story.decided("reviewed", 409))
+    return story.reading()
+
+
+def decided_twice(story: Story) -> Reading:
+    events = list(story.events["reviewed"])
+    at = next(i for i, e in enumerate(events) if e.kind == "decided")
+    return with_events(story.reading(), "reviewed", numbered([*events[: at + 1], *events[at:]]))
+
+
+def decided_unasked(story: Story) -> Reading:
+    events = list(story.events["reviewed"])
+    events = [
+        replace(e, data={**e.data, "review_id": "r2"}) if e.kind == "decided" else e for e in events
+    ]
+    return with_events(story.reading(), "reviewed", events)
+
+
+def rejected_and_went_on(story: Story) -> Reading:
+    events = [
+        replace(e, data={**e.data, "action": "reject"}) if e.kind == "decided" else e
+        for e in story.events["reviewed"]
+    ]
+    return with_events(story.reading(), "reviewed", events)
+
+
+# J11
+
+
+def called_after_its_cancel(story: Story) -> Reading:
+    story.at += BOUNDS.cancel + 1
+    story.log.append(Called(at=story.moment(), key="key-cancelled", said="more", caller=11))
+    return story.reading()
+
+
+def cancelled_and_succeeded(story: Story) -> Reading:
+    story.log.append(story.cancelled("plain", 202))
+    return story.reading()
+
+
+def refused_and_cancelled(story: Story) -> Reading:
+    story.log = [e for e in story.log if type(e).__name__ != "Cancelled"]
+    story.log.append(story.cancelled("cancelled", 409))
+    return story.reading()
+
+
+# J12
+
+
+def an_event_lost(story: Story) -> Reading:
+    events = story.events["plain"]
+    return with_events(story.reading(), "plain", [e for e in events if e.seq != 2])
+
+
+def said_twice(story: Story) -> Reading:
+    events = list(story.events["plain"])
+    return with_events(story.reading(), "plain", numbered([*events[:3], events[2], *events[3:]]))
+
+
+def a_key_too_many(story: Story) -> Reading:
+    reading = story.reading()
+    kept = reading.jobs["plain"].kept
+    assert kept is not None
+    return with_job(reading, "plain", kept=replace(kept, facts=kept.facts + 1))
+
+
+def a_stream_with_a_gap(story: Story) -> Reading:
+    story.log = [e for e in story.log if not (isinstance(e, Told) and e.seq == 2)]
+    return story.reading()
+
+
+def a_stream_that_repeats(story: Story) -> Reading:
+    story.log.append([e for e in story.log if isinstance(e, Told)][-1])
+    return story.reading()
+
+
+def a_stream_that_lies(story: Story) -> Reading:
+    story.log = [replace(e, kind="failed") if isinstance(e, Told) else e for e in story.log]
+    return story.reading()
+
+
+# J13
+
+
+def paid_again(story: Story) -> Reading:
+    story.log.append(Called(at=story.moment(), key="key-killed", said="plan", caller=12))
+    return story.reading()
+
+
+def asked_twice_by_one_attempt(story: Story) -> Reading:
+    call = next(e for e in story.log if isinstance(e, Called) and e.key == "key-plain")
+    story.log.append(call)
+    return story.reading()
+
+
+def charged_more_than_asked(story: Story) -> Reading:
+    story.charges["plain"] |= {"x", "y"}
+    return story.reading()
+
+
+def told_and_not_charged(story: Story) -> Reading:
+    story.charges["plain"].clear()
+    return story.reading()
+
+
+# J14
+
+
+def a_sandbox_left(story: Story) -> Reading:
+    story.log.append(Left(pid=4711, command="bwrap", why="outlives its worker"))
+    return story.reading()
+
+
+DOCTORED: dict[str, tuple[Doctor, ...]] = {
+    "J1": (accepted_and_gone, accepted_and_stuck),
+    "J2": (one_key_two_jobs, one_key_two_bodies, carried_out_unseen),
+    "J3": (
+        *(in_no_index, in_two_indexes, in_an_index_for_nothing, still_in_line),
+        *(miscounted, due_at_another_time, listed_elsewhere),
+    ),
+    "J4": (two_leases, epoch_not_raised, lease_left),
+    "J5": (a_zombie_writes,),
+    "J6": (ends_twice, told_behind_the_end, comes_alive_again, ends_otherwise),
+    "J7": (a_crash_not_counted, poisoned_at_once),
+    "J8": (late_recovery, no_recovery),
+    "J9": (worked_on_while_it_waits, waits_with_a_lease, waits_for_nothing),
+    "J10": (
+        *(granted_twice, granted_and_not_kept, refused_and_kept, decided_twice),
+        *(decided_unasked, rejected_and_went_on),
+    ),
+    "J11": (called_after_its_cancel, cancelled_and_succeeded, refused_and_cancelled),
+    "J12": (
+        *(an_event_lost, said_twice, a_key_too_many),
+        *(a_stream_with_a_gap, a_stream_that_repeats, a_stream_that_lies),
+    ),
+    "J13": (
+        *(paid_again, asked_twice_by_one_attempt, charged_more_than_asked),
+        told_and_not_charged,
+    ),
+    "J14": (a_sandbox_left,),
+}
+
+
+def test_every_rule_is_doctored() -> None:
+    assert set(DOCTORED) == set(CHECKS) == {f"J{n}" for n in range(1, 15)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "doctor"), [(rule, each) for rule, doctors in DOCTORED.items() for each in doctors]
+)
+def test_a_broken_rule_is_found(rule: str, doctor: Doctor) -> None:
+    story = a_story()
+    verdict = story.verdict(doctor(story))
+    assert rule in {violation.rule for violation in verdict.violations}, verdict.told()
+
+
+def test_lost_jobs_and_double_ends_are_counted() -> None:
+    story = a_story()
+    assert story.verdict(accepted_and_gone(story)).lost == ("plain",)
+    assert story.verdict(ends_twice(story)).finished_twice == ("plain",)
+    assert story.verdict(paid_again(story)).repeated_paid_calls == 1
+
+
+def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
+    story = a_story()
+    story.at = 3.0
+    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
+    verdict = story.verdict()
+    assert verdict.told() == ""
+    assert verdict.recoveries == (2.0,)
+    assert (verdict.recovery_p50, verdict.recovery_max) == (2.0, 2.0)
+
+
+def test_a_time_without_redis_is_not_the_recoverys() -> None:
+    story = a_story()
+    story.at = 3.0
+    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
+    story.log.append(Struck(at=story.moment(0.5), fault="redis-stop", blinds=True))
+    story.log.append(Mended(at=story.moment(1.5), fault="redis-stop"))
+    assert story.verdict().recoveries == (1.0,)
+
+
+def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
+    story = a_story()
+    story.log.append(Called(at=story.moment(), key="key-killed", said="code", caller=11))
+    verdict = story.verdict()
+    assert verdict.repeated_paid_calls == 1  # by the same attempt: it had asked already
+    story = a_story()
+    asked = ("key-killed", "code")
+    story.log = [e for e in story.log if not isinstance(e, Called) or (e.key, e.said) != asked]
+    for pid in (12, 11):
+        story.log.append(Called(at=story.moment(), key="key-killed", said="code", caller=pid))
+    assert (story.verdict().repeated_in_flight, story.verdict().told()) == (1, "")
+
+
+def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
+    story = a_story()
+    story.log = [
+        replace(e, status=None, **({"job_id": None} if isinstance(e, Submitted) else {}))
+        if type(e).__name__ in ("Submitted", "Decided", "Cancelled")
+        else e
+        for e in story.log
+    ]
+    story.log.append(story.decided("waiting", None))
+    story.log.append(story.cancelled("plain", None))
+    assert story.verdict().told() == ""
+
+
+def test_what_is_read_through_the_api_is_judged_as_far_as_it_goes() -> None:
+    story = a_story()
+    reading = story.reading()
+    jobs = {job_id: replace(job, kept=None) for job_id, job in reading.jobs.items()}
+    told = Reading(jobs)
+    assert check(story.log, told, BOUNDS).told() == ""
+    assert check(story.log, without(told, "plain"), BOUNDS).lost == ("plain",)
+
+
+def test_an_heir_goes_on_with_its_parents_calls() -> None:
+    story = a_story()
+    story.submit("heir", retry_of="cancelled")
+    story.work("heir", "model_called", {"call": "cancelled-plan"})
+    story.claim("heir", 12)
+    story.at += 10
+    story.log.append(Called(at=story.moment(), key="key-cancelled", said="code", caller=12))
+    story.succeed("heir")
+    moment = story.moment()
+    story.log.append(Retried(at=moment, asked=moment, status=202, job_id="cancelled", heir="heir"))
+    assert story.verdict().told() == ""
