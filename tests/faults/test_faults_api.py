@@ -1,0 +1,188 @@
+"""API processes that die or stop: nothing accepted is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from fronts import caller, front
+from house import TENANT, House, a_house, ok
+from job_examples import RESULT
+from recorded import one_run
+
+from drills.chaos.oplog import OperationLog
+from drills.chaos.proxy import Proxy
+from jobs.events import NewEvent
+from jobs.operations import Operations
+from jobs.record import Status
+from jobs.review import Review, ReviewKind
+from jobs.spec import JobSpec
+from jobs.store import Held, Writes
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with a_house(tmp_path_factory.mktemp("house")) as made:
+        made.record("once", one_run("once", "print('x')"))
+        made.worker()
+        yield made
+
+
+async def listed(operations: Operations, label: str) -> list[str]:
+    page = await operations.store.page(TENANT, limit=100, offset=0, status=None, label=label)
+    return [record.id for record in page.records]
+
+
+async def paused(house: House, operations: Operations) -> str:
+    """A job that waits for a person; the test plays its worker."""
+    job_id = await house.submit(operations, JobSpec(task="paused", review=True))
+    held = Held(job_id, ok(await operations.claim(job_id, "test")).epoch)
+    asked = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
+    ok(await operations.pause(held, asked))
+    return job_id
+
+
+@pytest.mark.parametrize(
+    ("point", "kept"),
+    [
+        ("before_accept", False),
+        ("after_accept", True),
+        ("before_hint", True),
+        ("after_hint", True),
+    ],
+)
+async def test_a_front_killed_at_any_point_of_a_submission(house: House, point, kept) -> None:
+    """J1, J2: the client asks again with its key, and there is one job, which ends."""
+    body = {"task": "once", "model": "recording:once", "labels": [point]}
+    with front(house, point, fail_point=point) as dying, front(house, "next") as api:
+        async with caller(dying.url) as client:
+            assert await client.submit(point, **body) is None, "it died without a word"
+        assert await asyncio.to_thread(dying.process.wait, 10) == -signal.SIGKILL
+        async with house.operations() as operations, caller(api.url) as client:
+            assert len(await listed(operations, point)) == kept
+            again = await client.submit(point, **body)
+            assert again is not None
+            assert (again.status_code, "idempotency-replayed" in again.headers) == (202, kept)
+            (job_id,) = await listed(operations, point)
+            assert again.json()["id"] == job_id
+            other = await client.submit(point, **{**body, "task": "another"})
+            assert other is not None
+            assert other.status_code == 422
+            job = await house.until(operations, job_id)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+async def test_a_front_killed_around_a_decision_and_a_cancel(house: House, side: str) -> None:
+    """J10, J11: who asks again gets it done once, or hears that it was."""
+    done = side == "after"
+    async with house.operations() as operations:
+        decided, cancelled = await paused(house, operations), await paused(house, operations)
+        with (
+            front(house, "d", fail_point=f"{side}_decision") as first,
+            front(house, "c", fail_point=f"{side}_cancel") as second,
+            front(house, "next") as api,
+        ):
+            async with caller(first.url) as client:
+                said = {"action": "reject", "feedback": "no"}
+                assert await client.decide(decided, "r1", **said) is None
+            async with caller(second.url) as client:
+                assert await client.cancel(cancelled) is None
+            async with caller(api.url) as client:
+                again = await client.decide(decided, "r1", **said)
+                stopped = await client.cancel(cancelled)
+        assert again is not None
+        assert stopped is not None
+        assert (again.status_code, stopped.status_code) == ((409, 409) if done else (202, 202))
+        if done:
+            assert again.json()["state"] == "failed"
+            assert stopped.json()["state"] == "cancelled"
+        assert (await house.kinds(operations, decided)).count("decided") == 1
+        assert (await house.record_of(operations, decided)).status is Status.FAILED
+        assert (await house.kinds(operations, cancelled)).count("cancelled") == 1
+
+
+async def test_fronts_killed_again_and_again_under_load(house: House) -> None:
+    """Every key stands for one job, whatever its callers lived through; every job ends."""
+    log = OperationLog()
+    keys = [f"load-{n}" for n in range(60)]
+    body = {"task": "once", "model": "recording:once", "labels": ["load"]}
+
+    async def submit_all(url: str, mine: list[str]) -> list[str]:
+        told = []
+        async with caller(url, log) as client:
+            for key in mine:
+                told.append(await client.submit_until_told(key, **body))
+                await asyncio.sleep(0.05)
+        return told
+
+    async def kill_and_go_on(proxy: Proxy, after: str) -> None:
+        for number in range(3):
+            with front(house, f"load-{number}", fail_point=f"{after}:6") as api:
+                proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
+                await asyncio.to_thread(api.process.wait, 60)
+
+    with Proxy("127.0.0.1", 1) as proxy:
+        url = f"http://127.0.0.1:{proxy.port}"
+        submitting = [asyncio.create_task(submit_all(url, keys[n::6])) for n in range(6)]
+        await kill_and_go_on(proxy, "after_accept")
+        with front(house, "load") as api:
+            proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
+            told = [job_id for ids in await asyncio.gather(*submitting) for job_id in ids]
+    async with house.operations() as operations:
+        assert sorted(told) == sorted(await listed(operations, "load"))
+        assert len(set(told)) == len(keys)
+        for job_id in told:
+            job = await house.until(operations, job_id, seconds=60)
+            assert (job.status, job.crashes) == (Status.SUCCEEDED, 0)
+
+
+@pytest.mark.quick
+async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house: House) -> None:
+    """J12: it is gone within 5 s; every reader has every event once."""
+    jobs, readers, facts = 5, 20, 12
+    async with house.operations() as operations:
+        helds = []
+        for _ in range(jobs):
+            job_id = await house.submit(operations, JobSpec(task="told"))
+            helds.append(Held(job_id, ok(await operations.claim(job_id, "test")).epoch))
+
+        async def tell() -> None:
+            for number in range(facts):
+                for held in helds:
+                    fact = NewEvent(f"s{number}", "summarized", {"text": "x" * 1_000})
+                    await operations.store.write(held.job_id, held.epoch, Writes(events=[fact]))
+                await asyncio.sleep(0.1)
+            for held in helds:
+                ok(await operations.succeed(held, RESULT, ""))
+
+        with front(house, "first") as first, front(house, "second") as second:
+
+            async def read(held: Held) -> tuple[list[int], list[int]]:
+                before = await one.follow(held.job_id, "reader")
+                return before, await two.follow(held.job_id, "reader", before[-1])
+
+            async with caller(first.url) as one, caller(second.url) as two:
+                reading = [asyncio.create_task(read(held)) for held in helds * readers]
+                async with asyncio.timeout(20):
+                    while (
+                        "\nfettle_event_streams 100.0\n"
+                        not in (await one.client.get("/metrics")).text
+                    ):
+                        await asyncio.sleep(0.05)
+                telling = asyncio.create_task(tell())
+                await asyncio.sleep(0.3)
+                began = time.monotonic()
+                os.kill(first.process.pid, signal.SIGTERM)
+                code = await asyncio.to_thread(first.process.wait, 10)
+                took = time.monotonic() - began
+                read_by_all = await asyncio.wait_for(asyncio.gather(*reading), 30)
+                await telling
+    assert (code, took < 5) == (-signal.SIGTERM, True), took
+    every = list(range(1, 2 + facts + 2))  # submitted, started, facts, succeeded
+    assert all(before + after == every for before, after in read_by_all)
+    assert any(2 < len(before) < len(every) for before, _ in read_by_all), "it was cut in between"

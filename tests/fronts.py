@@ -1,0 +1,119 @@
+"""API processes over a house of workers, and callers that keep the log of what they were told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import httpx_sse
+from api_process import ApiProcess, environment, running
+from house import House
+
+from drills.chaos.oplog import Cancelled, Connected, Decided, Moment, OperationLog, Submitted, Told
+from settings.base import DEVELOPMENT_KEY
+
+NO_ANSWER = httpx.TransportError
+"""Whatever keeps an answer from coming: it may or may not have been done."""
+
+
+@contextlib.contextmanager
+def front(house: House, name: str = "api", **changed: str) -> Iterator[ApiProcess]:
+    """An API process of the house; `changed` are settings without their prefix."""
+    settings = {"broker_url": house.broker_url, "rate_limit": "100000/minute", **changed}
+    url = settings.pop("redis_url", house.redis_url)
+    with running(environment(url, house.folder, **settings), house.folder / f"{name}.log") as api:
+        yield api
+
+
+@contextlib.asynccontextmanager
+async def caller(url: str, log: OperationLog | None = None) -> AsyncIterator[Caller]:
+    """A caller of the service at `url`, with as many connections as it wants."""
+    async with httpx.AsyncClient(
+        base_url=url,
+        headers={"X-API-Key": DEVELOPMENT_KEY},
+        timeout=20,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+    ) as client:
+        yield Caller(client, log or OperationLog())
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Asks, and writes down what it was told; None is no answer."""
+
+    client: httpx.AsyncClient
+    log: OperationLog
+
+    async def submit(self, key: str, **body: Any) -> httpx.Response | None:
+        """POST /jobs with an Idempotency-Key."""
+        asked = Moment.now()
+        answer = await self._ask("/jobs", body, {"Idempotency-Key": key})
+        status = answer.status_code if answer is not None else None
+        job_id = answer.json()["id"] if answer is not None and status == 202 else None
+        name = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:8]
+        self.log.add(Submitted(asked=asked, status=status, key=key, body=name, job_id=job_id))
+        return answer
+
+    async def submit_until_told(self, key: str, seconds: float = 60, **body: Any) -> str:
+        """The same again, as a client should, until it is accepted; returns the job's id."""
+        async with asyncio.timeout(seconds):
+            while True:
+                answer = await self.submit(key, **body)
+                if answer is not None and answer.status_code == 202:
+                    return str(answer.json()["id"])
+                assert answer is None or answer.json()["retryable"], answer.text
+                await asyncio.sleep(0.1)
+
+    async def decide(self, job_id: str, review_id: str, **body: Any) -> httpx.Response | None:
+        """POST /jobs/{id}/review for the review that is named."""
+        asked = Moment.now()
+        answer = await self._ask(f"/jobs/{job_id}/review", {"review_id": review_id, **body})
+        status = answer.status_code if answer is not None else None
+        self.log.add(
+            Decided(
+                asked=asked,
+                status=status,
+                job_id=job_id,
+                review_id=review_id,
+                action=body["action"],
+            )
+        )
+        return answer
+
+    async def cancel(self, job_id: str) -> httpx.Response | None:
+        """POST /jobs/{id}/cancel."""
+        asked = Moment.now()
+        answer = await self._ask(f"/jobs/{job_id}/cancel", {})
+        status = answer.status_code if answer is not None else None
+        self.log.add(Cancelled(asked=asked, status=status, job_id=job_id))
+        return answer
+
+    async def follow(self, job_id: str, reader: str, after: int = 0) -> list[int]:
+        """The numbers of the events of one stream, until it ends or breaks."""
+        seen: list[int] = []
+        self.log.add(Connected(job_id=job_id, reader=reader, after=after))
+        headers = {"Last-Event-ID": str(after)} if after else {}
+        with contextlib.suppress(httpx.TransportError):
+            async with httpx_sse.aconnect_sse(
+                self.client, "GET", f"/jobs/{job_id}/events", headers=headers
+            ) as source:
+                if source.response.status_code != 200:
+                    return seen
+                async for event in source.aiter_sse():
+                    seen.append(int(event.id))
+                    self.log.add(Told(job_id=job_id, reader=reader, seq=seen[-1], kind=event.event))
+        return seen
+
+    async def _ask(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> httpx.Response | None:
+        try:
+            return await self.client.post(path, json=dict(body), headers=headers)
+        except NO_ANSWER:
+            return None
