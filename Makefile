@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test attacks clean
+.PHONY: help install lock demo up check format test faults attacks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,10 @@ format: install  ## put the code in order
 test: install  ## pass all tests
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	$(BIN)/pytest
+
+faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
+	@deploy/packages.sh bubblewrap faketime
+	$(BIN)/pytest tests/faults --durations=15 $(ARGS)
 
 attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: on local alone
 	@if [ "$$(id -u)" = 0 ] || [ -n "$$FETTLE_SANDBOX_ENGINE" ]; then \

@@ -1,0 +1,30 @@
+"""Every test here breaks something. `make faults` runs them all, `make test` those marked quick."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from faults_house import Scene, a_scene
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long ones, unless this folder, a file of it or a marker was asked for."""
+    asked = [(config.invocation_params.dir / each.split("::")[0]).resolve() for each in config.args]
+    if config.option.markexpr or any(each == HERE or HERE in each.parents for each in asked):
+        return
+    left_out = [
+        item for item in items if HERE in item.path.parents and not item.get_closest_marker("quick")
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    """A house with its model's server, and no worker yet."""
+    async with a_scene(tmp_path) as made:
+        yield made

@@ -1,0 +1,132 @@
+"""Hints that come too often, too late or for nothing; and a worker whose clock is wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from faults_house import Scene, Work
+
+from jobs.hints import Hints
+from jobs.record import Status
+from jobs.spec import Priority
+
+COPIES = 8
+HOUR = 3600
+FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J4")
+async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
+    """Eight at once, before two workers take any and again while the job is worked on."""
+    job_id = await scene.submit("copied", Work(seconds=0.2))
+    hints = Hints(scene.house.broker_url)
+    for _ in range(COPIES):
+        hints.send(job_id, Priority.NORMAL)
+    scene.house.worker()
+    scene.house.worker()
+    await scene.requests("copied", 2)
+    for _ in range(COPIES):
+        hints.send(job_id, Priority.NORMAL)
+    await scene.succeeds("copied")
+    hints.close()
+    assert (await scene.end("copied")).attempts == 1
+    assert (await scene.told("copied")).count("started") == 1
+    await scene.paid_once("copied")
+    await scene.judge()
+    assert scene.house.stop_workers() == [0, 0]
+    assert "Traceback" not in scene.house.logs()
+
+
+@pytest.mark.invariant("J6")
+async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
+    """For one that has ended, one that was cancelled, one that waits for a person, and none."""
+    scene.house.worker()
+    await scene.submit("ended")
+    await scene.submit("asks", review=True)
+    await scene.submit("cancelled", Work(seconds=5))
+    await scene.requests("cancelled", 1)
+    assert await scene.cancel("cancelled")
+    await scene.succeeds("ended")
+    await scene.house.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
+    before = {name: await scene.told(name) for name in scene.ids}
+    asked = {name: len(seen) for name, seen in scene.asked.items()}
+    hints = Hints(scene.house.broker_url)
+    for job_id in (*scene.ids.values(), "no-such-job", "", "../../etc", "j" * 5000):
+        for _ in range(COPIES):
+            hints.send(job_id, Priority.HIGH)
+    hints.close()
+    await scene.submit("after")  # its hint comes last, of the same queue's lower priority
+    await scene.succeeds("after")
+    assert {name: await scene.told(name) for name in before} == before
+    assert {name: len(scene.asked[name]) for name in asked} == asked
+    await scene.judge()
+    assert scene.house.stop_workers() == [0]
+    assert "Traceback" not in scene.house.logs()
+
+
+@pytest.mark.invariant("J8")
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
+    """It keeps its lease beside a worker whose clock is right, and killed it loses it in time.
+
+    Nothing is swept, removed or fetched too early or too late: only Redis tells the time.
+    """
+    scene.house.env["FETTLE_CONCURRENCY"] = "3"  # so that each takes half of six
+    sound = scene.house.worker()
+    await scene.house.ready()
+    await scene.submit("before")
+    await scene.succeeds("before")
+    scene.house.env |= clock_off(hours * HOUR)
+    off = scene.house.worker()
+    await scene.house.ready(2)
+    assert abs(clock(scene, off.pid) - hours * HOUR) < 60  # or this would prove nothing
+    names = [f"during-{number}" for number in range(6)]
+    for name in names:
+        await scene.submit(name, Work(("import time; time.sleep(3); print('x')",)))
+    await scene.succeeds(*names)
+    held = {await started_by(scene, name) for name in names}
+    assert off.pid in held
+    assert {(await scene.end(name)).attempts for name in names} == {1}  # longer than a lease
+    await scene.paid_once("before", *names)
+    more = [f"more-{number}" for number in range(6)]
+    for name in more:
+        await scene.submit(name, Work(seconds=1.0))
+    await scene.requests(more[-1], 2)
+    scene.kill(off)
+    await scene.succeeds(*more)
+    verdict = await scene.judge()
+    assert verdict.recoveries  # or it held none
+    for name in scene.ids:
+        record = await scene.end(name)
+        assert abs(record.finished_at / 1000 - datetime.now(UTC).timestamp()) < 120
+    assert sound.poll() is None
+
+
+def clock_off(seconds: int) -> dict[str, str]:
+    """The environment of a process whose wall clock is off: Debian's package libfaketime."""
+    (library,) = Path("/").glob(FAKETIME.lstrip("/"))
+    return {
+        "LD_PRELOAD": str(library),
+        "FAKETIME": f"{seconds:+d}",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DISABLE_SHM": "1",
+    }
+
+
+def clock(scene: Scene, pid: int) -> float:
+    """How far a worker's clock is off, by what it has logged of late; seconds."""
+    log = next(
+        path for path in scene.house.folder.glob("worker-*.log") if f":{pid}:" in path.read_text()
+    )
+    said = json.loads(log.read_text().splitlines()[-1])["timestamp"]
+    return datetime.fromisoformat(said).timestamp() - datetime.now(UTC).timestamp()
+
+
+async def started_by(scene: Scene, name: str) -> int:
+    """The worker that had the job's first attempt."""
+    events = await scene.operations.store.events(scene.ids[name])
+    return next(int(e.data["worker"].split(":")[1]) for e in events if e.kind == "started")

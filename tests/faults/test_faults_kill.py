@@ -1,0 +1,151 @@
+"""Workers that are killed: what has finished is not repeated, and what they left is found."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+from pathlib import Path
+
+import pytest
+from faults_house import TWICE, Scene, Work, a_scene, processes, sleeps, until
+
+from jobs import manifest
+from jobs.record import Status
+from jobs.review import Action, Decision
+
+AT_ONCE = 3
+"""Houses that are cut short side by side: most of their time is waiting."""
+
+
+@pytest.mark.invariant("J13")
+@pytest.mark.parametrize("number", [1, 2, 4])
+async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
+    """That call is made again, and no other: of the planner, of the executor, behind a run."""
+    scene.house.worker()
+    scene.house.worker()
+    await scene.house.ready(2)
+    work = Work(TWICE, seconds=0.4)
+    await scene.submit("called", work)
+    await scene.requests("called", number)
+    scene.kill(await scene.holder("called"))
+    await scene.succeeds("called")
+    assert len(scene.asked["called"]) == work.calls + 1
+    told = await scene.told("called")
+    assert (told.count("model_called"), told.count("run_finished")) == (work.calls, 2)
+    verdict = await scene.judge()
+    assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
+    assert len(verdict.recoveries) == 1
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J14")
+async def test_in_the_middle_of_a_run(scene: Scene) -> None:
+    """No call is repeated; the run is, on the files of the run before it; the old one is dead."""
+    seconds = "3.1415926"
+    scene.house.worker()
+    scene.house.worker()
+    await scene.house.ready(2)
+    second = "open('n', 'a').write('2'); " + sleeps(seconds)
+    work = Work((TWICE[0], second))
+    job_id = await scene.submit("ran", work)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    (room,) = processes(seconds)
+    scene.kill(await scene.holder("ran"))
+    await until(lambda: room not in processes(seconds), 2)
+    await scene.succeeds("ran")
+    assert len(scene.asked["ran"]) == work.calls
+    assert (await scene.told("ran")).count("run_finished") == 2
+    assert await left_by(scene, job_id) == b"12"
+    assert not processes(seconds)
+    verdict = await scene.judge()
+    assert verdict.repeated_in_flight == verdict.repeated_paid_calls == 0
+
+
+@pytest.mark.quick
+async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
+    """The hint is lost with the worker, and the sweeper sends another: no attempt is counted."""
+    doomed = scene.house.worker(fail_point="before_claim")
+    await scene.submit("hinted")
+    await scene.died(doomed)
+    loaded = await scene.house.record_of(scene.operations, scene.ids["hinted"])
+    assert (loaded.status, loaded.attempts) == (Status.QUEUED, 0)
+    await scene.relieved()
+    await scene.succeeds("hinted")
+    assert (await scene.end("hinted")).attempts == 1
+    await scene.paid_once("hinted")
+    await scene.judge()
+
+
+@pytest.mark.invariant("J5")
+@pytest.mark.invariant("J12")
+@pytest.mark.parametrize("written", ["checkpoint", "journal", "claim", "pause", "end"])
+@pytest.mark.timeout(600)
+async def test_before_and_after_each_write(tmp_path: Path, written: str) -> None:
+    """One worker a write dies there, and another goes on: every place where a job can be cut."""
+    gate = asyncio.Semaphore(AT_ONCE)
+    sides = ("before", "after")
+    counts = await asyncio.gather(*(cuts(tmp_path, f"{side}_{written}", gate) for side in sides))
+    least = {"checkpoint": 10, "journal": 7, "claim": 2, "pause": 1, "end": 1}[written]
+    assert min(counts) >= least  # or the job was not cut wherever it could be
+    assert max(counts) - min(counts) <= 1
+
+
+async def cuts(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
+    """Cut a job at every time that the point is reached; returns how many there are."""
+    reached = 0
+    for first in itertools.count(1, AT_ONCE):
+        numbers = range(first, first + AT_ONCE)
+        tries = [cut(folder / f"{point}-{number}", f"{point}:{number}", gate) for number in numbers]
+        reached += sum(results := await asyncio.gather(*tries))
+        if not all(results):
+            return reached
+    raise AssertionError
+
+
+async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
+    """A job with two runs and a review, whose first worker dies at the point. False: it did not."""
+    async with gate, a_scene(folder) as scene:
+        doomed = scene.house.worker(fail_point=point)
+        work = Work(TWICE)
+        job_id = await scene.submit("cut", work, review=True)
+        asking = asyncio.create_task(delegate(scene, job_id))
+        if not await dies(scene, doomed, job_id):
+            await asking
+            return False
+        await scene.died(doomed)
+        await scene.relieved()
+        await asyncio.wait_for(asking, 60)
+        await scene.succeeds("cut")
+        assert await left_by(scene, job_id) == b"12"
+        told = await scene.told("cut")
+        calls, runs = told.count("model_called"), told.count("run_finished")
+        assert (calls, runs, told.count("review_opened")) == (work.calls, 2, 1), told
+        assert len(scene.asked["cut"]) <= work.calls + 1, point
+        assert len(await scene.operations.store.charges(job_id)) == work.calls
+        await scene.judge()
+        return True
+
+
+async def dies(scene: Scene, doomed: subprocess.Popen[bytes], job_id: str) -> bool:
+    """Whether the worker reaches its point before the job's end, or right behind it."""
+    while doomed.poll() is None:
+        if (await scene.house.record_of(scene.operations, job_id)).status.final:
+            await asyncio.sleep(0.5)
+            return doomed.poll() is not None
+        await asyncio.sleep(0.02)
+    return True
+
+
+async def delegate(scene: Scene, job_id: str) -> None:
+    """Answer the one review: the critic shall decide."""
+    paused = await scene.house.until(scene.operations, job_id, Status.AWAITING_REVIEW, seconds=90)
+    assert paused.review is not None
+    await scene.operations.decide(job_id, Decision(paused.review.id, Action.DELEGATE, "ann"))
+
+
+async def left_by(scene: Scene, job_id: str) -> bytes:
+    """What the job's runs have written to the file `n`."""
+    record = await scene.house.record_of(scene.operations, job_id)
+    files = await manifest.load(scene.house.blobs, record.workspace)
+    return await scene.house.blobs.get(files.files["n"].digest)

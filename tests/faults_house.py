@@ -1,0 +1,207 @@
+"""What the tests of `tests/faults` share: a house whose model is a real server, and a log.
+
+Whatever a test does to the house, `Scene.judge` holds the log against the store (J1 to J14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from house import House, a_house
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from drills.chaos.checker import Bounds, Verdict, check
+from drills.chaos.oplog import Called, Cancelled, Mended, Moment, OperationLog, Struck, Submitted
+from drills.chaos.reading import of_store
+from jobs.operations import Operations
+from jobs.record import JobRecord, Status
+from jobs.spec import JobSpec
+
+KILL = "worker-kill"
+TWICE = ("open('n', 'a').write('1'); print('one')", "open('n', 'a').write('2'); print('two')")
+"""Two runs that leave a file of their own: `12`, if each was kept once."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job's model says: a plan, one run for each of `codes`, an answer, an approval.
+
+    Each answer takes `seconds`. `instead`: what the nth request gets, from 1, in place of that.
+    """
+
+    codes: tuple[str, ...] = ("print(6 * 7)",)
+    seconds: float = 0.0
+    instead: Mapping[int, Turn] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        """How many model calls the job takes."""
+        return len(self.codes) + 3
+
+    def turn(self, request: Request, number: int) -> Turn:
+        """The answer to a request, the `number`th of this job."""
+        if number in self.instead:
+            return self.instead[number]
+        if request.forced_tool == "Plan":
+            said = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
+        elif request.forced_tool == "Verdict":
+            said = ToolCall("Verdict", {"verdict": "approve", "run": f"r{len(self.codes)}"})
+        else:
+            runs = sum(message.speaker == "tool" for message in request.messages)
+            if runs == len(self.codes):
+                return Reply("It is done.", delay_seconds=self.seconds)
+            said = ToolCall("python", {"code": self.codes[runs]})
+        return Reply(tool_calls=(said,), delay_seconds=self.seconds)
+
+
+@dataclass
+class Scene:
+    """A house under attack. A job's name is its model's, so that each request names its job."""
+
+    house: House
+    operations: Operations
+    log: OperationLog
+    work: dict[str, Work] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, list[Request]] = field(default_factory=dict)
+    lease: float = 2.0
+
+    def script(self, request: Request) -> Turn:
+        """The provider's script; what it answers in full is a paid call."""
+        seen = self.asked.setdefault(request.model, [])
+        seen.append(request)
+        turn = self.work[request.model].turn(request, len(seen))
+        if isinstance(turn, Reply):
+            self.log.add(Called(key=request.model, said=json.dumps(request.body["messages"])))
+        return turn
+
+    async def submit(self, name: str, work: Work | None = None, **spec: object) -> str:
+        """Submit a job; returns its id."""
+        self.work[name] = work or Work()
+        asked = Moment.now()
+        fields = {"task": f"The job {name}.", "model": f"groq:{name}", **spec}
+        job_id = await self.house.submit(self.operations, JobSpec(**fields))  # type: ignore[arg-type]
+        self.ids[name] = job_id
+        self.log.add(Submitted(asked=asked, status=202, key=name, body=name, job_id=job_id))
+        return job_id
+
+    async def cancel(self, name: str) -> bool:
+        """Cancel a job; whether that was granted."""
+        asked = Moment.now()
+        answer = await self.operations.cancel(self.ids[name], "ann")
+        granted = isinstance(answer, JobRecord)
+        status = 200 if granted else 409
+        self.log.add(Cancelled(asked=asked, status=status, job_id=self.ids[name]))
+        return granted
+
+    async def requests(self, name: str, count: int, seconds: float = 30) -> None:
+        """Wait until the job's model was asked that often."""
+        await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.house.logs)
+
+    async def holder(self, name: str) -> subprocess.Popen[bytes]:
+        """The worker that holds the job."""
+        pid = await self.holder_pid(name)
+        return next(worker for worker in self.house.workers if worker.pid == pid)
+
+    async def holder_pid(self, name: str) -> int:
+        """The process that holds the job, which may be one of the job's own."""
+        record = await self.house.until(self.operations, self.ids[name], Status.RUNNING)
+        assert record.lease is not None
+        return int(record.lease.worker.split(":")[1])
+
+    async def end(self, name: str, seconds: float = 60) -> JobRecord:
+        """Wait until the job has come to its end."""
+        return await self.house.until(self.operations, self.ids[name], seconds=seconds)
+
+    async def succeeds(self, *names: str, seconds: float = 60) -> None:
+        """Wait for the jobs' ends; fails where one is no success."""
+        for name in names:
+            job = await self.end(name, seconds)
+            told = f"{name}: {job.reason} {job.detail}\n{self.house.logs()}"
+            assert job.status is Status.SUCCEEDED, told
+
+    async def told(self, name: str) -> list[str]:
+        """The kinds of a job's events."""
+        return await self.house.kinds(self.operations, self.ids[name])
+
+    def kill(self, worker: subprocess.Popen[bytes], *, last: bool = False) -> None:
+        """`kill -9`. `last`: no other worker could go on."""
+        worker.kill()
+        worker.wait()
+        self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=last))
+
+    async def died(self, worker: subprocess.Popen[bytes], seconds: float = 40) -> None:
+        """Wait until the house's last worker has killed itself at its fail point."""
+        await until(lambda: worker.poll() is not None, seconds, self.house.logs)
+        assert worker.returncode == -9, self.house.logs()
+        self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=True))
+
+    async def relieved(self, **settings: str) -> subprocess.Popen[bytes]:
+        """Start another worker, where there was none, and wait until it is ready."""
+        ready = self.house.logs().count('"worker ready"')
+        worker = self.house.worker(**settings)
+        await self.house.ready(ready + 1)
+        self.log.add(Mended(fault=KILL))
+        return worker
+
+    async def judge(self, *, slack: float = 6.0) -> Verdict:
+        """What the checker says of it all; violations fail the test."""
+        bounds = Bounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
+        reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]
+        verdict = check(self.log.entries, reading, bounds)
+        assert not verdict.violations, f"{verdict.told()}\n{self.house.logs()}"
+        return verdict
+
+    async def paid_once(self, *names: str) -> None:
+        """Each of these jobs' calls was made, told and charged once."""
+        for name in names:
+            calls = self.work[name].calls
+            told = await self.told(name)
+            charged = len(await self.operations.store.charges(self.ids[name]))
+            assert (len(self.asked[name]), told.count("model_called"), charged) == (calls,) * 3
+            assert told.count("run_finished") == len(self.work[name].codes)
+
+
+@contextlib.asynccontextmanager
+async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
+    """A house with its model's server and no worker yet; `env` goes to the workers."""
+    with a_house(folder, GROQ_API_KEY="a", **env) as house:
+        async with house.operations() as operations:
+            scene = Scene(house, operations, OperationLog())
+            with ProviderServer(scene.script) as server:
+                house.env["FETTLE_GROQ_BASE_URL"] = server.groq_url
+                house.env["FETTLE_MODEL_MAX_RETRIES"] = "0"
+                yield scene
+
+
+async def until(
+    holds: Callable[[], bool], seconds: float = 30, told: Callable[[], str] = str
+) -> None:
+    """Wait until it holds; `told()` explains why it does not."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not holds():
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"it did not come to that in {seconds} s:\n{told()}") from None
+
+
+def processes(argument: str) -> set[int]:
+    """The processes of this machine that have the argument."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            if argument.encode() in path.read_bytes().split(b"\0"):
+                found.add(int(path.parent.name))
+    return found
+
+
+def sleeps(seconds: str) -> str:
+    """Code that becomes `sleep SECONDS`: a number of its own makes it known by its argument."""
+    return f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
