@@ -48,6 +48,8 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         conversation_id=asked.conversation_id,
         max_revisions=asked.max_revisions,
         on_exhausted=asked.on_exhausted,
+        review_expires_seconds=asked.review_expires_seconds,
+        on_expiry=asked.on_expiry,
         timeout_seconds=timeout,
         priority=asked.priority,
         labels=tuple(dict.fromkeys(asked.labels)),
@@ -55,8 +57,11 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
 
 
 def digest(asked: JobRequest) -> str:
-    """What makes two bodies the same: their values, however they were written."""
-    return hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
+    """What makes two bodies the same: their values, however they were written.
+
+    What has its default is left out, so that a release with one more field knows the old bodies.
+    """
+    return hashlib.sha256(asked.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
 def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:

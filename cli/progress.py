@@ -110,6 +110,11 @@ def _review_opened(_data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("review", "waits for a person", Tone.ASK)
 
 
+def _review_expired(data: Data, _detail: Detail) -> Iterator[Part]:
+    then = "it stays open" if data["then"] == "stay" else f"the job says: {data['then']}"
+    yield Line("review", f"nobody decided in time; {then}", Tone.WARN)
+
+
 def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
     if data["why"] == "retry":
         again = f"; tried again in {duration(data['delay_ms'] / 1000)}"
@@ -168,6 +173,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "tool_used": _tool_used,
     "answered": _answered,
     "review_opened": _review_opened,
+    "review_expired": _review_expired,
     "decided": decision_parts,
     "critiqued": critique_parts,
     "given_back": _given_back,

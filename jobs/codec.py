@@ -16,7 +16,7 @@ from typing import Any
 from jobs.events import Event, NewEvent
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, OnExhausted, Priority
+from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
 
 _OWN_FIELDS = ("spec", "status", "version", "epoch", "due_at", "progress_epoch", "workspace")
 
@@ -88,6 +88,7 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
             "steps": tuple(data["steps"]),
             "labels": tuple(data["labels"]),
             "on_exhausted": OnExhausted(data["on_exhausted"]),
+            "on_expiry": OnExpiry(data.get("on_expiry", OnExpiry.STAY)),
             "priority": Priority(data["priority"]),
         }
     )

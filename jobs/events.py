@@ -10,6 +10,7 @@
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind |
+| review_expired | review_id, then: approve/reject/stay |
 | decided | review_id, action, by, feedback, override |
 | critiqued | revision, verdict: approve/revise, feedback, run, overruled (why, or null) |
 | summarized | text |

@@ -7,7 +7,7 @@ fettle:job:{id}:journal     hash    finished calls
 fettle:job:{id}:charges     hash    what was paid, by call id
 fettle:job:{id}:blobs       set     digests of the bytes it refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
-fettle:awaiting_review      zset    jobs that wait for a person, by since when
+fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
 fettle:finished             zset    jobs that are final, by since when
 fettle:blobs:references     hash    digest: how many jobs refer to it
 fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when

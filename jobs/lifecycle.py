@@ -118,6 +118,8 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     """Ask a person: the job leaves its worker and holds nothing (J9)."""
     if record.status is not Status.RUNNING:
         return _not_running(record)
+    if (seconds := record.spec.review_expires_seconds) is not None:
+        review = replace(review, expires_at=now + seconds * 1000)
     after = _leave_worker(record, now, status=Status.AWAITING_REVIEW, review=review, decision=None)
     data = {"review_id": review.id, "kind": review.kind}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -172,21 +172,19 @@ class MemoryStore:
         """See Store."""
         now = self._clock()
         waiting = (Status.QUEUED, Status.RUNNING)
-        due = sorted(
-            (record.due_at, record.id)
-            for record in self._records.values()
-            if record.status in waiting and record.due_at <= now
-        )
-        return [job_id for _, job_id in due[:limit]]
+        looks = [(r.due_at, r.id) for r in self._records.values() if r.status in waiting]
+        return _first(limit, ((at, job_id) for at, job_id in looks if at <= now))
+
+    async def overdue(self, limit: int) -> Sequence[str]:
+        """See Store."""
+        open_ones = [(r.review.look_at, r.id) for r in self._records.values() if r.review]
+        now = self._clock()
+        return _first(limit, ((at, job_id) for at, job_id in open_ones if at and at <= now))
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """See Store."""
-        ended = sorted(
-            (record.updated_at, record.id)
-            for record in self._records.values()
-            if record.status.final and record.updated_at < before
-        )
-        return [job_id for _, job_id in ended[:limit]]
+        ended = [(r.updated_at, r.id) for r in self._records.values() if r.status.final]
+        return _first(limit, ((at, job_id) for at, job_id in ended if at < before))
 
     async def remove(self, record: JobRecord) -> bool:
         """See Store."""
@@ -292,3 +290,7 @@ class MemoryStore:
             head = self._records[head_id]
             if head.status is Status.QUEUED:
                 self._records[head.id] = replace(head, due_at=self._clock())
+
+
+def _first(limit: int, timed: Iterable[tuple[int, str]]) -> Sequence[str]:
+    return [job_id for _, job_id in sorted(timed)[:limit]]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from jobs import inheritance, lifecycle
+from jobs import expiry, inheritance, lifecycle
 from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import JobRecord, Reason, Result, Status
@@ -164,22 +164,32 @@ class Operations:
         return await self._nudged(changed)
 
     async def sweep(self, together: int = 32) -> int:
-        """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8).
+        """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8),
+        and let reviews expire.
 
         Returns how many were changed; `together` are looked at side by side. A job that cannot be
         looked at hinders no other: what it raised is raised when all others have had their turn.
         """
+        swept = await self._sweep(self.store.due, self._look, together)
+        return swept + await self._sweep(self.store.overdue, self._look_at_review, together)
+
+    async def _sweep(
+        self,
+        found: Callable[[int], Awaitable[Sequence[str]]],
+        look: Callable[[str], Awaitable[bool]],
+        together: int,
+    ) -> int:
         total = 0
         while True:
-            due = await self.store.due(together)
-            looks = await asyncio.gather(*map(self._look, due), return_exceptions=True)
-            changed = sum(look is True for look in looks)
+            due = await found(together)
+            looks = await asyncio.gather(*map(look, due), return_exceptions=True)
+            changed = sum(each is True for each in looks)
             total += changed
             if changed == 0 or len(due) < together:
                 break
-        for look in looks:
-            if isinstance(look, BaseException):
-                raise look
+        for each in looks:
+            if isinstance(each, BaseException):
+                raise each
         return total
 
     async def _look(self, job_id: str) -> bool:
@@ -190,6 +200,14 @@ class Operations:
         if swept.status.final or head == swept.id:  # others wait for their turn, not for a hint
             await self._nudge(swept)
         return True
+
+    async def _look_at_review(self, job_id: str) -> bool:
+        told = await self.store.events(job_id)
+        evidence = any(fact.data["succeeded"] for fact in told if fact.kind == "run_finished")
+        expired = await self._change(
+            job_id, lambda record, now: expiry.expire(record, now, evidence=evidence)
+        )
+        return isinstance(await self._nudged(expired), JobRecord)
 
     async def _known(
         self, existing: Existing, idempotency: Idempotency | None

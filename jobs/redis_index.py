@@ -112,7 +112,8 @@ def _index(record: JobRecord) -> Iterator[Command]:
     else:
         yield ("ZREM", keys.DUE, record.id)
     if waits:
-        yield ("ZADD", keys.AWAITING_REVIEW, record.updated_at, record.id)
+        look_at = record.review.look_at if record.review else None
+        yield ("ZADD", keys.AWAITING_REVIEW, "+inf" if look_at is None else look_at, record.id)
     else:
         yield ("ZREM", keys.AWAITING_REVIEW, record.id)
 

@@ -31,6 +31,13 @@ class Heard:
     recent: Sequence[str]
     queue: asyncio.Queue[str]
 
+    async def next(self, seconds: float) -> str:
+        """The next message; empty when none came in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self.queue.get()
+        return ""
+
 
 @dataclass(slots=True)
 class _Channel:

@@ -161,7 +161,7 @@ class RedisStore:
             else:
                 found = await self.events(job_id, after)
             while not found and (left := ends - time.monotonic()) > 0:
-                message = await _heard(heard.queue, min(left, LOOK_SECONDS))
+                message = await heard.next(min(left, LOOK_SECONDS))
                 told = read_message(message) if message else []
                 if told and told[0].seq == after + 1:
                     found = told
@@ -177,14 +177,15 @@ class RedisStore:
 
     async def due(self, limit: int) -> Sequence[str]:
         """See Store."""
-        now = await self.now()
-        stored = self.redis.zrangebyscore(keys.DUE, "-inf", now, 0, limit)
-        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+        return await self._ids(keys.DUE, str(await self.now()), limit)
+
+    async def overdue(self, limit: int) -> Sequence[str]:
+        """See Store."""
+        return await self._ids(keys.AWAITING_REVIEW, str(await self.now()), limit)
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """See Store."""
-        stored = self.redis.zrangebyscore(keys.FINISHED, "-inf", f"({before}", 0, limit)
-        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+        return await self._ids(keys.FINISHED, f"({before}", limit)
 
     async def remove(self, record: JobRecord) -> bool:
         """See Store."""
@@ -276,6 +277,10 @@ class RedisStore:
         await self._listener.close()
         await self.redis.aclose()
 
+    async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
+        stored = self.redis.zrangebyscore(index, "-inf", most, 0, limit)
+        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+
     async def _all(self, key: str) -> dict[str, str]:
         return _texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))
 
@@ -289,11 +294,3 @@ class RedisStore:
 
 def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in fields.items()}
-
-
-async def _heard(queue: asyncio.Queue[str], seconds: float) -> str:
-    """The next message; empty when none came in time."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            return await queue.get()
-    return ""

@@ -26,18 +26,30 @@ class Action(StrEnum):
     DELEGATE = "delegate"
 
 
+EXPIRY = "expiry"
+"""Who decided where nobody did in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """An open question. `id` is the graph's interrupt id; `payload` is all a person needs to see.
 
     payload: {plan: [str], answer: str, code: str, runs: [run], artifacts: [artifact],
     critiques: [critique], decisions: [decision], revision: int}
+    `expires_at` (ms) is when it is told to have expired, once; `expired`: it was, and stays open.
     """
 
     id: str
     kind: ReviewKind
     payload: Mapping[str, Any]
     opened_at: int
+    expires_at: int | None = None
+    expired: bool = False
+
+    @property
+    def look_at(self) -> int | None:
+        """When the sweeper has to look at it; None: never."""
+        return None if self.expired else self.expires_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,25 @@ class OnExhausted(StrEnum):
     FAIL = "fail"
 
 
+class OnExpiry(StrEnum):
+    """What counts where no person has decided in time.
+
+    `approve` holds for what has a successful run; the rest stays open: no one vouches for it.
+    """
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    STAY = "stay"
+
+
 @dataclass(frozen=True, slots=True)
 class JobSpec:
     """A request. `workspace` is the digest of the manifest of the files that came with it.
 
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
     job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
-    `retry_of` is the job that this one tries anew.
+    `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
+    waits for a person before `on_expiry` counts; None: for ever.
     """
 
     task: str
@@ -42,3 +54,5 @@ class JobSpec:
     priority: Priority = Priority.NORMAL
     labels: tuple[str, ...] = ()
     retry_of: str | None = None
+    review_expires_seconds: int | None = None
+    on_expiry: OnExpiry = OnExpiry.STAY

@@ -194,6 +194,10 @@ class Store(Protocol):
         """Ids of jobs whose time has come: to be hinted, or whose lease ran out."""
         ...
 
+    async def overdue(self, limit: int) -> Sequence[str]:
+        """Ids of jobs whose review has expired, and has not been told to have."""
+        ...
+
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """Ids of final jobs that ended before `before` (ms), the oldest first."""
         ...

@@ -89,6 +89,8 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "priority": str(asked.priority),
         "labels": list(asked.labels),
         "retry_of": asked.retry_of,
+        "review_expires_seconds": asked.review_expires_seconds,
+        "on_expiry": str(asked.on_expiry),
     }
 
 
@@ -159,6 +161,8 @@ def _review(review: Review | None) -> dict[str, Any] | None:
         "id": review.id,
         "kind": str(review.kind),
         "opened_at": iso(review.opened_at),
+        "expires_at": iso(review.expires_at),
+        "expired": review.expired,
         "payload": dict(review.payload),
     }
 

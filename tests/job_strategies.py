@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jobs.events import NewEvent
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, OnExhausted, Priority
+from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
 
 texts = st.text(max_size=20)
 """Text without lone surrogates: what UTF-8 can carry."""
@@ -39,9 +39,17 @@ specs = st.builds(
     timeout_seconds=counts,
     priority=st.sampled_from(Priority),
     labels=st.lists(texts, max_size=3).map(tuple),
+    review_expires_seconds=st.none() | counts,
+    on_expiry=st.sampled_from(OnExpiry),
 )
 reviews = st.builds(
-    Review, id=texts, kind=st.sampled_from(ReviewKind), payload=data, opened_at=times
+    Review,
+    id=texts,
+    kind=st.sampled_from(ReviewKind),
+    payload=data,
+    opened_at=times,
+    expires_at=st.none() | times,
+    expired=st.booleans(),
 )
 decisions = st.builds(
     Decision,

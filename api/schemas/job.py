@@ -8,7 +8,7 @@ from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Run
 from api.schemas.wire import Told
 from jobs.record import Reason, Status
-from jobs.spec import OnExhausted, Priority
+from jobs.spec import OnExhausted, OnExpiry, Priority
 
 
 class Spec(Told):
@@ -24,6 +24,8 @@ class Spec(Told):
     priority: Priority
     labels: list[str]
     retry_of: str | None = Field(None, description="the job that this one tries anew")
+    review_expires_seconds: int | None = None
+    on_expiry: OnExpiry = OnExpiry.STAY
 
 
 class Plan(Told):

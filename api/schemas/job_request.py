@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.wire import Asked
-from jobs.spec import OnExhausted, Priority
+from jobs.spec import OnExhausted, OnExpiry, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 TASK_CHARACTERS = 20_000
+LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 
 
 class JobRequest(Asked):
@@ -66,6 +68,17 @@ class JobRequest(Asked):
         OnExhausted.ACCEPT,
         description="how a job ends that runs out of revisions: with its best result, or failed",
     )
+    review_expires_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="how long each review waits for a person; else for ever",
+    )
+    on_expiry: OnExpiry = Field(
+        OnExpiry.STAY,
+        description="what counts then: approve (only what has a successful run), reject, or stay "
+        "open; wants review_expires_seconds",
+    )
     timeout_seconds: int | None = Field(
         None, ge=1, description="bound on the running time; waiting for a person does not count"
     )
@@ -73,3 +86,13 @@ class JobRequest(Asked):
     labels: list[Label] = Field(
         default_factory=list, max_length=20, description="words to find the job by"
     )
+
+    @model_validator(mode="after")
+    def _expiry_wants_a_time(self) -> JobRequest:
+        if self.on_expiry is not OnExpiry.STAY and self.review_expires_seconds is None:
+            raise PydanticCustomError(
+                "needed",
+                "{on_expiry} on expiry needs {field}",
+                {"on_expiry": self.on_expiry, "field": "review_expires_seconds"},
+            )
+        return self

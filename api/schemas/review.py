@@ -57,6 +57,8 @@ class Review(Told):
     id: str
     kind: str
     opened_at: str
+    expires_at: str | None = Field(None, description="when `on_expiry` counts; null: never")
+    expired: bool = Field(False, description="that time is over, and the review stays open")
     payload: dict[str, Any]
 
 

@@ -46,6 +46,8 @@ async def test_every_field_of_the_body_reaches_the_record(front):
         "max_revisions": 0,
         "on_exhausted": "fail",
         "timeout_seconds": 7,
+        "review_expires_seconds": 60,
+        "on_expiry": "reject",
         "priority": "high",
         "labels": ["demo"],
     }

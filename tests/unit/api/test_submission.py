@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from pydantic import ValidationError
 
 from api import submission
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
+from jobs.spec import OnExpiry
 from sandbox.protocol import Limits
 from settings.api import ApiSettings
 
@@ -89,3 +92,24 @@ def test_bodies_are_the_same_by_their_values():
     other = JobRequest.model_validate_json('{"task":"x","files":{"a":"1"}}')
     assert submission.digest(plain) == submission.digest(spelled)
     assert submission.digest(plain) != submission.digest(other)
+
+
+def test_an_expiry_that_decides_wants_a_time():
+    for on_expiry in ("approve", "reject"):
+        body = f'{{"task": "x", "review": true, "on_expiry": "{on_expiry}"}}'
+        with pytest.raises(ValidationError, match="review_expires_seconds"):
+            JobRequest.model_validate_json(body)
+    asked = JobRequest.model_validate_json(
+        '{"task": "x", "review": true, "on_expiry": "approve", "review_expires_seconds": 60}'
+    )
+    spec = submission.to_spec(asked, None, SETTINGS)
+    assert (spec.on_expiry, spec.review_expires_seconds) == (OnExpiry.APPROVE, 60)
+
+
+@pytest.mark.invariant("J2")
+def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
+    plain = JobRequest(task="x")
+    assert submission.digest(plain) == submission.digest(JobRequest(task="x", max_revisions=3))
+    assert submission.digest(plain) != submission.digest(JobRequest(task="x", max_revisions=4))
+    as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
+    assert submission.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()

@@ -1,0 +1,41 @@
+"""Expiry: a review that nobody has answered in time. Pure, like lifecycle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs import lifecycle
+from jobs.events import NewEvent
+from jobs.lifecycle import Change, Refusal
+from jobs.record import JobRecord
+from jobs.review import EXPIRY, Action, Decision, ReviewKind
+from jobs.spec import OnExpiry
+
+
+def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+    """What the spec says then counts, by a Decision like any other (J10).
+
+    `evidence`: a run has succeeded. Without it nothing is approved, since no person vouches for it.
+    What stays open is told to have expired, once, and can still be decided.
+    """
+    review = record.review
+    if review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    if review.look_at is None or review.look_at > now:
+        return Refusal("not_expired", "the review may wait longer", record.status)
+    then = record.spec.on_expiry
+    if then is OnExpiry.APPROVE and not (evidence and review.kind is ReviewKind.REVIEW):
+        then = OnExpiry.STAY
+    data = {"review_id": review.id, "then": then}
+    told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+    if then is OnExpiry.STAY:
+        stays = replace(review, expired=True)
+        after = replace(record, review=stays, version=record.version + 1, updated_at=now)
+        return Change(after, (told,))
+    words = f"nobody decided within {record.spec.review_expires_seconds} s"
+    decided = lifecycle.decide(
+        record, now, decision=Decision(review.id, Action(then), EXPIRY, words)
+    )
+    if isinstance(decided, Refusal):
+        return decided
+    return replace(decided, events=(told, *decided.events))
