@@ -14,27 +14,19 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import deque
 from pathlib import Path
 
 from sandbox.local import delegation, keeper
 from sandbox.local.hierarchy import NoCgroup, Place, look
+from sandbox.local.room_group import Hits, RoomGroup
 
-__all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup", "host_pid", "settings"]
+__all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup", "host_pid"]
 
-_PERIOD = 100_000  # microseconds, over which a share of processor time is counted
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
-_UNSWAPPED = "memory.memsw.limit_in_bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """How often a room's group has hit its limits."""
-
-    oom_kills: int = 0
-    refused_forks: int = 0
+_KEPT = 16
+"""Groups without a room that are kept for rooms to come: making one takes longer than all else."""
 
 
 class Cgroups:
@@ -43,7 +35,8 @@ class Cgroups:
     def __init__(self, tops: tuple[Place, ...], kept: keeper.Keeper) -> None:
         self._tops, self._keeper = tops, kept
         self._numbers = itertools.count(1)
-        self._leaving: list[Path] = []
+        self._resting: deque[RoomGroup] = deque()
+        self._leaving: list[Place] = []
         names = [name for top in tops for name in sorted(top.controllers)]
         self.detail = f"{', '.join(names)} of each room, by cgroup v{tops[0].version}"
 
@@ -77,19 +70,25 @@ class Cgroups:
         return cls(tops, kept)
 
     def room(self) -> RoomGroup:
-        """A new group, without limits. Raises OSError."""
+        """A group for a new room, without limits or with those of a room before. Raises OSError."""
         self.sweep()
+        while self._resting:
+            # The one that has rested longest: the kernel lets go of some things a little later.
+            group = self._resting.popleft()
+            if group.renew():
+                return group
+            self._leaving += group.discard()
         number = next(self._numbers)
         places = tuple(
             Place(top.directory / str(number), top.controllers, top.version) for top in self._tops
         )
         for place in places:
             place.directory.mkdir()
-        return RoomGroup(places, self._leaving)
+        return RoomGroup(places, self._left)
 
     def sweep(self) -> bool:
         """Try again to remove groups that still had a process in them; whether all are gone."""
-        self._leaving[:] = [each for each in self._leaving if not keeper.removed(each)]
+        self._leaving = [each for each in self._leaving if not keeper.removed(each.directory)]
         return not self._leaving
 
     def close(self) -> None:
@@ -97,69 +96,10 @@ class Cgroups:
         # In version 2 this process is in the group itself: the keeper goes on when it has ended.
         self._keeper.release(wait=self._tops[0].version == 1)
 
-
-class RoomGroup:
-    """One room's group. Everything that a member starts later is a member."""
-
-    def __init__(self, places: tuple[Place, ...], leaving: list[Path]) -> None:
-        self._places, self._leaving = places, leaving
-
-    def add(self, pid: int) -> None:
-        """Put a process in, by its pid as this process sees it. Takes 0.3 ms, at times 25. Raises
-        OSError.
-        """
-        for place in self._places:
-            (place.directory / "cgroup.procs").write_text(str(pid))
-
-    def limit(self, memory_bytes: int, processes: int, cpus: float | None) -> None:
-        """Bound the whole group: memory with the pages of its tmpfs and without swap, processes and
-        threads, processors (a fraction, too; None: all). A later call replaces it. Raises OSError.
-        """
-        for place in self._places:
-            for file, value, needed in settings(place, memory_bytes, processes, cpus):
-                path = place.directory / file
-                if needed or path.exists():
-                    path.write_text(value)
-
-    def outcome(self) -> Hits:
-        """What was hit until now."""
-        oom_kills = refused = 0
-        for place in self._places:
-            events = "memory.oom_control" if place.version == 1 else "memory.events"
-            if "memory" in place.controllers:
-                oom_kills += _count(place.directory / events, "oom_kill")
-            if "pids" in place.controllers:
-                refused += _count(place.directory / "pids.events", "max")
-        return Hits(oom_kills, refused)
-
-    def remove(self) -> None:
-        """Remove the group, or have it removed as soon as its last process has ended."""
-        for place in self._places:
-            if not keeper.removed(place.directory):
-                self._leaving.append(place.directory)
-
-
-def settings(
-    place: Place, memory_bytes: int, processes: int, cpus: float | None
-) -> Iterator[tuple[str, str, bool]]:
-    """What is written where, in this order, and whether every kernel has that file."""
-    memory, quota = str(memory_bytes), None if cpus is None else max(1_000, int(cpus * _PERIOD))
-    if "memory" in place.controllers and place.version == 1:
-        # Memory with swap is never to be less than memory: first out of the way, then the same.
-        yield _UNSWAPPED, "-1", False
-        yield "memory.limit_in_bytes", memory, True
-        yield _UNSWAPPED, memory, False
-        yield "memory.swappiness", "0", False
-    elif "memory" in place.controllers:
-        yield "memory.swap.max", "0", False
-        yield "memory.max", memory, True
-    if "pids" in place.controllers:
-        yield "pids.max", str(processes), True
-    if "cpu" in place.controllers and place.version == 1:
-        yield "cpu.cfs_period_us", str(_PERIOD), True
-        yield "cpu.cfs_quota_us", str(quota or -1), True
-    elif "cpu" in place.controllers:
-        yield "cpu.max", f"{quota or 'max'} {_PERIOD}", True
+    def _left(self, group: RoomGroup) -> None:
+        self._resting.append(group)
+        if len(self._resting) > _KEPT:
+            self._leaving += self._resting.popleft().discard()
 
 
 def host_pid(pidfd: int) -> int | None:
@@ -197,12 +137,3 @@ def _make(top: Place, uid: int) -> None:
             for each in (group, *(group / file for file in _GIVEN)):
                 if each.exists():
                     os.chown(each, uid, -1)
-
-
-def _count(file: Path, word: str) -> int:
-    """A number out of a file of lines `word number`; 0 where it is not told."""
-    try:
-        rows = (line.split() for line in file.read_text().splitlines())
-    except OSError:
-        return 0
-    return next((int(row[1]) for row in rows if row[0] == word), 0)

@@ -105,6 +105,21 @@ def ours() -> list[Path]:
     return [each for place in places for each in place.directory.glob(f"fettle-{os.getpid()}-*")]
 
 
+def directories(group: RoomGroup) -> set[Path]:
+    return {each.directory for each in group._places}
+
+
+def processes(group: RoomGroup) -> int:
+    """How many are in it, those too that have ended and nobody has reaped."""
+    (counted,) = (each for each in directories(group) if (each / "pids.current").exists())
+    return int((counted / "pids.current").read_text())
+
+
+def end_all(group: RoomGroup) -> None:
+    for each in directories(group):
+        keeper.kill(each)
+
+
 def test_memory_counts_over_eight_processes(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -172,18 +187,86 @@ def test_processor_time_is_shared_out(
     assert float(told(program)) < 0.5
 
 
-def test_a_group_goes_with_its_last_process(
+def test_a_group_is_used_again_and_counts_from_there(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(48 * MIB, 10, None)
+    for code, words in ((EATERS, ["50"]), (FORKS, [])):
+        program = start(code, *words)
+        group.add(program.pid)
+        told(program)
+        end_all(group)
+        program.wait(10)
+    hits = group.outcome()
+    assert hits.oom_kills >= 8
+    assert hits.refused_forks >= 1
+    group.remove()
+    until(lambda: processes(group) == 0)
+    again = cgroups.room()
+    assert again is group
+    assert again.outcome() == Hits()
+    again.limit(300 * MIB, 64, None)
+    program = start(EATERS, "20")
+    again.add(program.pid)
+    assert told(program) == "8 0"
+    assert again.outcome() == Hits()
+    program.wait(10)
+    again.limit(48 * MIB, 64, None)
+    program = start(EATERS, "50")
+    again.add(program.pid)
+    assert told(program) == "0 8"
+    assert again.outcome() == Hits(8, 0)
+
+
+def test_a_group_with_a_process_in_it_serves_no_other_room_and_goes_with_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     group = cgroups.room()
     program = start("import time; time.sleep(60)")
     group.add(program.pid)
     group.remove()
+    other = cgroups.room()
+    assert directories(other).isdisjoint(directories(group))
     assert not cgroups.sweep()
     program.kill()
     program.wait()
     until(cgroups.sweep)
-    assert [each for top in ours() for each in top.iterdir() if each.is_dir()] == []
+    assert {each for top in ours() for each in top.iterdir() if each.is_dir()} == directories(other)
+
+
+def test_a_group_that_pages_are_still_charged_to_serves_no_other_room(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    group = cgroups.room()
+    code = "import sys; sys.stdin.read(1); open(sys.argv[1], 'wb').write(bytes(8 << 20)); print()"
+    program = start(code, str(tmp_path / "outlives"))
+    group.add(program.pid)
+    told(program)
+    program.wait(10)
+    group.remove()
+    assert cgroups.room() is not group
+    assert not any(each.exists() for each in directories(group))
+
+
+def test_limits_that_are_there_are_not_written_again(cgroups: Cgroups) -> None:
+    group = cgroups.room()
+    group.limit(64 * MIB, 10, 1.0)
+    (bounded,) = (each for each in directories(group) if (each / "pids.max").exists())
+    (bounded / "pids.max").write_text("99")
+    group.limit(64 * MIB, 10, 1.0)
+    assert (bounded / "pids.max").read_text() == "99\n"
+    group.limit(64 * MIB, 10, None)
+    assert (bounded / "pids.max").read_text() == "10\n"
+
+
+def test_few_groups_are_kept(cgroups: Cgroups) -> None:
+    groups = [cgroups.room() for _ in range(40)]
+    for each in groups:
+        each.remove()
+    assert all(len(list(top.glob("*/cgroup.procs"))) == 16 for top in ours())
+    cgroups.close()
+    assert ours() == []
 
 
 def test_closing_kills_what_is_left_and_removes_everything(
@@ -355,7 +438,8 @@ def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Pat
         (tmp_path / file).write_text("")
     (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
     (tmp_path / "pids.events").write_text("max 5\n")
-    group = RoomGroup((Place(tmp_path, frozenset({"memory", "pids", "cpu"}), 2),), [])
+    place = Place(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
+    group = RoomGroup((place,), lambda _: None)
     group.limit(MIB, 12, 0.5)
     assert group.outcome() == Hits(2, 5)
     assert (tmp_path / "memory.max").read_text() == str(MIB)
