@@ -13,8 +13,9 @@ from sandbox.docker.profile import Shape
 REFILL_SECONDS = 0.1
 """A container that was taken is replaced after this time, or after its run where that ends earlier:
 making one takes a processor for longer than most runs last."""
-BUILDERS = 2
-"""How many are made at a time, in the background."""
+BUILDERS = 1
+"""How many are made at a time, in the background: loading the libraries takes a processor for most
+of a second, which the runs of the moment want more."""
 TEND_SECONDS = 30.0
 
 
