@@ -110,6 +110,11 @@ def test_a_model_call_shows_tokens_money_and_time():
     assert told == ["planner: asked groq:x: 1,200 + 34 tokens, price unknown, 1.23 s"]
 
 
+def test_an_expired_review_says_what_then_counts():
+    assert "it stays open" in shown("review_expired", review_id="r", then="stay")[0]
+    assert "the job says: approve" in shown("review_expired", review_id="r", then="approve")[0]
+
+
 def test_control_characters_of_a_program_never_reach_the_terminal():
     stdout = {"text": "\x1b[2Jgone\x07 \u202eedoc", "dropped_bytes": 0, "digest": None}
     told = shown("run_finished", **{**RUN, "stdout": stdout})
