@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import functools
 import os
 import stat
 import struct
@@ -55,6 +54,22 @@ DEVICES = (
 )
 
 
+_LIBC = ctypes.PyDLL(None, use_errno=True)
+# Looked up now: in a fresh copy of a process, the first time takes as long as all the rules.
+_SYSCALL, _PRCTL = _LIBC.syscall, _LIBC.prctl
+_SYSCALL.restype = ctypes.c_long
+# A pointer's width for each, numbers too: the kernel reads whole registers.
+_SYSCALL.argtypes = (ctypes.c_long, *(4 * (ctypes.c_void_p,)))
+_NOTHING = (0, 0, 0, 0)
+
+
+class _Beneath(ctypes.Structure):
+    """struct landlock_path_beneath_attr"""
+
+    _pack_ = 1
+    _fields_ = (("access", ctypes.c_uint64), ("fd", ctypes.c_int32))
+
+
 def version() -> int:
     """The ABI that this kernel offers to this process; 0 where it offers none."""
     try:
@@ -66,40 +81,67 @@ def version() -> int:
         raise
 
 
-def restrict(
-    writable: Iterable[str] = WRITABLE,
-    devices: Iterable[str] = DEVICES,
-    readable: Iterable[str] = ("/",),
-) -> int:
-    """Put this thread, and whatever it starts, behind the rules; returns the ABI that was used.
+class Rules:
+    """The rules, with all that can be made of them beforehand.
 
     Below `readable` files are read and executed, below `writable` they are also made, changed and
     removed, and `devices` are read, written and controlled. A place that does not exist needs no
-    rule: what no rule grants is refused. Loopback is not touched. Cannot be undone; no_new_privs is
-    set. Call it after the last mount and before a system call filter. Returns 0, having done
-    nothing, where the kernel has no Landlock or only its first ABI; raises OSError where the kernel
-    offers it and then refuses.
+    rule: what no rule grants is refused. Loopback is not touched.
+
+    A fresh copy of a process pays for each page of memory that it is the first to write to, which
+    takes longer than these calls do: so what `restrict` needs is made here, before the copy. A
+    place must be of the same kind, directory or not, then and now.
     """
-    abi = version()
-    if abi < _LEAST:
-        return 0
-    handled = _handled(abi)
-    ruleset = _ruleset(abi, handled)
-    try:
-        for access, places in (
-            (_LOOK, readable),
-            (_LOOK | _CHANGE, writable),
-            (_LOOK | _USE_DEVICE, devices),
-        ):
-            for place in places:
-                _grant(ruleset, place, access & handled)
-        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+    def __init__(
+        self,
+        writable: Iterable[str] = WRITABLE,
+        devices: Iterable[str] = DEVICES,
+        readable: Iterable[str] = ("/",),
+    ) -> None:
+        self.abi = abi = version()
+        handled = _handled(abi)
+        scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if abi >= _SCOPES_SINCE else 0
+        network = 0
+        # An older kernel takes a longer struct of zeros.
+        self._attributes = struct.pack("=QQQ", handled, network, scopes)
         # Code that is refused a million files must not fill the host's audit log with it.
-        quiet = _LOG_SAME_EXEC_OFF | _LOG_SUBDOMAINS_OFF if abi >= _QUIET_SINCE else 0
-        _call(_RESTRICT_SELF, ruleset, quiet)
-    finally:
-        os.close(ruleset)
-    return abi
+        self._quiet = _LOG_SAME_EXEC_OFF | _LOG_SUBDOMAINS_OFF if abi >= _QUIET_SINCE else 0
+        self._grants = [
+            (os.fsencode(place), _beneath(place, access & handled))
+            for access, places in (
+                (_LOOK, readable),
+                (_LOOK | _CHANGE, writable),
+                (_LOOK | _USE_DEVICE, devices),
+            )
+            for place in places
+            if os.path.exists(place)  # noqa: PTH110
+        ]
+
+    def restrict(self) -> int:
+        """Put this thread, and whatever it starts, behind the rules; returns the ABI that was used.
+
+        Cannot be undone; no_new_privs is set. Call it after the last mount and before a system call
+        filter. Returns 0, having done nothing, where the kernel has no Landlock or only its first
+        ABI; raises OSError where the kernel offers it and then refuses.
+        """
+        if self.abi < _LEAST:
+            return 0
+        ruleset = _call(_CREATE_RULESET, self._attributes, len(self._attributes), 0)
+        try:
+            for place, beneath in self._grants:
+                _grant(ruleset, place, beneath)
+            if _PRCTL(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+                raise _last_error("prctl")
+            _call(_RESTRICT_SELF, ruleset, self._quiet)
+        finally:
+            os.close(ruleset)
+        return self.abi
+
+
+def restrict() -> int:
+    """A room's rules, made and put up at once: see `Rules.restrict`."""
+    return Rules().restrict()
 
 
 def _handled(abi: int) -> int:
@@ -108,46 +150,30 @@ def _handled(abi: int) -> int:
     return _FIRST | sum(right for since, right in later if abi >= since)
 
 
-def _ruleset(abi: int, handled: int) -> int:
-    """A descriptor of an empty set of rules. An older kernel takes a longer struct of zeros."""
-    scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if abi >= _SCOPES_SINCE else 0
-    network = 0
-    attributes = struct.pack("=QQQ", handled, network, scopes)
-    return _call(_CREATE_RULESET, attributes, len(attributes), 0)
+def _beneath(place: str, access: int) -> _Beneath:
+    """What is granted at a place that exists."""
+    is_directory = stat.S_ISDIR(os.stat(place).st_mode)  # noqa: PTH116
+    return _Beneath(access if is_directory else access & _OF_A_FILE, -1)
 
 
-def _grant(ruleset: int, place: str, access: int) -> None:
+def _grant(ruleset: int, place: bytes, beneath: _Beneath) -> None:
     try:
         fd = os.open(place, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return
     try:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
-            access &= _OF_A_FILE
-        _call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", access, fd), 0)
+        beneath.fd = fd
+        _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(beneath), 0)
     finally:
         os.close(fd)
 
 
-def _call(number: int, *arguments: int | bytes | None) -> int:
+def _call(number: int, *arguments: object) -> int:
     """A system call by its number. Raises OSError."""
-    given = (ctypes.c_long(each) if isinstance(each, int) else each for each in arguments)
-    answer = int(_libc().syscall(ctypes.c_long(number), *given))
+    answer = int(_SYSCALL(number, *arguments, *_NOTHING[len(arguments) :]))
     if answer < 0:
         raise _last_error("landlock")
     return answer
-
-
-def _prctl(option: int, value: int) -> None:
-    zero = ctypes.c_ulong(0)
-    if _libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero) != 0:
-        raise _last_error("prctl")
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    # A new one for each of twenty calls takes longer than all that the kernel does.
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _last_error(said: str) -> OSError:

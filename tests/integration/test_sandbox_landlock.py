@@ -16,6 +16,7 @@ import json, os, socket, sys, time
 from pathlib import Path
 from sandbox.room import landlock
 own, other, restricted = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "behind"
+rules = landlock.Rules((str(own), "/dev/shm", "/not/there"))
 outside = os.fork()
 if not outside:
     time.sleep(60)
@@ -28,7 +29,7 @@ if front:
     os.kill(outside, 9)
     sys.exit(os.waitstatus_to_exitcode(status))
 if restricted:
-    assert landlock.restrict((str(own), "/dev/shm")) >= 2
+    assert rules.restrict() >= 2
 found = {}
 def attempt(name, do):
     try:
