@@ -83,6 +83,7 @@ TMPFS_INODES = INODES + INODES // 4
 """Files in one tmpfs, held by the kernel itself: what can be made between two looks at the sum."""
 OWN_INODES = 4_096
 """The same for `/run` and `/dev/shm`, where nobody needs many."""
+PENDING_SIGNALS = 1_024
 SAMPLE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
 """How long after its wall time a room may take to answer before the supervisor destroys it."""
@@ -184,6 +185,8 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
         "RLIMIT_NOFILE": (limits.open_files, limits.open_files),
         "RLIMIT_NPROC": (limits.processes + own, limits.processes + own),
         "RLIMIT_RTPRIO": (0, 0),
+        # Each timer holds one, too, and some of the kernel's memory.
+        "RLIMIT_SIGPENDING": (PENDING_SIGNALS, PENDING_SIGNALS),
     }
 
 

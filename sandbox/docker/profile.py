@@ -162,7 +162,7 @@ def _tmpfs(shape: Shape, uid: int) -> dict[str, str]:
 
 def _ulimits() -> list[dict[str, Any]]:
     """The rlimits that no order loosens; the order's own are set for its code by the agent."""
-    fixed = ("RLIMIT_CORE", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
+    fixed = ("RLIMIT_CORE", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING")
     given = policy.rlimits(Limits())
     return [
         {
