@@ -9,6 +9,7 @@ from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as Unreachable
 
 
 def connect(url: str, *, seconds: float = 2.0) -> Redis:
@@ -34,10 +35,13 @@ def connect(url: str, *, seconds: float = 2.0) -> Redis:
 
 
 def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """`kind`, but whoever waits for it can be cancelled.
+    """`kind`, but whoever waits for it can be cancelled, and one that is closed says so.
 
     redis-py sends within `asyncio.wait_for`, which before Python 3.12 swallows a cancellation that
     comes as the send ends: a cancelled attempt would go on, and a deadline pass unheard.
+
+    uvloop raises RuntimeError where a connection was reset just before the send, and redis-py
+    lets that through: a job would fail for what the next try mends.
     """
 
     class Cancellable(kind):  # type: ignore[misc, valid-type]
@@ -49,6 +53,8 @@ def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
             try:
                 async with asyncio.timeout(seconds):
                     await super().send_packed_command(command, check_health)
+            except RuntimeError as error:
+                raise Unreachable(f"the connection was closed: {error}") from error
             finally:
                 self.socket_timeout = seconds
 
