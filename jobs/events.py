@@ -28,11 +28,15 @@ names the whole in the artifact store; `dropped_bytes` counts what no one has ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
+WORK = frozenset(
+    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
+)
+"""Events that tell of work done. The others tell of the job's own life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,13 @@ class Event:
     def final(self) -> bool:
         """Whether no event can follow."""
         return self.kind in FINAL_KINDS
+
+
+def last_known(told: Sequence[Event]) -> str:
+    """Where the work had come to, in words."""
+    done = next((event for event in reversed(told) if event.kind in WORK), None)
+    if done is None:
+        return "before its first call had finished"
+    names = (done.data.get(name) for name in ("role", "tool", "id"))
+    whose = next((f" ({name})" for name in names if name), "")
+    return f"behind event {done.seq}, {done.kind}{whose}"

@@ -11,16 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jobs import lifecycle
-from jobs.events import Event, NewEvent
+from jobs.events import WORK, Event, NewEvent
 from jobs.lifecycle import Change, Refusal
 from jobs.record import JobRecord, Reason, Status
 
 OVER = (Reason.UNAPPROVED, Reason.REJECTED, Reason.INCOMPATIBLE)
 """Why a job failed that leaves nothing to go on from."""
-WORK = frozenset(
-    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
-)
-"""Events that tell of work done. The others tell of the job's own life."""
 
 
 def anew(

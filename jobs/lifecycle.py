@@ -202,8 +202,11 @@ def retry(
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 
-def expire(record: JobRecord, now: int) -> Change | Refusal:
-    """A lease ran out without a word: a crash (J7). Only one that was alone can be poison."""
+def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
+    """A lease ran out without a word: a crash (J7). Only one that was alone can be poison.
+
+    `place` is where the work had come to, in words.
+    """
     if record.status is not Status.RUNNING or record.lease is None:
         return _not_running(record)
     if record.lease.until > now:
@@ -213,7 +216,8 @@ def expire(record: JobRecord, now: int) -> Change | Refusal:
     data = {"worker": record.lease.worker, "crashes": crashes}
     lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
     if record.lease.alone and not progressed:
-        detail = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
+        killed = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
+        detail = ", ".join(filter(None, (killed, place)))
         change = _end(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
         return replace(change, events=(lost, *change.events))
     after = replace(_leave_worker(record, now, **_hinted(now)), crashes=crashes)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from jobs import expiry, inheritance, lifecycle
 from jobs.errors import Contended, StoreUnavailable
+from jobs.events import last_known
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import JobRecord, Reason, Result, Status
 from jobs.review import Decision, Review
 from jobs.spec import JobSpec, Priority
-from jobs.store import Existing, Held, Idempotency, Store, Turn
+from jobs.store import Existing, Held, Idempotency, Loaded, Store, Turn
 
 TRIES = 20
 UNKNOWN = Refusal("unknown", "there is no such job")
@@ -193,7 +194,12 @@ class Operations:
         return total
 
     async def _look(self, job_id: str) -> bool:
-        swept = await self._change(job_id, _sweep)
+        loaded = await self.store.load(job_id)
+        alone = loaded is not None and loaded.record.lease is not None and loaded.record.lease.alone
+        place = last_known(await self.store.events(job_id)) if alone else ""
+        swept = await self._change(
+            job_id, lambda record, now: _sweep(record, now, place), known=loaded
+        )
         if isinstance(swept, Refusal):
             return False
         head = await self.store.next_in_line(swept.tenant, swept.conversation_id)
@@ -256,10 +262,13 @@ class Operations:
         turn: Callable[[JobRecord], Turn] | None = None,
         *,
         first: bool = False,
+        known: Loaded | None = None,
     ) -> JobRecord | Refusal:
-        """Decide and commit, until nothing moved in between. `first`: at the head of its line."""
+        """Decide and commit, until nothing moved in between. `first`: at the head of its line;
+        `known`: as the job was read just now.
+        """
         for _ in range(TRIES):
-            loaded = await self.store.load(job_id)
+            loaded, known = known or await self.store.load(job_id), None
             if loaded is None:
                 return UNKNOWN
             decided = decide(loaded.record, loaded.now)
@@ -279,7 +288,7 @@ class Operations:
         return Refusal("waits_in_line", f"job {head} of its conversation comes first")
 
 
-def _sweep(record: JobRecord, now: int) -> Change | Refusal:
+def _sweep(record: JobRecord, now: int, place: str) -> Change | Refusal:
     if record.lease is not None:
-        return lifecycle.expire(record, now)
+        return lifecycle.expire(record, now, place=place)
     return lifecycle.hint(record, now)

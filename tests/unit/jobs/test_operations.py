@@ -7,6 +7,7 @@ from job_examples import NOW, House, held, job, review
 
 from jobs import lifecycle
 from jobs.errors import StaleEpoch
+from jobs.events import NewEvent
 from jobs.lifecycle import Policy, Refusal
 from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
@@ -86,6 +87,21 @@ async def test_a_job_that_kills_its_workers_ends_as_poison_alone(house, clock):
     ended = await house.record(record.id)
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
     assert (await house.kinds(record.id))[-2:] == ["lease_lost", "failed"]
+    assert ended.detail.endswith(", before its first call had finished")
+
+
+async def test_poison_tells_the_last_place_that_is_known(house, clock):
+    record = await house.submit()
+    for alone in (False, False, True):
+        running = await house.claim(record.id, alone=alone)
+        if not alone:
+            called = NewEvent("asked", "model_called", {"call": "c", "role": "executor"})
+            await house.store.write(running.id, running.epoch, Writes((called,), progress=False))
+        clock.now = running.lease.until
+        await sweep(house)
+    ended = await house.record(record.id)
+    place = "attempt 3 killed its own process, worker-1, behind event 3, model_called (executor)"
+    assert (ended.reason, ended.detail) == (Reason.POISONED, place)
 
 
 async def test_the_end_of_a_poisoned_job_hints_the_next_in_its_line(house, clock):
