@@ -48,11 +48,16 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
         "stdout": await _kept(ports.workspace, result.stdout, kept),
         "stderr": await _kept(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
-        "succeeded": result.succeeded,
+        "succeeded": result.succeeded and not _void(code),  # nothing was shown by running nothing
         "artifacts": [asdict(artifact) for artifact in artifacts],
         "refused": [*result.refused, *nameless],
     }
     return Ran(run, result)
+
+
+def _void(code: str) -> bool:
+    """Whether there is nothing to run: blank lines and comments."""
+    return all(not line.strip() or line.lstrip().startswith("#") for line in code.splitlines())
 
 
 def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
