@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 READY = b"R"
 _PR_SET_DUMPABLE = 4
+_prctl = ctypes.PyDLL(None, use_errno=True).prctl
 _SOURCES = (".py", ".pyc", ".so")
 
 
@@ -116,7 +117,7 @@ def harden() -> None:
 
 def set_dumpable(value: int) -> None:
     """Whether others of this process's uid may look into it."""
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
+    if _prctl(_PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 

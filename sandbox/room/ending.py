@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import io
+import itertools
 import os
 import runpy
 import signal
@@ -158,7 +159,7 @@ def _take_apart(loaded: frozenset[str]) -> None:
         if hasattr(sys, name):
             setattr(sys, name, None)
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    own = [name for name in sys.modules if name not in loaded]
+    own = _own(loaded)
     there = [weakref.ref(sys.modules[name]) for name in own if _is_module(sys.modules[name])]
     for name in (*own, "io"):  # without io a finalizer's traceback shows no lines, as it would not
         sys.modules[name] = None  # type: ignore[assignment]
@@ -169,6 +170,16 @@ def _take_apart(loaded: frozenset[str]) -> None:
             _clear(vars(left))
     gc.collect()
     _flush_files()
+
+
+def _own(loaded: frozenset[str]) -> list[str]:
+    """Names of the program's modules. All of them came after `__main__`, which was put there last;
+    so the many before it need not be looked at. Where it was taken away, they are.
+    """
+    names = itertools.takewhile(lambda name: name != "__main__", reversed(sys.modules))
+    own = [name for name in names if name not in loaded]
+    own += ["__main__"] if "__main__" in sys.modules else []
+    return own[::-1]
 
 
 def _is_module(value: object) -> bool:

@@ -6,15 +6,13 @@ others (sockets, other rooms) is let go of. There it makes itself new, waits for
 runs them as the interpreter would, or where that would not be the same, executes the interpreter.
 """
 
-# ruff: noqa: PTH208
-
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import importlib.machinery
 import io
 import itertools
 import os
-import signal
 import sys
 import time
 import types
@@ -29,16 +27,47 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TOP = __file__.removesuffix("/sandbox/room/interpreter.py")
+_WORDS = 624
+"""Of the state of numpy's own MT19937; so many are used up when new ones are to be made."""
+_HANDLERS = {
+    _signal.SIGINT: _signal.default_int_handler,
+    _signal.SIGPIPE: _signal.SIG_IGN,
+    _signal.SIGXFSZ: _signal.SIG_IGN,
+}
+"""What the interpreter sets at its start."""
+_STREAMS = ("stdin", "stdout", "stderr")
 _AT_START = frozenset({"sitecustomize", "usercustomize"})
 """What an interpreter imports when it starts, if it is there: a fork is past that."""
+
+
+class Known:
+    """What is the same for all forks, found out once, when everything is loaded.
+
+    A fork that asks writes to each name and each module that it looks at, if only their count of
+    references; and a page that is written to is copied. Those pages are most of what a fork costs.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.ours = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+        self.loaded = frozenset(sys.modules).difference(self.ours, ["__main__"])
+        if dict(os.environ) != dict(given.env):
+            os.environ.clear()
+            os.environ.update(given.env)
+        sys.path[:] = [place for place in sys.path if place != _TOP]
+        for place in [place for place in sys.path_importer_cache if place.startswith("/work")]:
+            del sys.path_importer_cache[place]  # it was looked into before there was anything
+        self.main, self.streams = _main(given), _streams()
+        self.kept: list[types.ModuleType] = []
+        """Modules that are out of sight: to free them would write to all that they hold."""
 
 
 class Begin(BaseException):
     """Raised by `prepare` in the code process; it must reach `stage`. Nobody else catches it."""
 
-    def __init__(self, orders: int, given: Given) -> None:
+    def __init__(self, orders: int, known: Known) -> None:
         super().__init__()
-        self.orders, self.given = orders, given
+        self.orders, self.known = orders, known
 
 
 class Orders:
@@ -75,34 +104,34 @@ def stage(main: Callable[[], None]) -> None:
     try:
         main()
     except Begin as begin:
-        orders, given = begin.orders, begin.given
+        orders, known = begin.orders, begin.known
     else:
         return
-    ending.run(*_code(orders, given))
+    ending.run(_code(orders, known), known.loaded)
 
 
-def prepare(given: Given) -> program.Waiting:
+def prepare(given: Given | Known) -> program.Waiting:
     """Fork a code process that waits for its orders. In that process it raises Begin."""
+    known = given if isinstance(given, Known) else Known(given)
     theirs, ours = program.pipes()
     receiving, sending = os.pipe()
     pid = os.fork()
     if pid == 0:
         program.settle(theirs)
-        raise Begin(receiving, given)
+        raise Begin(receiving, known)
     for fd in (*theirs, receiving):
         os.close(fd)
     return program.Waiting(pid, ours, sending)
 
 
-def _code(channel: int, given: Given) -> tuple[types.CodeType | str, frozenset[str]]:
+def _code(channel: int, known: Known) -> types.CodeType | str:
     """Make this process new, wait for the orders, and return the code, or the name of the module
-    that is to be run, with the names of the modules that were there before it; or become another
-    program.
+    that is to be run; or become another program.
     """
+    given, loaded = known.given, known.loaded
     try:
         _let_go(channel)
-        _streams()
-        loaded = _modules(given)
+        _take_on(known)
         _fresh()
         orders = Orders(channel)
         os.close(channel)
@@ -113,63 +142,61 @@ def _code(channel: int, given: Given) -> tuple[types.CodeType | str, frozenset[s
         program.bound(orders.rlimits)
     except EOFError:  # the room ends without an order
         os._exit(0)
-    return code, loaded
+    return code
 
 
 def _let_go(channel: int) -> None:
     """Drop what belongs to the processes above: descriptors, signal handlers, invisibility."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != channel:
-            try:  # noqa: SIM105  (contextlib is slow to import)
-                os.close(int(name))
-            except OSError:
-                pass  # the listing's own
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals():
-        if number not in {signal.SIGKILL, signal.SIGSTOP}:
-            signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.closerange(3, channel)
+    os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
+    _signal.set_wakeup_fd(-1)
+    # Of numbers: `signal`'s own functions make an enumeration's member of each.
+    for number in range(1, _signal.NSIG):
+        wanted = _HANDLERS.get(number, _signal.SIG_DFL)
+        if _signal.getsignal(number) not in {wanted, None}:
+            _signal.signal(number, wanted)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     set_dumpable(1)
 
 
-def _streams() -> None:
-    """New text streams on descriptors 0 to 2, like those that the interpreter made at its start."""
-    unbuffered = "PYTHONUNBUFFERED" in os.environ
-    for fd, name in enumerate(("stdin", "stdout", "stderr")):
-        old = getattr(sys, f"__{name}__")
-        mode = "r" if fd == 0 else "w"
-        size = 0 if unbuffered and fd else -1
-        binary: Any = open(fd, f"{mode}b", size, closefd=False)  # noqa: SIM115
-        raw = binary if unbuffered and fd else binary.raw
-        raw.name = f"<{name}>"
-        stream = io.TextIOWrapper(
-            binary,
-            encoding=old.encoding,
-            errors=old.errors,
-            newline=None if fd == 0 else "\n",
-            line_buffering=fd == 2 and not unbuffered,
-            write_through=unbuffered,
-        )
-        stream.mode = mode  # type: ignore[misc]
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-
-
-def _modules(given: Given) -> frozenset[str]:
-    """A new `__main__` and its surroundings; our own modules out of sight. Returns the names of
-    the rest.
+def _streams() -> tuple[io.TextIOWrapper, ...]:
+    """New text streams on descriptors 0 to 2, like those that the interpreter makes at its start
+    where these are pipes: so for a moment they are. A stream asks once what it is on.
     """
-    for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
-        del sys.modules[name]
-    if dict(os.environ) != dict(given.env):
-        os.environ.clear()
-        os.environ.update(given.env)
-    sys.path[:] = [place for place in sys.path if place != _TOP]
-    for place in [place for place in sys.path_importer_cache if place.startswith("/work")]:
-        del sys.path_importer_cache[place]  # it was looked into before there was anything
+    pipe, places = os.pipe(), (0, 1, 2)
+    before = [os.dup(place) for place in places]
+    for place in places:
+        os.dup2(pipe[place > 0], place)
+    streams = tuple(_stream(place) for place in places)
+    for place in places:
+        os.dup2(before[place], place)
+    for fd in (*before, *pipe):
+        os.close(fd)
+    return streams
+
+
+def _stream(fd: int) -> io.TextIOWrapper:
+    """One of them (create_stdio in Python/pylifecycle.c)."""
+    unbuffered = "PYTHONUNBUFFERED" in os.environ
+    name, mode = _STREAMS[fd], "w" if fd else "r"
+    old = getattr(sys, f"__{name}__")
+    binary: Any = open(fd, f"{mode}b", 0 if unbuffered and fd else -1, closefd=False)  # noqa: SIM115
+    raw = binary if unbuffered and fd else binary.raw
+    raw.name = f"<{name}>"
+    stream = io.TextIOWrapper(
+        binary,
+        encoding=old.encoding,
+        errors=old.errors,
+        newline="\n" if fd else None,
+        line_buffering=fd == 2 and not unbuffered,
+        write_through=unbuffered,
+    )
+    stream.mode = mode  # type: ignore[misc]
+    return stream
+
+
+def _main(given: Given) -> types.ModuleType:
+    """A new `__main__`, for code that lies where `given` says."""
     main, old = types.ModuleType("__main__"), sys.modules["__main__"]
     for name in ("__annotations__", "__builtins__"):
         if name in vars(old):
@@ -177,10 +204,20 @@ def _modules(given: Given) -> frozenset[str]:
     main.__file__ = given.main
     main.__cached__ = None  # type: ignore[attr-defined]
     main.__loader__ = importlib.machinery.SourceFileLoader("__main__", given.main)
-    sys.modules["__main__"] = main
-    sys.argv = [given.main]
-    sys.orig_argv = program.python_command(given.python, given.main)
-    return frozenset(sys.modules) - {"__main__"}
+    return main
+
+
+def _take_on(known: Known) -> None:
+    """The new `__main__` and its surroundings; our own modules out of sight."""
+    for name, stream in zip(_STREAMS, known.streams, strict=True):
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    for name in (*known.ours, "__main__"):
+        known.kept.append(sys.modules.pop(name))
+    sys.modules["__main__"] = known.main  # the last: `ending` looks no further than that
+    del known.main, known.streams  # the program's now: they go when it lets go of them
+    sys.argv = [known.given.main]
+    sys.orig_argv = program.python_command(known.given.python, known.given.main)
 
 
 def _fresh() -> None:
@@ -189,14 +226,13 @@ def _fresh() -> None:
     `random`, `tempfile`, `uuid`, `secrets` and OpenSSL see to it themselves when a process forks.
     """
     there: Callable[[str], Any] = sys.modules.get
-    if numpy_random := there("numpy.random"):
-        numpy_random.seed()
+    if numpy_random := there("numpy.random"):  # all of its state: `seed()` writes to more
+        words = sys.modules["numpy"].frombuffer(os.urandom(4 * _WORDS), "u4")
+        numpy_random.set_state(("MT19937", words, _WORDS))
     if process := there("multiprocessing.process"):
         process.current_process().authkey = os.urandom(32)
     if tempfile := there("tempfile"):
         tempfile.tempdir = None
-    if linecache := there("linecache"):
-        linecache.clearcache()
     if threading := there("threading"):  # of names: a library may have made a thread object
         threading._counter = itertools.count(1).__next__  # noqa: SLF001
     if logging := there("logging"):  # records tell their distance from it; from 3.13 in ns
@@ -238,4 +274,5 @@ def _module(orders: Orders, given: Given, loaded: frozenset[str]) -> str | None:
 
 def _needs_its_own(orders: Orders, loaded: frozenset[str]) -> bool:
     """Whether the orders are for an interpreter that has not begun."""
-    return orders.seed is not None or bool(orders.modules & (loaded | _AT_START))
+    known = loaded, _AT_START
+    return orders.seed is not None or not all(map(orders.modules.isdisjoint, known))

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib
 import io
+import linecache
 import os
 import sys
 import threading
@@ -46,8 +47,18 @@ def load(words: Iterable[str] = USUAL) -> None:
                 importlib.import_module(f"_pytest.{name}")
     if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         raise RuntimeError("a library that was loaded ahead has started a thread")
+    _forget()
     gc.collect()
     gc.freeze()  # collections in a fork leave these objects, and their pages, alone
+
+
+def _forget() -> None:
+    """Empty the caches that each fork would empty for itself: fonts, for matplotlib keeps their
+    files open; and lines of source.
+    """
+    linecache.clearcache()
+    if fonts := sys.modules.get("matplotlib.font_manager"):
+        fonts._get_font.cache_clear()  # noqa: SLF001
 
 
 @contextlib.contextmanager
