@@ -102,6 +102,9 @@ ETC: Mapping[str, str] = MappingProxyType(
         "/etc/group": f"user:x:{UID}:\n",
         "/etc/hosts": "127.0.0.1 localhost room\n::1 localhost\n",
         "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+        # matplotlib asks fontconfig for fonts, which complains where nobody has configured it.
+        "/etc/fonts/fonts.conf": "<fontconfig><dir>/usr/share/fonts</dir>"
+        "<cachedir>/tmp/.cache/fontconfig</cachedir></fontconfig>\n",
     }
 )
 

@@ -11,7 +11,7 @@ Before that the nursery says `ready` once. When the supervisor is gone it ends, 
 every room with it, for they are in pid namespaces below its own.
 """
 
-# ruff: noqa: PTH103, PTH118, PTH123, PTH208
+# ruff: noqa: PTH102, PTH115, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ import gc
 import os
 import signal
 import socket
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
-from sandbox.room import agent, interpreter, preload
+from sandbox.room import agent, interpreter, pages, preload
 from sandbox.room.walls import Walls
 
 MESSAGE_BYTES = 4096
@@ -45,6 +46,7 @@ def main(control: int, loaded: bool) -> None:
     os.environ.pop("PWD", None)  # bubblewrap's; the code's environment is what policy says
     # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process of a room is to catch nothing
     with open("/room/walls", encoding="utf-8") as file, open("/room/filter", "rb") as filter_:
         walls = Walls(file.read(), filter_.read())
     given = agent.Given.read("/room/given")
@@ -52,6 +54,9 @@ def main(control: int, loaded: bool) -> None:
     if loaded:
         preload.load()
         fonts = _files(walls.fonts)
+        _close_fonts()
+        pages.gather()
+    _require_no_descriptors(control)
     talk = socket.socket(fileno=control)
     talk.send(b"ready")
     while True:
@@ -76,7 +81,7 @@ def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> N
         talk.send(f"failed a new namespace: {error.strerror}".encode())
     else:
         if pidfd is None:
-            talk.detach()
+            os.close(talk.detach())
             _live(room, work_bytes, common)  # to its end
         socket.send_fds(talk, [b"made"], [pidfd])
         os.close(pidfd)
@@ -87,27 +92,19 @@ def _copy() -> int | None:
     """Copy this process into new namespaces; a pidfd of the copy here, None in the copy.
 
     `os.fork` cannot do it: an `unshare` before it or after it leaves either the pid namespace or
-    the user namespace the wrong one, or takes a second copy. So it is the system call itself,
-    between what CPython says is to be done around one (`PyOS_BeforeFork` and its pair). What glibc
-    alone does in its own fork is to tell the child its thread's number, which only matters to
-    threads; the room's first process has one and starts none, and its children are forked by glibc.
+    the user namespace the wrong one, or takes a second copy. So it is the system call itself. What
+    CPython and glibc do around one mends locks that other threads held, and the thread's number;
+    there are no other threads, and nothing here asks for the number. It is done in full where the
+    room's first process forks the code's (`os.fork`), before anything of a job runs.
     """
     pidfd = ctypes.c_int(-1)
     flags = ctypes.c_ulong(_NAMESPACES | _PIDFD | signal.SIGCHLD)
     number = ctypes.c_long(_CLONE[os.uname().machine])
-    gc.disable()
-    ctypes.pythonapi.PyOS_BeforeFork()
     pid = _LIBC.syscall(number, flags, None, ctypes.byref(pidfd), None, None)
-    if pid == 0:
-        ctypes.pythonapi.PyOS_AfterFork_Child()
-        gc.enable()
-        return None
-    error = ctypes.get_errno()
-    ctypes.pythonapi.PyOS_AfterFork_Parent()
-    gc.enable()
     if pid < 0:
+        error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    return pidfd.value
+    return pidfd.value if pid else None
 
 
 def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
@@ -117,8 +114,6 @@ def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
     stack, where the code then runs: so nothing stands around that call.
     """
     try:
-        os.closerange(3, room)
-        os.closerange(room + 1, os.sysconf("SC_OPEN_MAX"))
         common.walls.put_up(work_bytes)
         _lay(common.walls.fonts, common.fonts)
         if os.read(room, 1) != GO:
@@ -132,6 +127,29 @@ def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
     os._exit(0)
 
 
+def _close_fonts() -> None:
+    """Fonts that matplotlib has used are open files, in two of its caches."""
+    manager: Any = sys.modules.get("matplotlib.font_manager")
+    mathtext: Any = sys.modules.get("matplotlib.mathtext")
+    if manager is not None and mathtext is not None:
+        manager._get_font.cache_clear()  # noqa: SLF001
+        mathtext.MathTextParser._parse_cached.cache_clear()  # noqa: SLF001
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+
+
+def _require_no_descriptors(control: int) -> None:
+    """A room would inherit what is open here; and a library's own objects would close, by a number
+    that means something else by then, what the room has opened. Raises RuntimeError.
+    """
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the listing's own
+            file = os.readlink(f"/proc/self/fd/{name}")
+            if int(name) not in {0, 1, 2, control}:
+                raise RuntimeError(f"{file} was left open")
+
+
 def _files(directory: str) -> dict[str, bytes]:
     """The files of a directory by name; none where it is not there."""
     found: dict[str, bytes] = {}
@@ -143,7 +161,11 @@ def _files(directory: str) -> dict[str, bytes]:
 
 
 def _lay(directory: str, files: dict[str, bytes]) -> None:
-    os.makedirs(directory, exist_ok=True)
+    """Write files below `/tmp`, which is empty."""
+    parts = directory.split("/")
+    for depth in range(3, len(parts) + 1):
+        os.mkdir("/".join(parts[:depth]))
     for name, data in files.items():
-        with open(os.path.join(directory, name), "wb") as file:
-            file.write(data)
+        fd = os.open(f"{directory}/{name}", os.O_WRONLY | os.O_CREAT, 0o644)
+        os.write(fd, data)
+        os.close(fd)

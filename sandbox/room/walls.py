@@ -5,34 +5,43 @@ all-powerful, and which are empty or a copy of the house's. It mounts what is th
 up all power, and locks the door behind it: from there on neither it nor any child gets back out.
 What is put up comes from `policy.walls`; nothing of a job is there yet.
 
+The nursery works out the steps once (each function here tells its own); a room only takes them. It
+shares the nursery's pages until it writes to them, if only a reference count, and each first write
+costs as much as a system call: a step is little more than one.
+
 Runs inside a room: the standard library alone.
 """
-
-# ruff: noqa: PTH123
 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import signal
 import struct
+from functools import partial
 
 from sandbox.room import landlock, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    Step = tuple[str, Callable[[], int | None]]
+    """What it does, for a complaint; and a call that answers -1 and sets errno, or raises OSError,
+    where it fails.
+    """
 
 # linux/mount.h
-_RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
+_NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 # linux/prctl.h, linux/capability.h, linux/seccomp.h
 _SET_DUMPABLE, _SET_SECCOMP, _BOUNDING_DROP, _NO_NEW_PRIVS, _AMBIENT = 4, 22, 24, 38, 47
 _AMBIENT_CLEAR, _CAPABILITY_V3, _FILTER = 4, 0x20080522, 2
-# linux/sockios.h, linux/if.h
-_SET_FLAGS, _UP, _RUNNING = 0x8914, 0x1, 0x40
+# linux/sockios.h, linux/if.h, linux/socket.h
+_SET_FLAGS, _UP, _RUNNING, _INET, _DATAGRAM = 0x8914, 0x1, 0x40, 2, 2
+_LOOPBACK_UP = struct.pack("16sh14x", b"lo", _UP | _RUNNING)
 
 _LIBC = ctypes.PyDLL(None, use_errno=True)
+_socket, _ioctl = _LIBC.socket, _LIBC.ioctl
 
 
 class _Program(ctypes.Structure):
@@ -48,144 +57,153 @@ class Walls:
         told: dict[str, list[str]] = {}
         for key, value in wire.lines(text):
             told.setdefault(key, []).append(value)
-        self.uid, self.hostname = int(told["uid"][0]), told["hostname"][0]
-        self.score = told["score"][0]
-        self.tmpfs = [tuple(value.split(" ")) for value in told["tmpfs"]]
-        self.masks = [tuple(value.split(" ")) for value in told.get("mask", [])]
         self.fonts = told["fonts"][0]
-        self.filter = filter_
+        tmpfs = dict(value.split(" ") for value in told["tmpfs"])
+        self._work = tmpfs.pop("/work")
+        masks = dict(value.split(" ") for value in told.get("mask", []))
+        self._before = (
+            *be_nobody(told["uid"][0]),
+            *name_host(told["hostname"][0]),
+            *raise_loopback(),
+            *mount_own(tmpfs),
+        )
+        self._after = (
+            *mount_proc(masks),
+            *forbid_namespaces(),
+            *offer_to_die_first(told["score"][0]),
+            *leave_the_session(),
+            *drop_capabilities(),
+            *hide_memory(),
+            *lock_files(),
+            *filter_calls(filter_),
+        )
 
     def put_up(self, work_bytes: int) -> None:
         """All of them, in the only order that works. Raises OSError with the step's name."""
-        steps: tuple[Callable[[], None], ...] = (
-            lambda: be_nobody(self.uid),
-            lambda: name_host(self.hostname),
-            raise_loopback,
-            lambda: mount_own(self.tmpfs, work_bytes),
-            lambda: mount_proc(self.masks),
-            forbid_namespaces,
-            lambda: offer_to_die_first(self.score),
-            leave_the_session,
-            forget_signals,
-            drop_capabilities,
-            hide_memory,
-            lock_files,
-            lambda: filter_calls(self.filter),
+        work = _mount(
+            "tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"
         )
-        for step in steps:
-            step()
+        for name, take in (*self._before, work, *self._after):
+            if take() == -1:
+                number = ctypes.get_errno()
+                raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
-def be_nobody(uid: int) -> None:
+def be_nobody(uid: str) -> Iterator[Step]:
     """One user and one group exist here: both the code's, and the house's outside."""
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{uid} {uid} 1")
-    _write("/proc/self/gid_map", f"{uid} {uid} 1")
+    yield _write("/proc/self/setgroups", "deny")
+    yield _write("/proc/self/uid_map", f"{uid} {uid} 1")
+    yield _write("/proc/self/gid_map", f"{uid} {uid} 1")
 
 
-def name_host(name: str) -> None:
+def name_host(name: str) -> Iterator[Step]:
     """A name of its own, in its own uts namespace."""
-    _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
+    yield _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
 
 
-def raise_loopback() -> None:
+def raise_loopback() -> Iterator[Step]:
     """Loopback is the only interface of the room's network namespace; it starts out down."""
-    import socket  # noqa: PLC0415  (once for each nursery, which has it loaded)
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16sh14x", b"lo", _UP | _RUNNING)
-        fcntl.ioctl(any_socket, _SET_FLAGS, request)
+    def up() -> int:
+        fd = _socket(_INET, _DATAGRAM, 0)  # any socket will do
+        answer = int(_ioctl(fd, _SET_FLAGS, _LOOPBACK_UP))
+        os.close(fd)
+        return answer
+
+    yield "loopback", up
 
 
-def mount_own(tmpfs: list[tuple[str, ...]], work_bytes: int) -> None:
+def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
     """The places that can be written, each of a fixed size, over the house's empty ones; and
     terminals that no other room sees.
     """
-    _mount("none", "/", None, _REC | _PRIVATE)
-    for at, options in tmpfs:
-        sized = options if "size=" in options else f"{options},size={work_bytes}"
-        _mount("tmpfs", at, "tmpfs", _NOSUID | _NODEV, sized)
-    _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    os.chdir("/work")
+    yield _mount("none", "/", None, _REC | _PRIVATE)
+    for at, options in tmpfs.items():
+        yield _mount("tmpfs", at, "tmpfs", _NOSUID | _NODEV, options)
+    terminals = "newinstance,ptmxmode=0666,mode=620"
+    yield _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, terminals)
 
 
-def mount_proc(masks: list[tuple[str, ...]]) -> None:
+def mount_proc(masks: dict[str, str]) -> Iterator[Step]:
     """A `/proc` of the room's own processes, with what tells of the machine covered."""
-    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-    for path, nothing in masks:
-        _mount(nothing, path, None, _BIND)
+    yield _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    for path, nothing in masks.items():
+        yield _mount(nothing, path, None, _BIND)
+    yield _call("chdir", b"/work")
 
 
-def forbid_namespaces() -> None:
+def forbid_namespaces() -> Iterator[Step]:
     """No user namespace below this one: that is where attacks on the kernel tend to begin. The
     filter refuses the calls; this is the kernel's own count, which only the powerful could raise.
     """
-    _write("/proc/sys/user/max_user_namespaces", "0")
+    yield _write("/proc/sys/user/max_user_namespaces", "0")
 
 
-def offer_to_die_first(score: str) -> None:
+def offer_to_die_first(score: str) -> Iterator[Step]:
     """Where memory ends, the kernel is to take a room before anything else of the machine."""
-    _write("/proc/self/oom_score_adj", score)
+    yield _write("/proc/self/oom_score_adj", score)
 
 
-def leave_the_session() -> None:
-    """No terminal, no process group and no session with anything outside."""
-    os.setsid()
+def leave_the_session() -> Iterator[Step]:
+    """No terminal and no process group with anything outside. Children tell how they ended, which
+    the nursery does not want to know of its own.
+    """
+    yield "setsid", os.setsid
+    yield _call("signal", int(signal.SIGCHLD), None)
 
 
-def forget_signals() -> None:
-    """The first process of a pid namespace is only immune to signals that it does not catch."""
-    for number in signal.valid_signals():
-        if signal.getsignal(number) not in {signal.SIG_DFL, None}:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def drop_capabilities() -> None:
+def drop_capabilities() -> Iterator[Step]:
     """Give up every capability, of every kind, and the means to gain one by running a program."""
-    number = 0
-    while _LIBC.prctl(_BOUNDING_DROP, number, 0, 0, 0) == 0:  # until the kernel knows no more
-        number += 1
-    _call("prctl", _AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+    for number in range(_last_capability() + 1):
+        yield f"capability {number}", partial(_LIBC.prctl, _BOUNDING_DROP, number, 0, 0, 0)
+    yield _call("prctl", _AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     nothing = ctypes.create_string_buffer(24)  # struct __user_cap_data_struct[2]
-    _call("capset", struct.pack("=Ii", _CAPABILITY_V3, 0), nothing)
-    _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
+    yield _call("capset", struct.pack("=Ii", _CAPABILITY_V3, 0), nothing)
+    yield _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def hide_memory() -> None:
+def hide_memory() -> Iterator[Step]:
     """The code, of the same uid, cannot trace this process nor open what `/proc` has of it."""
-    _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+    yield _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def lock_files() -> None:
+def lock_files() -> Iterator[Step]:
     """Landlock, where the kernel has it: the same limits to writing once more, and no mounts."""
-    landlock.restrict()
+    yield "landlock", landlock.Rules().restrict
 
 
-def filter_calls(assembled: bytes) -> None:
+def filter_calls(assembled: bytes) -> Iterator[Step]:
     """The system call filter, for this process and all that it starts."""
     program = _Program(len(assembled) // 8, assembled)  # of struct sock_filter
-    _call("prctl", _SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0)
+    yield _call("prctl", _SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0)
 
 
-def _mount(source: str, at: str, kind: str | None, flags: int, options: str = "") -> None:
-    _call(
-        "mount",
+def _last_capability() -> int:
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:  # noqa: PTH123
+        return int(file.read())
+
+
+def _mount(source: str, at: str, kind: str | None, flags: int, options: str = "") -> Step:
+    arguments = (
         source.encode(),
         at.encode(),
         None if kind is None else kind.encode(),
         ctypes.c_ulong(flags),
         options.encode() or None,
-        what=f"mount {kind or 'bind'} {at}",
     )
+    return f"mount {kind or 'bind'} {at}", partial(_LIBC.mount, *arguments)
 
 
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+def _write(path: str, text: str) -> Step:
+    def write() -> None:
+        fd = os.open(place, os.O_WRONLY)
+        os.write(fd, data)
+        os.close(fd)
+
+    place, data = path.encode(), text.encode()
+    return f"write {path}", write
 
 
-def _call(name: str, *arguments: object, what: str = "") -> None:
-    """A function of libc that answers 0, or -1 and errno. Raises OSError."""
-    if getattr(_LIBC, name)(*arguments) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what or name}: {os.strerror(number)}")
+def _call(name: str, *arguments: object) -> Step:
+    """A function of libc that answers -1 where it fails, and sets errno."""
+    return name, partial(getattr(_LIBC, name), *arguments)

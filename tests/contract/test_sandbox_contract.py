@@ -544,7 +544,7 @@ print(sorted(os.listdir('/etc')))
     # A container's /sys is read-only, and emptied of what tells of the machine.
     assert lines[0] == ("[]" if isinstance(sandbox, LocalSandbox) else "['/sys']")
     assert set(json.loads(lines[1].replace("'", '"'))) <= {
-        "alternatives", "group", "hosts", "ld.so.cache", "nsswitch.conf", "passwd",
+        "alternatives", "fonts", "group", "hosts", "ld.so.cache", "nsswitch.conf", "passwd",
         "hostname", "mtab", "resolv.conf",  # of a container's own
     }  # fmt: skip
 
