@@ -25,8 +25,8 @@ from jobs.store import Existing, Idempotency, Turn
 class MortalStore(RedisStore):
     """The store of a front that dies at a point of its own."""
 
-    def __init__(self, redis: Redis, point: FailPoint) -> None:
-        super().__init__(redis)
+    def __init__(self, redis: Redis, replicas: int, point: FailPoint) -> None:
+        super().__init__(redis, replicas)
         self._point = point
 
     async def create(

@@ -77,10 +77,11 @@ def _parts(
     settings: ApiSettings, redis: Redis, hints: Hints
 ) -> tuple[RedisStore, Callable[[str, Priority], None]]:
     if settings.fail_point is None:
-        return RedisStore(redis), hints.send
+        return RedisStore(redis, settings.redis_replicas), hints.send
     log.warning("this process kills itself on purpose", fail_point=settings.fail_point)
     point = FailPoint(settings.fail_point)
-    return MortalStore(redis, point), mortal(hints.send, point)
+    store = MortalStore(redis, settings.redis_replicas, point)
+    return store, mortal(hints.send, point)
 
 
 async def services(request: Request) -> Services:  # a plain function would cost a thread

@@ -11,8 +11,11 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Unreachable
 
+ANSWER_SECONDS = 2.0
+"""How long an answer of Redis may take, unless told otherwise."""
 
-def connect(url: str, *, seconds: float = 2.0) -> Redis:
+
+def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
     """A client that gives up after `seconds` instead of hanging.
 
     It never sends a command twice: a commit whose answer was lost would fail its own guard, and

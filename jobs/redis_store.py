@@ -37,14 +37,14 @@ LOOK_SECONDS = 5.0
 
 
 class RedisStore:
-    """The Store on Redis. `redis` is closed with it."""
+    """The Store on Redis, which is closed with it. `replicas` must have each step: see Commit."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
         self._listener = Listener(redis)
         self._roster = Roster(redis)
-        self._commit = Commit(redis)
+        self._commit = Commit(redis, replicas)
         self._renew = redis.register_script((SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:

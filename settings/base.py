@@ -63,6 +63,13 @@ class StoreSettings(FettleSettings):
         Environment.DEVELOPMENT, description="development or production (refuses unsafe settings)"
     )
     redis_url: str = Field("redis://127.0.0.1:6379/0", description="the job record")
+    redis_replicas: int = Field(
+        0,
+        ge=0,
+        le=10,
+        description="replicas that must have a write to a job before it counts (`WAIT`); 0: the "
+        "primary's disk is enough",
+    )
     broker_url: str = Field("redis://127.0.0.1:6379/1", description="Celery's queue of hints")
     data_dir: Path = Field(
         Path(".fettle"), description="artifacts and workspaces; shared by API and workers"

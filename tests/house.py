@@ -28,6 +28,8 @@ from jobs.spec import JobSpec
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TENANT = "default"
+TEST_SECONDS = 20.0
+"""A test does not give Redis up sooner: the machine may be busy with others."""
 
 
 @dataclass
@@ -125,7 +127,7 @@ class House:
     async def operations(self) -> AsyncIterator[Operations]:
         """Operations as the API has them: a store, and hints that are really sent."""
         hints = Hints(self.broker_url)
-        store = RedisStore(connect(self.redis_url))
+        store = RedisStore(connect(self.redis_url, seconds=TEST_SECONDS))
         try:
             yield Operations(store, hints.send)
         finally:

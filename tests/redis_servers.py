@@ -9,10 +9,11 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -77,6 +78,28 @@ def start(
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+
+def port_of(server: RedisServer) -> int:
+    """The TCP port that it listens on."""
+    return int(server.url.rsplit(":", 1)[1].partition("/")[0])
+
+
+def wait_in_step(
+    replica: RedisServer, primary: Mapping[str, Any] | None = None, seconds: float = 20
+) -> None:
+    """Wait until a replica follows its primary; up to where INFO said that the primary was."""
+    offset = primary["master_repl_offset"] if primary else 0
+    end = time.monotonic() + seconds
+    with redis.Redis.from_url(replica.url) as client:
+        while True:
+            told = client.info("replication")
+            in_step = told.get("master_link_status") == "up"
+            if in_step and told["slave_repl_offset"] >= offset:
+                return
+            if time.monotonic() > end:
+                raise RuntimeError(f"the replica does not follow: {told}")
+            time.sleep(0.02)
 
 
 def _wait(server: RedisServer, seconds: float = 20) -> None:

@@ -21,6 +21,7 @@ from jobs.fitness import Verdict, examine
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
+from jobs.redis_connection import ANSWER_SECONDS
 from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention
 from jobs.store import Held
@@ -131,7 +132,7 @@ class Engine:
         opened.push_async_callback(asyncio.to_thread, leases.stop)
         await opened.enter_async_context(readiness.watched())
         for forever in (
-            sweep_forever(operations, settings.sweep_seconds, grace=2 * settings.heartbeat_seconds),
+            sweep_forever(operations, settings.sweep_seconds, grace=_grace(settings)),
             remove_forever(
                 store, equipment.blobs, _retention(settings), settings.retention_sweep_seconds
             ),
@@ -147,12 +148,18 @@ class Engine:
         self._loop.call_soon_threadsafe(attempts.stop, held)
 
 
+def _grace(settings: WorkerSettings) -> float:
+    """By when every worker that lives has renewed its leases after Redis was away: a heartbeat that
+    is hanging has to be given up first."""
+    return 2 * settings.heartbeat_seconds + ANSWER_SECONDS
+
+
 def _store(settings: WorkerSettings) -> RedisStore:
     redis = connect(settings.redis_url)
     if settings.fail_point is not None:
         log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
-        return MortalStore(redis, FailPoint(settings.fail_point))
-    return RedisStore(redis)
+        return MortalStore(redis, settings.redis_replicas, FailPoint(settings.fail_point))
+    return RedisStore(redis, settings.redis_replicas)
 
 
 def _retention(settings: WorkerSettings) -> Retention:

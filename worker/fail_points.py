@@ -40,8 +40,8 @@ class Written(StrEnum):
 class MortalStore(RedisStore):
     """The store of a worker that dies at a point of its own."""
 
-    def __init__(self, redis: Redis, point: FailPoint) -> None:
-        super().__init__(redis)
+    def __init__(self, redis: Redis, replicas: int, point: FailPoint) -> None:
+        super().__init__(redis, replicas)
         self._point = point
 
     async def commit(

@@ -21,21 +21,29 @@ log = structlog.get_logger("worker.sweeper")
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
     """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
 
-    After a time without Redis no lease has been renewed, and none was lost for that: it waits
-    `grace` seconds longer, so that whoever works on can say so.
+    While Redis was away no lease could be renewed, and none was lost for that: when it answers
+    again, whoever works on has `grace` seconds to say so before leases are looked at.
     """
+    away = False
     while True:
         pause = seconds
         try:
+            if away:
+                await operations.store.now()
+                away, pause = False, grace
             # A little less than the interval, so that a sole sweeper always has the next turn.
-            mine = await operations.store.my_turn(TURN, max(1, int(seconds * 900)))
-            if mine and (changed := await operations.sweep()):
-                log.info("swept", jobs=changed)
+            elif await operations.store.my_turn(TURN, max(1, int(seconds * 900))):
+                await _sweep(operations)
         except StoreUnavailable as error:
             log.warning("sweep missed", error=str(error))
-            pause = seconds + grace
+            away = True
         except Contended as error:
             log.warning("sweep missed", error=str(error))
         except Exception as error:
             log.error("sweep failed", exc_info=error)
         await asyncio.sleep(pause)
+
+
+async def _sweep(operations: Operations) -> None:
+    if changed := await operations.sweep():
+        log.info("swept", jobs=changed)

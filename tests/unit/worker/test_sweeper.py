@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 
 import pytest
-from job_examples import NOW, House
+from job_examples import NOW, House, held
 
+from jobs.errors import StoreUnavailable
 from jobs.memory_store import MemoryStore
 from jobs.store import Loaded
 from worker.sweeper import sweep_forever
@@ -64,3 +65,40 @@ async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval() -> None:
     for sweeping in fleet:
         sweeping.cancel()
     await asyncio.gather(*fleet, return_exceptions=True)
+
+
+class Away(MemoryStore):
+    """A store that can be out of reach."""
+
+    reached = True
+
+    async def now(self) -> int:
+        if not self.reached:
+            raise StoreUnavailable("away")
+        return await super().now()
+
+    async def my_turn(self, name: str, ms: int) -> bool:
+        await self.now()
+        return await super().my_turn(name, ms)
+
+
+@pytest.mark.invariant("J7")
+async def test_leases_are_looked_at_only_some_time_after_the_store_is_back() -> None:
+    """However long it was away, and whenever within the sweeper's pauses it comes back."""
+    now = [NOW]
+    store = Away(lambda: now[0])
+    house = House(store)
+    alive, dead = await house.running(), await house.running()
+    store.reached = False
+    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.01, grace=0.3))
+    await asyncio.sleep(0.1)
+    now[0] += 100_000  # every lease has run out
+    store.reached = True
+    await asyncio.sleep(0.1)
+    assert await store.renew([held(alive)], 15_000) == []
+    async with asyncio.timeout(5):
+        while (await house.record(dead.id)).crashes == 0:
+            now[0] += 10
+            await asyncio.sleep(0.01)
+    sweeping.cancel()
+    assert (await house.record(alive.id)).crashes == 0

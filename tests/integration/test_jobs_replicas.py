@@ -1,0 +1,99 @@
+"""Replicas of the job record: what WAIT promises, and what is open without it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import pytest
+import redis
+import redis_servers
+from job_examples import House, decision, held, job, review
+
+from drills.chaos.proxy import BLACK_HOLE, Proxy
+from jobs.errors import StoreUnavailable
+from jobs.operations import Submitted
+from jobs.record import Status
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+from jobs.store import Idempotency, Writes
+
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A primary and its replica, and the network between them."""
+
+    primary: redis_servers.RedisServer
+    replica: redis_servers.RedisServer
+    between: Proxy
+
+    def fail_over(self) -> str:
+        """The primary is gone, and the replica in its place; its address."""
+        self.primary.kill()
+        with redis.Redis.from_url(self.replica.url) as client:
+            client.replicaof("NO", "ONE")
+        return self.replica.url
+
+
+@pytest.fixture
+def pair(tmp_path) -> Iterator[Pair]:
+    binary = next(iter(redis_servers.binaries().values()))
+    with contextlib.ExitStack() as stack:
+        start = redis_servers.start
+        primary = stack.enter_context(start(binary, tmp_path / "primary", *AT_ONCE, tcp=True))
+        between = stack.enter_context(Proxy("127.0.0.1", redis_servers.port_of(primary)))
+        follows = ("--replicaof", "127.0.0.1", str(between.port))
+        replica = stack.enter_context(start(binary, tmp_path / "replica", *follows, tcp=True))
+        redis_servers.wait_in_step(replica)
+        yield Pair(primary, replica, between)
+
+
+@contextlib.asynccontextmanager
+async def a_house(url: str, replicas: int) -> AsyncIterator[House]:
+    store = RedisStore(connect(url, seconds=20), replicas)
+    yield House(store)
+    await store.close()
+
+
+@pytest.mark.invariant("J1")
+async def test_what_was_answered_with_wait_survives_the_primary(pair) -> None:
+    async with a_house(pair.primary.url, 1) as house:
+        waits = await house.running()
+        job(await house.operations.pause(held(waits), review()))
+        job(await house.operations.decide(waits.id, decision()))
+        running = await house.running()
+        await house.store.write(running.id, running.epoch, Writes(journal={"call": b"paid"}))
+        version = (await house.record(waits.id)).version
+    async with a_house(pair.fail_over(), 0) as house:
+        after = await house.record(waits.id)
+        assert (after.status, after.version) == (Status.QUEUED, version)
+        assert await house.store.journal(running.id) == {"call": b"paid"}
+
+
+async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_again(pair) -> None:
+    async with a_house(pair.primary.url, 1) as house:
+        once, spec = Idempotency("key", "body"), JobSpec("add")
+        pair.between.set(BLACK_HOLE)
+        for _ in range(2):  # the second finds the first, and must wait for the replica as well
+            with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
+                await house.operations.submit("acme", spec, by="ann", idempotency=once)
+        pair.between.heal()
+        redis_servers.wait_in_step(pair.replica)
+        again = await house.operations.submit("acme", spec, by="ann", idempotency=once)
+        assert isinstance(again, Submitted)
+        assert (again.new, (await house.store.counts())[Status.QUEUED]) == (False, 1)
+
+
+async def test_without_wait_a_job_that_was_accepted_can_be_lost_with_the_primary(pair) -> None:
+    """Not promised, and documented: one server with `appendfsync always` loses nothing."""
+    async with a_house(pair.primary.url, 0) as house:
+        kept = await house.submit()
+        redis_servers.wait_in_step(pair.replica, await house.store.redis.info("replication"))
+        pair.between.set(BLACK_HOLE)
+        lost = await house.submit()
+    async with a_house(pair.fail_over(), 0) as house:
+        assert await house.store.load(kept.id)
+        assert await house.store.load(lost.id) is None
