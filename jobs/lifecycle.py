@@ -18,8 +18,11 @@ from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review
 from jobs.spec import JobSpec
 
-FIRST_HINT_MS = 2_000
-"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
+FIRST_HINT_MS = 1_000
+"""How long a hint may take before the sweeper sends another; doubled for each one (no floods).
+
+A worker that froze or fell silent still takes the one hint that it had asked for: where that was
+for a dead worker's job, the next one must come in time for J8."""
 MOST_HINT_MS = 60_000
 CRASHES_BEFORE_ALONE = 2
 RETRIES = 3

@@ -45,7 +45,7 @@ async def test_a_lost_hint_is_made_up_for_and_reminders_get_rarer(house, clock):
     for _ in range(120):
         clock.now += 1_000
         hinted += [clock.now - NOW for _ in await sweep(house)]
-    assert hinted == [2_000, 6_000, 14_000, 30_000, 62_000]
+    assert hinted == [1_000, 3_000, 7_000, 15_000, 31_000, 63_000]
     await house.claim(record.id)
 
 
