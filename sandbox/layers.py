@@ -38,6 +38,7 @@ def layers(found: str, facts: Mapping[str, Any]) -> tuple[Layer, ...]:
         network(inside),
         filesystem(inside),
         files(inside),
+        _locks(inside),
         _environment(inside),
         capabilities(inside),
         seccomp(inside),
@@ -113,6 +114,23 @@ def landlock(inside: Mapping[str, Any]) -> Layer:
     if abi == 0:
         return Layer("landlock", False, f"this kernel does not offer it: {loss}")
     return Layer("landlock", False, f"ABI {abi} is there and not used: {loss}")
+
+
+def _locks(inside: Mapping[str, Any]) -> Layer:
+    shared = ", ".join(inside["shared"])
+    if not shared:
+        return Layer(
+            "locks",
+            True,
+            "on files of the system and the interpreter, met in no other room; on a device such as "
+            "/dev/null, and on what little the house itself holds, met in all",
+        )
+    return Layer(
+        "locks",
+        False,
+        f"met in every room, on files of {shared}: this kernel lays no overlay for a user (5.11 "
+        "does), so two runs can signal to each other, or one stop another that locks such a file",
+    )
 
 
 def _namespaces(inside: Mapping[str, str]) -> Layer:

@@ -224,7 +224,8 @@ def walls(ground: Ground) -> str:
         _place("/work", "0755", TMPFS_INODES, None),
     )
     masks = (f"mask {path} {ROOM_NOTHING}" for path in ground.masked)
-    return "\n".join((*user, *places, *masks, f"fonts {FONT_CACHE}"))
+    trees = (f"tree {tree.at}" for tree in ground.trees)
+    return "\n".join((*user, *trees, *places, *masks, f"fonts {FONT_CACHE}"))
 
 
 def house(ground: Ground, given: Descriptors, *, loaded: bool) -> list[str]:

@@ -17,6 +17,7 @@ _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt", "cgroup")
 _CLONE_NEWUSER = 0x10000000
 _PLACES = ("/usr/probe", "/etc/probe", "/opt/probe", "/probe")
 _TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the room's own)
+_OWN = {"tmpfs", "proc", "devpts", "mqueue", "overlay"}
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_VERSION = 444, 1
 
 
@@ -35,6 +36,7 @@ def main() -> None:
         "unshare": _unshare_error(),
         "writable": [place for place in _PLACES if _can_write(place)],
         "tmpfs": {place: _size(place) for place in _TMPFS},
+        "shared": _shared(),
         "landlock": _landlock_version(),
         "landlocked": _is_landlocked(),
         "environment_of_init": _environment_of_init(),
@@ -64,6 +66,15 @@ def _size(place: str) -> tuple[int, int]:
     """Bytes and files that a place can hold; (0, 0) where that has no end."""
     told = os.statvfs(place)
     return told.f_frsize * told.f_blocks, told.f_files
+
+
+def _shared() -> list[str]:
+    """Trees of the host that are the very ones that other rooms see, in which locks meet."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    # A later mount at a place covers an earlier one; a part of something else is bound to it.
+    own = {each[4]: each[3] == "/" and each[each.index("-") + 1] in _OWN for each in mounts}
+    own["/"] = True  # the house's, which holds names and a few lines
+    return sorted(at for at, is_own in own.items() if not is_own and Path(at).is_dir())
 
 
 def _landlock_version() -> int:

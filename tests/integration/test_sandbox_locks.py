@@ -1,0 +1,72 @@
+"""Locks on files that all rooms can read: one room's are met in no other. Real rooms."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits
+
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+UID = 61_107
+
+LOCK = """
+import fcntl, os, sys, time
+files = ("/usr", os.__file__, os.path.realpath(sys.executable))
+fds = [os.open(each, os.O_RDONLY) for each in files]
+for fd in fds:
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+HOLD = f"""{LOCK}
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    time.sleep(0.1)
+"""
+MEET = f"""{LOCK}
+try:
+    fcntl.flock(os.open("/usr", os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("meets its own")
+"""
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    opened = LocalSandbox(SYSTEM_PYTHON, pool_size=0)
+    yield opened
+    await opened.close()
+
+
+async def test_a_lock_of_one_room_is_met_in_no_other(sandbox: LocalSandbox) -> None:
+    holder = asyncio.create_task(sandbox.run(Command.python(HOLD), Limits()))
+    for _ in range(3):  # at least the last one while the other holds
+        await asyncio.sleep(0.5)
+        met = await sandbox.run(Command.python(MEET), Limits())
+        assert (met.stdout.text, met.stderr.text) == ("meets its own\n", "")
+    assert not holder.done()
+    holder.cancel()
+    await asyncio.gather(holder, return_exceptions=True)
+
+
+def test_a_room_does_without_where_the_kernel_refuses() -> None:
+    code = f"""
+import os
+from sandbox.room.walls import part_trees
+steps = [take for name, take in part_trees(["/usr", "/etc/ld.so.cache"]) if "overlay" in name]
+os.setresuid({UID}, {UID}, {UID})
+print([step() for step in steps])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": "."},
+    )
+    assert ran.stdout == "[None]\n"
