@@ -3,7 +3,9 @@ eight processes hold eight times as much.
 
 Memory is counted in two ways. Resident pages are cheap to ask for and count what is shared once a
 process; where they pass the limit, the shares are asked for, which takes the kernel a walk over
-every page. Where rooms have a cgroup this only comes before it.
+every page. What no process has in its tables, shared mappings whose pages others filled and sockets
+with what waits in them, is only known by its size: it may come to twice the limit, with the rest.
+Where rooms have a cgroup all of this only comes before it.
 """
 
 # ruff: noqa: PTH112, PTH116, PTH123, PTH208
@@ -15,7 +17,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 INIT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -28,6 +30,10 @@ SOONEST_SECONDS = 0.004
 FILL_RATE = 8 << 30
 """Bytes that a machine's processors fill in a second, at most; the next look is no later than
 the memory that is left could be filled. (Two cores here fill 2 to 5 GiB/s.)"""
+SOCKET_BYTES = 256 << 10
+"""What a socket holds at most, more or less: net.core.wmem_default, and what goes with it."""
+SHARED = (b"/dev/zero", b"/memfd:", b"/SYSV")
+"""How the names of shared mappings begin that belong to no file, and so to no sized tmpfs."""
 EXACT_SHARE = 0.25
 LOOK_SHARE = 0.05
 """The parts of the time that may go into shares, and into looking at all."""
@@ -54,7 +60,7 @@ class Tally:
     def look(self) -> str | None:
         """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
         started = time.monotonic()
-        over = self._memory_passed(started, self._count())
+        over = self._memory_passed(started, *self._count())
         if self.cpu_seconds > self._limits["cpu_seconds"]:
             over = over or "cpu"
         if self._disk() > self._limits["inodes"]:
@@ -69,9 +75,11 @@ class Tally:
         self._count()
         self._disk()
 
-    def _count(self) -> int:
-        """CPU time, processes and threads; returns resident bytes, shared ones for each process."""
-        pages, ticks, tasks = 0, 0, 0
+    def _count(self) -> tuple[int, int]:
+        """CPU time, processes and threads; returns resident bytes, shared ones for each process,
+        and mapped ones.
+        """
+        pages, ticks, tasks, mapped = 0, 0, 0, 0
         if os.getpid() == INIT:  # what its orphans used, and they alone
             times = os.times()
             ticks = int((times.children_user + times.children_system) * TICKS)
@@ -79,25 +87,28 @@ class Tally:
             fields = stat(pid)
             if fields is None:
                 continue
-            # man 5 proc, counted from field 3: utime, stime, cutime, cstime, num_threads, rss
+            # man 5 proc, from field 3: utime, stime, cutime, cstime, num_threads, vsize, rss
             ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
             if pid != INIT:
                 tasks += max(1, int(fields[17]))
+                mapped += int(fields[20])
                 pages += int(fields[21])
         self.cpu_seconds = max(self.cpu_seconds, ticks / TICKS)
         self.crowded = self.crowded or tasks >= self._limits["processes"]
-        return pages * PAGE
+        return pages * PAGE, mapped
 
-    def _memory_passed(self, now: float, most: int) -> str | None:
+    def _memory_passed(self, now: float, most: int, mapped: int) -> str | None:
         limit = self._limits["memory_bytes"]
         self._left = limit - max(0, most - self._loaded)
-        if most <= limit or now < self._exact_at:
+        unseen = sockets() * SOCKET_BYTES
+        if most + mapped + unseen <= limit or now < self._exact_at:
             return None
-        used = shared_out(self._loaded)
+        used = shared_out(self._loaded) if most > limit else max(0, most - self._loaded)
+        unseen += shared_sizes(processes()) if mapped > limit else 0
         cost = time.monotonic() - now
         self._exact_at = now + cost / EXACT_SHARE
         self._left = limit - used
-        return "memory" if used > limit else None
+        return "memory" if used > limit or used + unseen > 2 * limit else None
 
     def _disk(self) -> int:
         """Inodes in use, all of the room's own file systems together."""
@@ -124,6 +135,35 @@ def shared_out(loaded: int) -> int:
     sizes = [_share(pid) for pid in processes() if pid != INIT]
     libraries = min(loaded, len(sizes) * _share(os.getpid()))
     return max(0, sum(sizes) - libraries)
+
+
+def shared_sizes(pids: Iterable[int]) -> int:
+    """The sizes of the shared mappings without a file, each counted once, whoever holds it."""
+    sizes: dict[bytes, int] = {}
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                text = file.read()
+        except OSError:
+            continue
+        if not any(name in text for name in SHARED):
+            continue
+        for line in text.splitlines():  # man 5 proc: address perms offset dev inode pathname
+            fields = line.split(None, 5)
+            if fields[1][3:] == b"s" and fields[-1].startswith(SHARED):
+                first, _, last = fields[0].partition(b"-")
+                end = int(fields[2], 16) + int(last, 16) - int(first, 16)
+                sizes[fields[4]] = max(end, sizes.get(fields[4], 0))
+    return sum(sizes.values())
+
+
+def sockets() -> int:
+    """How many sockets there are in the room's network namespace; 0 where nobody says."""
+    try:
+        with open("/proc/net/sockstat", "rb") as file:
+            return int(file.readline().split()[2])  # sockets: used 3
+    except OSError:
+        return 0
 
 
 def _share(pid: int) -> int:

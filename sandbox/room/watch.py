@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -71,14 +72,15 @@ class Watch:
     ) -> None:
         self._limits, self._tally, self._control = limits, tally, control
         self._pid, self._stdin, self._pending = program.pid, program.stdin, memoryview(stdin)
-        self._pidfd = os.pidfd_open(program.pid)
+        self._pidfd = _pidfd(program.pid)
         self._wake = -1
         self.seen = Watched(int(limits["output_bytes"]))
         tally.begin(limits)
         self._outputs = {program.stdout: self.seen.stdout, program.stderr: self.seen.stderr}
         self._poll = select.poll()
         for fd in (self._pidfd, control, *self._outputs):
-            self._poll.register(fd, select.POLLIN)
+            if fd is not None:
+                self._poll.register(fd, select.POLLIN)
         self._poll.register(self._stdin, select.POLLOUT)
         if os.getpid() == INIT:
             self._wake = _woken_by_children()
@@ -104,7 +106,7 @@ class Watch:
 
     def _end(self, *, running: bool) -> None:
         """Kill what is left, and note how it went and what it was that it lacked."""
-        if not running and not _went_well(self._pidfd):
+        if not running and not _went_well(self._pid):
             self._tally.last()
         kill_all()
         _, self.seen.status, used = os.wait4(self._pid, 0)
@@ -131,7 +133,7 @@ class Watch:
                 self._take(fd)
         if self.seen.stdout.total + self.seen.stderr.total > self._limits["flood_bytes"]:
             self.seen.end = self.seen.end or "output"
-        return running
+        return running and (self._pidfd is not None or _ended(self._pid, os.WNOHANG) is None)
 
     def _feed(self) -> None:
         """Write what the pipe takes; close it at the end, or when nobody reads."""
@@ -162,9 +164,26 @@ class Watch:
                     self._take(fd)
 
 
-def _went_well(pidfd: int) -> bool:
-    """Whether a process that has ended, and is not reaped yet, did so with exit code 0."""
-    ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+def _pidfd(pid: int) -> int | None:
+    """A descriptor that becomes readable when a child has ended. None where the kernel has none
+    (gVisor of 2022): an init is woken by its children, and anybody looks now and then.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        return None
+
+
+def _ended(pid: int, flags: int = 0) -> os.waitid_result | None:
+    """How a child has ended, who stays to be reaped; by default waits for that."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | flags)
+
+
+def _went_well(pid: int) -> bool:
+    """Whether a child ended with exit code 0."""
+    ended = _ended(pid)
     return ended is not None and ended.si_code == os.CLD_EXITED and ended.si_status == 0
 
 

@@ -1,0 +1,64 @@
+"""Memory that no process has in its tables is known by its size, each mapping once."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+
+from sandbox.room import tally
+
+MAPS = """
+import mmap, os, sys, time
+size, kind = int(sys.argv[1]), sys.argv[2]
+if kind == "shared":
+    held = mmap.mmap(-1, size)
+elif kind == "memfd":
+    fd = os.memfd_create("any")
+    os.ftruncate(fd, size)
+    held = mmap.mmap(fd, size)
+elif kind == "private":
+    held = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+else:
+    file = open(kind, "w+b")
+    file.truncate(size)
+    held = mmap.mmap(file.fileno(), size)
+os.write(1, b"%d\\n" % os.fork())
+sys.stdin.read()
+"""
+SIZE = 24 << 20
+
+
+def sizes(kind: str) -> int:
+    """What is counted of two processes that hold one mapping of SIZE bytes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", MAPS, str(SIZE), kind],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        lines = [int(child.stdout.readline()) for _ in range(2)]
+        return tally.shared_sizes([child.pid, max(lines)])
+
+
+def test_a_shared_mapping_counts_once() -> None:
+    assert sizes("shared") == SIZE
+    assert sizes("memfd") == SIZE
+
+
+def test_what_is_private_or_a_file_is_counted_elsewhere() -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        assert sizes("private") == sizes(file.name) == 0
+
+
+def test_a_process_that_is_gone_has_nothing() -> None:
+    assert tally.shared_sizes([2**22 + 1]) == 0
+
+
+def test_sockets_are_counted() -> None:
+    pairs = [socket.socketpair() for _ in range(200)]
+    assert tally.sockets() >= 2 * len(pairs)
+    for one, other in pairs:
+        one.close()
+        other.close()
