@@ -26,7 +26,8 @@ class LocalSandbox:
     `python` is the interpreter for the code (`.venv/sandbox/bin/python`), `pool_size` the number of
     rooms that stand ready (0: each is made when it is asked for), `bwrap` another bubblewrap than
     the system's, `uid` what a supervisor that starts as root becomes, `generation` the number of
-    rooms after which the process that they are copied from is replaced.
+    rooms after which the process that they are copied from is replaced, `cpus` how many processors
+    (a fraction, too) a run may keep busy where there are control groups.
 
     The supervisor starts with the first run, and again where it has died. One instance belongs to
     one event loop; make it after a fork, not before: a child that inherits its socket would keep
@@ -41,9 +42,10 @@ class LocalSandbox:
         bwrap: Path | None = None,
         uid: int = policy.HOST_UID,
         generation: int = policy.GENERATION_ROOMS,
+        cpus: float | None = None,
     ) -> None:
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
-        self._pool_size, self._generation = pool_size, generation
+        self._pool_size, self._generation, self._cpus = pool_size, generation, cpus
         self._link: Link | None = None
         self._facts: dict[str, Any] = {}
         self._starting = asyncio.Lock()
@@ -101,7 +103,7 @@ class LocalSandbox:
             await link.close()
 
     async def _start(self) -> Link:
-        link = Link()
+        link = Link(self._cpus)
         try:
             self._facts = await link.open(self._python, self._bwrap, self._uid, self._generation)
             await link.keep(self._pool_size, policy.work_bytes(Limits()))

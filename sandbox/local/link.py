@@ -42,9 +42,13 @@ class Dropped:
 
 
 class Link:
-    """One supervisor, started by `open` and ended by `close`, or by this process's own end."""
+    """One supervisor, started by `open` and ended by `close`, or by this process's own end.
 
-    def __init__(self) -> None:
+    `cpus` is the processor time of each room, where there are control groups; None: all there is.
+    """
+
+    def __init__(self, cpus: float | None = None) -> None:
+        self._cpus = cpus
         self._loop = asyncio.get_running_loop()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -80,7 +84,7 @@ class Link:
             "seconds": seconds,
             "memory": policy.group_bytes(limits),
             "processes": policy.group_processes(limits),
-            "cpus": None,
+            "cpus": self._cpus,
         }
         try:
             await self._send({"do": "take", **wish})

@@ -18,8 +18,9 @@ from sandbox.local.rooms import Room
 from sandbox.local.succession import Succession
 
 REFILL_SECONDS = 0.1
-"""A room that was taken is replaced after this time, or after its run where that ends earlier:
-making one takes a processor for some 5 ms, which a short run had better have for itself."""
+"""A room that was taken is replaced after this time, or after its run where that ends earlier, or
+at once where none is left: making one takes a processor for some 10 ms, which a short run had
+better have for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Pool:
                 each.room.kill()
         self._waiting.append(wish)
         self._serve()
-        if self._waiting:
+        if self._waiting or not any(each.number is None for each in self._all.values()):
             self._fill()
         else:
             self._refill_at = time.monotonic() + REFILL_SECONDS

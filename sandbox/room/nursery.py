@@ -43,7 +43,6 @@ _LIBC = ctypes.PyDLL(None, use_errno=True)  # holds the interpreter's lock durin
 def main(control: int, loaded: bool) -> None:
     """Serve the supervisor at the other end of the socket `control`, until it is gone."""
     os.set_inheritable(control, False)
-    os.environ.pop("PWD", None)  # bubblewrap's; the code's environment is what policy says
     # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process of a room is to catch nothing
@@ -55,6 +54,8 @@ def main(control: int, loaded: bool) -> None:
         preload.load()
         fonts = _files(walls.fonts)
         _close_fonts()
+    common = _Common(walls, given, interpreter.Known(given), fonts)
+    if loaded:
         pages.gather()
     _require_no_descriptors(control)
     talk = socket.socket(fileno=control)
@@ -63,14 +64,20 @@ def main(control: int, loaded: bool) -> None:
         data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, 1)
         if not data:
             os._exit(0)
-        _make(talk, fds[0], int(data.split()[1]), _Common(walls, given, fonts))
+        _make(talk, fds[0], int(data.split()[1]), common)
 
 
 class _Common:
-    """What every room is given."""
+    """What every room is given, worked out once: a room that did it would copy what it reads."""
 
-    def __init__(self, walls: Walls, given: agent.Given, fonts: dict[str, bytes]) -> None:
-        self.walls, self.given, self.fonts = walls, given, fonts
+    def __init__(
+        self,
+        walls: Walls,
+        given: agent.Given,
+        known: interpreter.Known,
+        fonts: dict[str, bytes],
+    ) -> None:
+        self.walls, self.given, self.known, self.fonts = walls, given, known, fonts
 
 
 def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> None:
@@ -122,7 +129,7 @@ def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
     except OSError as error:
         os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
-    spare = interpreter.prepare(common.given)
+    spare = interpreter.prepare(common.known)
     agent.serve(room, room, common.given, spare)
     os._exit(0)
 

@@ -180,7 +180,7 @@ async def test_generations_follow_one_another_under_load() -> None:
     seen: set[str] = set()
 
     async def work() -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while len(seen) < 3 and time.monotonic() < until:
             result = await sandbox.run(Command.python(code), Limits())
             assert (result.end, result.exit_code) == (End.EXITED, 0)
