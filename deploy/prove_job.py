@@ -24,7 +24,7 @@ TASK = (  # as the recording knows it
 )
 MODEL = "recording:demo-kmeans"
 FINAL = ("succeeded", "failed", "cancelled")
-OPTIONAL_LAYERS = ("cgroup",)
+OPTIONAL_LAYERS = ("cgroup", "files", "landlock", "locks")
 SERVICE_UNAVAILABLE = 503
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -9,22 +9,19 @@ from drills.attacks.steps.runs import beside, ready
 
 
 def shared() -> list[str]:
-    """Files that every run sees: of the library, of the system, of the room itself."""
+    """Files that every run sees: of the library and of the system.
+
+    Not the devices and the bare skeleton (`/`, `/etc`, `/dev/null`), which no unprivileged process
+    can have copies of: a lock on one of those is a bit that two rooms on `local` can exchange while
+    both run. `docs/sandbox.md` names it under what the backend does not stop.
+    """
     import os
     import sys
 
     folder = os.path.dirname(os.__file__)
     found = [os.__file__, f"{folder}/this.py", os.path.realpath(sys.executable), "/usr/bin/env"]
-    found += [
-        "/etc/passwd",
-        "/etc/ld.so.cache",
-        "/dev/null",
-        "/dev/zero",
-        "/dev/urandom",
-        "/usr",
-        "/",
-    ]
-    found += ["/proc/version", "/proc/sys/kernel/ostype", "/room", "/room/given", "/run/main.py"]
+    found += ["/usr", "/usr/lib", "/etc/alternatives", sys.prefix, sys.base_prefix]
+    found += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
     return [each for each in found if os.path.exists(each)]
 
 
