@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from jobs.keys import PREFIX
-from jobs.redis_commit import is_full
+from jobs.redis_full import takes_no_writes
 from jobs.redis_reach import reached, reaching
 
 
@@ -38,8 +38,8 @@ class RateLimit:
                 if await self._limiter.hit(self.rate, key_id):
                     return 0
             except ResponseError as error:
-                if is_full(error):
-                    return 0  # a Redis without memory counts nothing: let reads and cancels pass
+                if takes_no_writes(error):
+                    return 0  # a Redis without memory or disk counts nothing: let reads pass
                 raise
         window = await reached(self._limiter.get_window_stats(self.rate, key_id))
         return max(math.ceil(window.reset_time - time.time()), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from redis.asyncio import ConnectionPool, Redis
@@ -10,6 +11,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import ResponseError
 
 ANSWER_SECONDS = 2.0
 """How long an answer of Redis may take, unless told otherwise."""
@@ -45,6 +47,9 @@ def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
 
     uvloop raises RuntimeError where a connection was reset just before the send, and redis-py
     lets that through: a job would fail for what the next try mends.
+
+    A Redis whose disk is full refuses even PING (MISCONF), which redis-py asks before a connection
+    is used: whoever refuses is there, and can be read.
     """
 
     class Cancellable(kind):  # type: ignore[misc, valid-type]
@@ -60,5 +65,9 @@ def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
                 raise Unreachable(f"the connection was closed: {error}") from error
             finally:
                 self.socket_timeout = seconds
+
+        async def _send_ping(self) -> None:
+            with contextlib.suppress(ResponseError):
+                await super()._send_ping()
 
     return Cancellable

@@ -10,7 +10,9 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.codec import dump
+from jobs.redis_full import UrgentScript
 from jobs.redis_reach import reached
+from jobs.redis_script import SCRIPTS
 
 FORGOTTEN_MS = 3_600_000
 
@@ -20,15 +22,13 @@ class Roster:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._announce = UrgentScript(redis, (SCRIPTS / "announce.lua").read_text())
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> None:
         """See Store; `now` is the store's time in ms."""
-        async with self._redis.pipeline(transaction=True) as pipe:
-            body = dump({**facts, "id": worker, "seen_at": now})
-            pipe.set(keys.worker(worker), body, ex=max(seconds, 1))
-            pipe.zadd(keys.WORKERS, {worker: now})
-            pipe.zremrangebyscore(keys.WORKERS, "-inf", now - FORGOTTEN_MS)
-            await reached(pipe.execute())
+        body = dump({**facts, "id": worker, "seen_at": now})
+        args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
+        await reached(self._announce(keys=(keys.worker(worker), keys.WORKERS), args=args))
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""

@@ -23,6 +23,7 @@ from jobs.record import JobRecord, Status
 from jobs.redis_blob_index import RedisBlobIndex
 from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
+from jobs.redis_full import UrgentScript
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
 from jobs.redis_roster import Roster
@@ -45,7 +46,7 @@ class RedisStore:
         self._listener = Listener(redis)
         self._roster = Roster(redis)
         self._commit = Commit(redis, replicas)
-        self._renew = redis.register_script((SCRIPTS / "renew.lua").read_text())
+        self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:
         """See Store."""

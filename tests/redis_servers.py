@@ -68,6 +68,7 @@ def start(
                 [binary, *place, "--dir", directory, "--save", "", *SHIPPED, *extra_args],
                 stdout=log,
                 stderr=log,
+                restore_signals=False,  # it hears of a file that may not grow, and is not killed
                 env={"PATH": os.environ.get("PATH", "")},
             )
         server = RedisServer(url, process, directory, Path(binary))

@@ -28,6 +28,8 @@ from worker.tasks import worker_app
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""
 
+AGAIN_SECONDS = 1.0
+
 log = structlog.get_logger("worker")
 
 
@@ -85,17 +87,25 @@ def _drain_on_signals(engine: Engine) -> None:
 
 
 def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
-    """Take hints in this thread until a signal; returns the exit code."""
-    # Celery's WorkController without its command line: signals, banner and logs are ours
-    consumer = worker_app(settings.broker_url, engine).WorkController(
-        pool="solo",
-        hostname=f"fettle@{worker_id}",
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-    )
-    consumer.start()
-    return int(consumer.exitcode or 0)
+    """Take hints in this thread until a signal; returns the exit code.
+
+    Celery gives up for good where its broker answers with a refusal (a disk that is full). The jobs
+    of this process go on meanwhile, and hints come again when the broker takes writes.
+    """
+    while True:
+        # Celery's WorkController without its command line: signals, banner and logs are ours
+        consumer = worker_app(settings.broker_url, engine).WorkController(
+            pool="solo",
+            hostname=f"fettle@{worker_id}",
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+        )
+        consumer.start()
+        if engine.draining:
+            return int(consumer.exitcode or 0)
+        log.warning("broker refused", again_seconds=AGAIN_SECONDS)
+        time.sleep(AGAIN_SECONDS)
 
 
 if __name__ == "__main__":

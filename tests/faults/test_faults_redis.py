@@ -1,0 +1,263 @@
+"""Redis that ends, hangs, is full or forgets: nothing accepted is lost, and nobody is blamed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import time
+
+import pytest
+from faults_house import TWICE, Scene, Work
+from fronts import Caller, caller, front
+from redis.asyncio import Redis
+
+from drills.chaos.oplog import Mended, Struck
+from jobs.record import Status
+from worker.patience import PATIENCE_SECONDS
+
+AWAY = "redis-away"
+
+
+def struck(scene: Scene, fault: str = AWAY) -> None:
+    scene.log.add(Struck(fault=fault, blinds=True))
+
+
+def mended(scene: Scene, fault: str = AWAY) -> None:
+    scene.log.add(Mended(fault=fault))
+
+
+async def at_work(scene: Scene, *names: str, seconds: float = 0.3) -> None:
+    """Jobs of two runs each, spread over their lives."""
+    for name in names:
+        await scene.submit(name, Work(TWICE, seconds=seconds))
+        await asyncio.sleep(0.15)
+
+
+async def blameless(scene: Scene, *names: str) -> None:
+    """They have succeeded, and none of them was counted as crashed or retried out of reason."""
+    await scene.succeeds(*names, seconds=90)
+    for name in names:
+        record = await scene.house.record_of(scene.operations, scene.ids[name])
+        assert (record.crashes, (await scene.told(name)).count("lease_lost")) == (0, 0), name
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signum) -> None:
+    """What was answered is there when it is back; no call is made twice, no crash is counted."""
+    scene.house.worker()
+    scene.house.worker()
+    names = [f"load-{number}" for number in range(8)]
+    with front(scene.house) as api:
+        async with caller(api.url, scene.log) as client:
+            await scene.house.ready(2)
+            await at_work(scene, *names)
+            scene.work["asked"] = Work(TWICE)
+            body = {"task": "x", "model": "groq:asked", "labels": ["asked"]}
+            submitting = asyncio.create_task(asked_for(client, 20, body))
+            await scene.requests(names[-1], 1, seconds=90)
+            struck(scene)
+            scene.house.server.process.send_signal(signum)
+            await asyncio.to_thread(scene.house.server.process.wait, 20)
+            await asyncio.sleep(scene.lease + 1)
+            with scene.house.restart_redis():
+                mended(scene)
+                accepted = await submitting
+                await blameless(scene, *names)
+                await scene.paid_once(*names)
+                for job_id in accepted:
+                    job = await scene.house.until(scene.operations, job_id, seconds=60)
+                    assert job.status is Status.SUCCEEDED
+                assert len(set(accepted)) == 20
+                await scene.judge()
+
+
+async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list[str]:
+    """Jobs that a patient client brings, one after another."""
+    ids = []
+    for number in range(count):
+        ids.append(await client.submit_until_told(f"asked-{number}", **body))
+        await asyncio.sleep(0.1)
+    return ids
+
+
+async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
+    """Attempts hand their jobs back when it goes on, wherever they were; no crash is counted."""
+    for _ in range(2):
+        scene.house.worker(concurrency="4")
+    await scene.house.ready(2)
+    await at_work(scene, "early", "middle", "late")
+    await scene.submit("asks", Work(seconds=1.5))
+    await scene.submit("computes", Work(("import time; time.sleep(3); print('done')",)))
+    await scene.requests("asks", 1, seconds=90)
+    await scene.requests("computes", 2, seconds=90)
+    names = list(scene.ids)
+    struck(scene)
+    began = time.monotonic()
+    os.kill(scene.house.server.process.pid, signal.SIGSTOP)
+    await asyncio.sleep(PATIENCE_SECONDS + 6)
+    os.kill(scene.house.server.process.pid, signal.SIGCONT)
+    mended(scene)
+    await blameless(scene, *names)
+    handed = [name for name in names if "given_back" in await scene.told(name)]
+    assert handed, f"no attempt ran out of patience in {time.monotonic() - began:.0f} s"
+    await scene.judge()
+
+
+async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
+    """All hints are lost: the sweeper's come in their place."""
+    names = [f"unheard-{number}" for number in range(6)]
+    for name in names:
+        await scene.submit(name)
+    broker = await connected(scene, 1)
+    assert await broker.dbsize() > 0
+    await broker.flushdb()
+    scene.house.worker()
+    await scene.succeeds(*names)
+    await scene.submit("last", Work(seconds=0.5))
+    await scene.requests("last", 1)
+    await broker.flushdb()
+    await scene.succeeds("last")
+    await broker.aclose()
+    await scene.paid_once(*names, "last")
+    await scene.judge()
+
+
+async def connected(scene: Scene, database: int) -> Redis:
+    """A client of one of the house's databases."""
+    return Redis.from_url(scene.house.redis_url.removesuffix("/0") + f"/{database}")
+
+
+async def test_redis_at_its_maxmemory(scene: Scene) -> None:
+    """New jobs are refused; those at work wait, and end when there is room again; a cancel and a
+    decision go through."""
+    scene.house.worker()
+    with front(scene.house) as api:
+        async with caller(api.url, scene.log) as client:
+            await scene.house.ready()
+            await scene.submit("reviewed", Work(), review=True)
+            waits = await scene.house.until(
+                scene.operations, scene.ids["reviewed"], Status.AWAITING_REVIEW, seconds=90
+            )
+            await scene.submit("stopped", Work(seconds=60))
+            await scene.submit("asleep", Work(("import time; time.sleep(2)",)))
+            await scene.submit("goes-on", Work(TWICE, seconds=1.5))
+            await scene.requests("stopped", 1, seconds=90)
+            await scene.requests("goes-on", 1, seconds=90)
+            await full(scene)
+            struck(scene)
+            answer = await client.submit("no-room", task="x")
+            assert answer is not None
+            assert (answer.status_code, answer.json()["type"]) == (503, "/problems/store-full")
+            assert (answer.json()["retryable"], int(answer.headers["retry-after"]) > 0) == (
+                True,
+            ) * 2
+            assert waits.review is not None
+            decided = await client.decide(waits.id, waits.review.id, action="approve")
+            cancelled = await client.cancel(scene.ids["stopped"])
+            assert decided is not None
+            assert cancelled is not None
+            assert (decided.status_code, cancelled.status_code) == (202, 202)
+            await asyncio.sleep(scene.lease + 2)
+            for path in ("/jobs", f"/jobs/{waits.id}", "/readyz"):
+                assert (await client.client.get(path)).status_code == 200
+            assert len(await scene.operations.store.workers()) == 1, (
+                "it still says that it is there"
+            )
+            assert not (await scene.house.record_of(scene.operations, waits.id)).status.final
+            await with_room(scene)
+            mended(scene)
+            await blameless(scene, "reviewed", "asleep", "goes-on")
+            await scene.paid_once("asleep", "goes-on")
+            assert len(scene.asked["stopped"]) == 1, "no call after the cancel (J11)"
+            assert (await scene.end("stopped")).status is Status.CANCELLED
+            last = await client.submit_until_told("room", task="x", model="groq:goes-on")
+            await scene.house.until(scene.operations, last, seconds=60)
+            await scene.judge()
+
+
+async def full(scene: Scene) -> None:
+    redis = await connected(scene, 0)
+    await redis.config_set("maxmemory", (await redis.info("memory"))["used_memory"] - 100_000)
+    await redis.aclose()
+
+
+async def with_room(scene: Scene) -> None:
+    redis = await connected(scene, 0)
+    await redis.config_set("maxmemory", 0)
+    await redis.aclose()
+
+
+def allow(scene: Scene, more: int | None) -> None:
+    """A disk that takes so many bytes more of Redis' file, or as many as it likes."""
+    most = resource.RLIM_INFINITY
+    if more is not None:
+        files = scene.house.redis_folder.rglob("*.aof")
+        most = max(file.stat().st_size for file in files) + more
+    hard = resource.RLIM_INFINITY
+    resource.prlimit(scene.house.server.process.pid, resource.RLIMIT_FSIZE, (most, hard))
+
+
+async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
+    """Redis ends rather than answer what it cannot keep. Started again with room, all is there."""
+    scene.house.worker()
+    names = ["one", "two", "three"]
+    with front(scene.house) as api:
+        async with caller(api.url, scene.log) as client:
+            await scene.house.ready()
+            await at_work(scene, *names, seconds=0.5)
+            scene.work["asked"] = Work()
+            body = {"task": "x", "model": "groq:asked"}
+            submitting = asyncio.create_task(asked_for(client, 15, body))
+            await scene.requests("three", 1, seconds=90)
+            allow(scene, 20_000)
+            struck(scene)
+            code = await asyncio.to_thread(scene.house.server.process.wait, 60)
+            assert code == 1, "it ends by itself"
+            answer = await client.submit("away", task="x")
+            assert answer is not None
+            assert answer.json()["type"] == "/problems/store-unavailable"
+            await asyncio.sleep(scene.lease + 1)
+            with scene.house.restart_redis():
+                mended(scene)
+                accepted = await submitting
+                await blameless(scene, *names)
+                for job_id in accepted:
+                    await scene.house.until(scene.operations, job_id, seconds=60)
+                assert len(set(accepted)) == 15
+                await scene.judge()
+
+
+async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None:
+    """Redis goes on and refuses writes (MISCONF): clear errors, and all goes on with room."""
+    scene.house.worker()
+    redis = await connected(scene, 0)
+    await redis.config_set("appendfsync", "everysec")
+    with front(scene.house) as api:
+        async with caller(api.url, scene.log) as client:
+            await scene.house.ready()
+            await at_work(scene, "one", "two", seconds=0.5)
+            await scene.requests("two", 1, seconds=90)
+            allow(scene, 0)
+            struck(scene)
+            async with asyncio.timeout(60):
+                while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
+                    await asyncio.sleep(0.1)
+            answer = await client.submit("no-disk", task="x", model="groq:one")
+            assert answer is not None
+            told = answer.json()
+            assert (answer.status_code, told["type"]) == (503, "/problems/store-unavailable")
+            said = [line for line in api.logged() if line["event"] == "store unavailable"]
+            assert "MISCONF" in said[-1]["error"], "the operator reads why"
+            shown = await client.client.get("/system")
+            findings = {each["name"]: each for each in shown.json()["redis"]["findings"]}
+            assert findings["aof_last_write_status"]["verdict"] == "refuse"
+            await asyncio.sleep(scene.lease + 2)
+            allow(scene, None)
+            mended(scene)
+            last = await client.submit_until_told("no-disk", task="x", model="groq:one")
+            await scene.house.until(scene.operations, last, seconds=60)
+            await blameless(scene, "one", "two")
+            await scene.judge()
+    await redis.aclose()
