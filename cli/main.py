@@ -25,6 +25,7 @@ COMMANDS = {
     "keys": "Create, list and revoke API keys.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",
+    "chaos": "Break everything under load, and look whether any job is lost.",
     "attack": "Try the attack suite on the sandbox of this machine.",
 }
 

@@ -45,16 +45,21 @@ CHECKS: Mapping[str, Sequence[Check]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the checker found. `recoveries` are seconds, one for each job a killed worker held."""
+    """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
+    those of jobs that had to run alone, in a process that was started for them, are apart.
+    `reasons` are those that jobs failed for.
+    """
 
     jobs: int
     statuses: Mapping[str, int]
+    reasons: Mapping[str, int]
     violations: tuple[Violation, ...]
     lost: tuple[str, ...]
     finished_twice: tuple[str, ...]
     repeated_paid_calls: int
     repeated_in_flight: int
     recoveries: tuple[float, ...]
+    recoveries_alone: tuple[float, ...]
 
     @property
     def recovery_p50(self) -> float | None:
@@ -75,14 +80,16 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
     """Judge a deployment that has come to rest by what its clients have been told."""
     case = Case(entries, reading, bounds)
     repeats = paying.repeats(case)
-    took = [each.own for each in recovery.recoveries(case)]
+    came_back = [each for each in recovery.recoveries(case) if each.own is not None]
     return Verdict(
         jobs=len(reading.jobs),
         statuses=Counter(str(job.status) for job in case.jobs),
+        reasons=Counter(job.reason for job in case.jobs if job.reason),
         violations=tuple(v for checks in CHECKS.values() for one in checks for v in one(case)),
         lost=tuple(keeping.lost(case)),
         finished_twice=tuple(keeping.finished_twice(case)),
         repeated_paid_calls=sum(not each.needed for each in repeats),
         repeated_in_flight=sum(each.needed for each in repeats),
-        recoveries=tuple(seconds for seconds in took if seconds is not None),
+        recoveries=tuple(each.own or 0.0 for each in came_back if not each.alone),
+        recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
     )

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -81,6 +82,20 @@ async def of_store(redis: Redis, tenant: str = "default") -> Reading:
         for job in await _jobs(redis, ids[start : start + TOGETHER]):
             jobs[job.id] = job
     return Reading(jobs, await _indexes(redis, tenant))
+
+
+def lines(reading: Reading) -> Iterator[str]:
+    """The jobs as JSON, a line each: what a person wants beside a log with a broken rule."""
+    for job in reading.jobs.values():
+        told = {**asdict(job), "kept": None}
+        if job.kept is not None:
+            kept = asdict(job.kept)
+            told["kept"] = {
+                **kept,
+                "charges": sorted(kept["charges"]),
+                "journal": len(kept["journal"]),
+            }
+        yield json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Bounds, Case, Violation
 from drills.chaos.oplog import Mended, Struck
 from drills.chaos.story import Attempt
+from jobs.lifecycle import CRASHES_BEFORE_ALONE
 
 KILLS = frozenset({"worker-kill", "child-kill"})
 """Faults after which a worker is gone for good, without a word."""
@@ -23,6 +24,8 @@ class Recovery:
     fault: str
     seconds: float | None
     blind: float
+    alone: bool
+    """It had crashed twice: a process of its own had to be started for it first (J7)."""
 
     @property
     def own(self) -> float | None:
@@ -46,19 +49,30 @@ def recoveries(case: Case) -> list[Recovery]:
                 continue  # cancelled, or poisoned: nothing was to follow
             dark = _overlap(blind, kill.at.wall, after or float("inf"))
             seconds = None if after is None else after - kill.at.wall
-            found.append(Recovery(job_id, kill.fault, seconds, dark))
+            found.append(Recovery(job_id, kill.fault, seconds, dark, _alone(attempt)))
     return found
 
 
 def in_time(case: Case) -> Iterator[Violation]:
-    """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere."""
+    """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
+
+    A job that must run alone has the time besides in which a process starts.
+    """
     most = case.bounds.recovery
     for each in recoveries(case):
         if each.own is None:
             yield Violation("J8", each.job_id, f"never ran again after a {each.fault}")
-        elif each.own > most + (case.bounds.grace if each.blind else 0):
+        elif each.own > most + _more(case.bounds, each):
             said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
             yield Violation("J8", each.job_id, said)
+
+
+def _more(bounds: Bounds, each: Recovery) -> float:
+    return (bounds.grace if each.blind else 0) + (bounds.boot if each.alone else 0)
+
+
+def _alone(attempt: Attempt) -> bool:
+    return attempt.end is not None and attempt.end.data.get("crashes", 0) >= CRASHES_BEFORE_ALONE
 
 
 def _held_at(attempt: Attempt, kill: Struck) -> bool:

@@ -22,7 +22,7 @@ def waits_idle(case: Case) -> Iterator[Violation]:
             elif waiting and (event.kind in WORK or event.kind in ("started", "lease_lost")):
                 said = f"{event.kind} (event {event.seq}) while a person was asked"
                 yield Violation("J9", job.id, said)
-            elif event.kind not in WORK:
+            elif event.kind not in WORK and event.kind != "review_expired":
                 waiting = False
         if job.status is Status.AWAITING_REVIEW:
             if not waiting or job.review_id is None:
@@ -32,7 +32,10 @@ def waits_idle(case: Case) -> Iterator[Violation]:
 
 
 def decided_once(case: Case) -> Iterator[Violation]:
-    """J10: what was granted is on record, once; what is on record was asked for and not refused."""
+    """J10: what was granted is on record, once; what is on record was asked for and not refused.
+
+    A review that has expired may have been decided by that, whoever asked in vain.
+    """
     asked = case.by_job(Decided)
     for job in case.jobs:
         told = _decisions(job)
@@ -63,13 +66,18 @@ def _by_event(
     job: JobRead, asked: list[Decided], told: Counter[tuple[str, str]]
 ) -> Iterator[Violation]:
     opened = {e.data["review_id"] for e in job.events if e.kind == "review_opened"}
+    expired = {e.data["review_id"] for e in job.events if e.kind == "review_expired"}
     per_review: Counter[str] = Counter()
     for (review, action), times in told.items():
         per_review[review] += times
         if review not in opened:
             yield Violation("J10", job.id, f"decided review {review}, which was never opened")
         answers = [e for e in asked if (e.review_id, e.action) == (review, action)]
-        if answers and not any(entry.granted or entry.status is None for entry in answers):
+        if (
+            review not in expired
+            and answers
+            and not any(entry.granted or entry.status is None for entry in answers)
+        ):
             said = f"{action} of review {review} is on record, and was refused to all who asked"
             yield Violation("J10", job.id, said)
     for review, times in per_review.items():

@@ -19,6 +19,7 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "critiqued": ("revision",),
     "summarized": (),
     "review_opened": ("review_id",),
+    "review_expired": ("review_id",),
     "decided": ("review_id",),
 }
 """What names a fact of each kind: the same name twice is the same fact said twice."""

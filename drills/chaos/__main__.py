@@ -1,0 +1,82 @@
+"""`python -m drills.chaos`, which `fettle chaos` runs: exit 0 where every rule held, else 1.
+
+With `--url` the key comes from FETTLE_API_KEY, as for every client.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import click
+
+from cli.context import load
+from cli.errors import CliError
+from cli.render.parts import Tone
+from cli.screen import Screen, print_json
+from cli.signals import Stopped
+from drills.chaos import drill, report
+from drills.chaos.case import Bounds
+from drills.chaos.progress import Progress
+from settings.client import ClientSettings
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(0.05, 24 * 60), default=1.0, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--url", help="a deployment that runs: only its clients misbehave")
+@click.option("--lease", type=click.FloatRange(min=0.5), default=2.0, show_default=True)
+@click.option("--sweep", type=click.FloatRange(min=0.1), default=0.5, show_default=True)
+@click.option(
+    "--slack",
+    type=click.FloatRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="what a recovery may take beyond lease and sweep",
+)
+@click.option("--keep", type=click.Path(path_type=Path), help="a folder for all logs")
+@click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
+def main(
+    minutes: float,
+    seed: int,
+    url: str | None,
+    lease: float,
+    sweep: float,
+    slack: float,
+    keep: Path | None,
+    as_json: bool,
+) -> None:
+    """Break everything under load, and look whether J1 to J14 held."""
+    screen = Screen(stderr=as_json)
+    bounds = Bounds(lease=lease, heartbeat=lease / 4, sweep=sweep, slack=slack)
+    wish = drill.Wish(minutes, seed, bounds, keep)
+    try:
+        outcome = _outcome(screen, wish, url)
+    except CliError as error:
+        screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
+        sys.exit(error.exit_code)
+    except Stopped as stopped:
+        sys.exit(stopped.exit_code)
+    report.show(screen, outcome)
+    if as_json:
+        print_json(report.plain(outcome, seed))
+    sys.exit(0 if outcome.passed else 1)
+
+
+def _outcome(screen: Screen, wish: drill.Wish, url: str | None) -> drill.Outcome:
+    def watch(progress: Progress) -> AbstractContextManager[object]:
+        return report.watching(screen, progress)
+
+    if url is None:
+        screen.line(
+            "chaos", f"seed {wish.seed}, {wish.minutes:g} minutes, on a deployment of its own"
+        )
+        return drill.own(wish, watch)
+    settings = load(ClientSettings, url=url)
+    screen.line("chaos", f"seed {wish.seed}, {wish.minutes:g} minutes, on {settings.url}")
+    return drill.named(wish, settings.url, settings.api_key.get_secret_value(), watch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""The drill: load and faults by a schedule, rest, a reading, the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli.processes import Processes, running
+from cli.signals import Signals
+from drills.chaos import family, provider, specs, witness
+from drills.chaos.case import Bounds
+from drills.chaos.checker import Verdict, check
+from drills.chaos.client import Client
+from drills.chaos.deployment import Deployment
+from drills.chaos.faults import ALONE, GRACE_SECONDS, Faults
+from drills.chaos.load import Load
+from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
+from drills.chaos.progress import Progress
+from drills.chaos.reading import Reading, lines, of_store
+from drills.chaos.schedule import Fault, Schedule, schedule
+from jobs.record import Reason
+from jobs.redis_store import connect
+
+KEEP_SECONDS = 0.2
+STALL_SECONDS = 1.0
+REST_SECONDS = 60.0
+"""Beyond what a recovery may take: by then every job has come to rest, or never will."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run. `unasked` are programs that ended by themselves, by name; `failures`
+    what went wrong with the drill's own clients."""
+
+    verdict: Verdict
+    seconds: float
+    faults: Mapping[str, int]
+    kills: int
+    unasked: Mapping[str, int]
+    failures: tuple[str, ...]
+
+    @property
+    def undone(self) -> Mapping[str, int]:
+        """Jobs that a fault has made to fail, by reason: nobody rejected them."""
+        return {why: n for why, n in self.verdict.reasons.items() if why != Reason.REJECTED}
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule held, no fault has cost a job, and every client got through."""
+        wrong = (self.verdict.violations, self.verdict.lost, self.undone, self.failures)
+        return not any(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for. `keep` is a folder for all logs: the operations, the jobs as they were
+    read at the end, and what each program said."""
+
+    minutes: float
+    seed: int
+    bounds: Bounds
+    keep: Path | None = None
+
+
+Watch = Callable[[Progress], contextlib.AbstractContextManager[object]]
+
+
+def own(wish: Wish, watch: Watch) -> Outcome:
+    """On a deployment of its own, which leaves no process and no file. Raises CliError."""
+    plan = schedule(wish.seed, wish.minutes)
+    progress = Progress(wish.minutes * 60)
+    with (
+        _log(wish) as log,
+        _workplace(wish) as (processes, folder),
+        provider.provider(log) as server,
+    ):
+        house = Deployment(processes, folder, wish.bounds, provider.settings(server))
+        with watch(progress), house.ready():
+            client = Client(house.url, house.key, log)
+            with asyncio.Runner() as runner:
+                outcome = runner.run(_own(wish, plan, house, client, log, progress))
+        return outcome
+
+
+def named(wish: Wish, url: str, key: str, watch: Watch) -> Outcome:
+    """On a deployment that somebody runs: its clients misbehave, its servers are left alone."""
+    plan = schedule(wish.seed, wish.minutes, server_faults=False)
+    progress = Progress(wish.minutes * 60)
+    with Signals(), _log(wish) as log, watch(progress), asyncio.Runner() as runner:
+        return runner.run(_named(wish, plan, url, key, log, progress))
+
+
+async def _own(
+    wish: Wish,
+    plan: Schedule,
+    house: Deployment,
+    client: Client,
+    log: OperationLog,
+    progress: Progress,
+) -> Outcome:
+    faults = Faults(house, log, progress.struck)
+    async with client, asyncio.TaskGroup() as doing:
+        keeping = doing.create_task(_keep(house, log))
+        load = Load(client, specs.own, _prefix(), progress)
+        striking = doing.create_task(_strike(plan, faults))
+        await _loaded(wish, plan, load, progress)
+        await striking
+        progress.doing = "coming to rest"
+        await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
+        await faults.settled()
+        keeping.cancel()
+    redis = connect(house.redis.url)
+    try:
+        reading = await of_store(redis)
+    finally:
+        await redis.aclose()
+    progress.doing = "killing all workers"
+    await _nothing_left(house, log)
+    return _outcome(wish, reading, log, progress, load, house.unasked)
+
+
+async def _named(
+    wish: Wish, plan: Schedule, url: str, key: str, log: OperationLog, progress: Progress
+) -> Outcome:
+    async with Client(url, key, log) as client:
+        load = Load(client, specs.named, _prefix(), progress)
+        await _loaded(wish, plan, load, progress)
+        progress.doing = "coming to rest"
+        await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
+    reading = await witness.of_api(url, key, load.job_ids)
+    return _outcome(wish, reading, log, progress, load, {})
+
+
+async def _loaded(wish: Wish, plan: Schedule, load: Load, progress: Progress) -> None:
+    progress.begin()
+    progress.doing = "under way"
+    await load.submit_all(plan.jobs, wish.minutes * 60)
+
+
+async def _strike(plan: Schedule, faults: Faults) -> None:
+    """Every fault at its time; several may be under way at once."""
+
+    async def one(fault: Fault) -> None:
+        await asyncio.sleep(fault.at)
+        await faults.strike(fault)
+
+    async with asyncio.TaskGroup() as striking:
+        for fault in plan.faults:
+            striking.create_task(one(fault))
+
+
+async def _keep(house: Deployment, log: OperationLog) -> None:
+    """Start again what has ended; note when the machine itself stood still."""
+    while True:
+        house.keep()
+        before = Moment.now()
+        await asyncio.sleep(KEEP_SECONDS)
+        if Moment.now().mono - before.mono > STALL_SECONDS:
+            log.add(Struck(at=before, fault="machine-stalled", blinds=True))
+            log.add(Mended(fault="machine-stalled"))
+
+
+async def _nothing_left(house: Deployment, log: OperationLog) -> None:
+    """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
+    servers = {house.running[name].pid for name in ("redis", "api")}
+    spared = servers | {each.pid for each in family.below(*servers)}
+    for worker in (*house.workers(), *_each(house.running["worker"].pid)):
+        worker.signal(signal.SIGKILL)
+    house.running["forked"].process.kill()
+    for each in family.below(os.getpid()):
+        if ALONE in each.command:
+            each.signal(signal.SIGKILL)
+    await asyncio.sleep(GRACE_SECONDS)
+    for each in family.below(os.getpid()):
+        if each.pid not in spared and each.lives:
+            log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
+
+
+def _each(pid: int) -> Iterator[family.Process]:
+    if (found := family.process(pid)) is not None:
+        yield found
+
+
+def _outcome(
+    wish: Wish,
+    reading: Reading,
+    log: OperationLog,
+    progress: Progress,
+    load: Load,
+    unasked: Mapping[str, int],
+) -> Outcome:
+    if wish.keep is not None:
+        told = "".join(f"{line}\n" for line in lines(reading))
+        (wish.keep / "jobs.jsonl").write_text(told, encoding="utf-8")
+    return Outcome(
+        verdict=check(log.entries, reading, wish.bounds),
+        seconds=progress.elapsed,
+        faults=Counter(progress.faults),
+        kills=progress.kills,
+        unasked=dict(unasked),
+        failures=tuple(load.failures),
+    )
+
+
+def _prefix() -> str:
+    """Keys of this run: a service remembers those of earlier ones."""
+    return f"chaos-{secrets.token_hex(3)}"
+
+
+@contextlib.contextmanager
+def _workplace(wish: Wish) -> Iterator[tuple[Processes, Path]]:
+    with (
+        Signals() as signals,
+        TemporaryDirectory(prefix="fettle-chaos-", ignore_cleanup_errors=True) as folder,
+        running(signals) as processes,
+    ):
+        try:
+            yield processes, Path(folder)
+        finally:
+            if wish.keep is not None:
+                for path in Path(folder).glob("*.log"):
+                    shutil.copy(path, wish.keep / path.name)
+
+
+@contextlib.contextmanager
+def _log(wish: Wish) -> Iterator[OperationLog]:
+    if wish.keep is not None:
+        wish.keep.mkdir(parents=True, exist_ok=True)
+    log = OperationLog(wish.keep / "operations.jsonl" if wish.keep else None)
+    try:
+        yield log
+    finally:
+        log.close()

@@ -1,0 +1,81 @@
+"""Processes below a process, by /proc. A process is its pid and when it began: pids come again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+STOPPED = frozenset("ZX")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process; `began` is in clock ticks since the machine started."""
+
+    pid: int
+    parent: int
+    began: int
+    state: str
+
+    @property
+    def command(self) -> str:
+        """Its command line; empty where it has ended."""
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+            return b" ".join(words).decode(errors="replace").strip()
+        return ""
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended; one that nobody has waited for yet has."""
+        now = process(self.pid)
+        return now is not None and now.began == self.began and now.state not in STOPPED
+
+    def signal(self, signum: signal.Signals) -> bool:
+        """Send it a signal, not its group; False where it has ended."""
+        if not self.lives:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signum)
+            return True
+        return False
+
+
+def process(pid: int) -> Process | None:
+    """The process, or None."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in brackets, may hold anything: spaces and brackets too.
+    fields = stat.rpartition(b")")[2].split()
+    return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode())
+
+
+def children(pid: int) -> list[Process]:
+    """Its children, the oldest first."""
+    return sorted((p for p in _all() if p.parent == pid), key=lambda p: (p.began, p.pid))
+
+
+def below(*pids: int) -> list[Process]:
+    """Everything below the processes, however deep."""
+    by_parent: dict[int, list[Process]] = {}
+    for each in _all():
+        by_parent.setdefault(each.parent, []).append(each)
+    found: list[Process] = []
+    waiting = list(pids)
+    while waiting:
+        next_ones = by_parent.pop(waiting.pop(), [])
+        found += next_ones
+        waiting += [each.pid for each in next_ones]
+    return found
+
+
+def _all() -> Iterable[Process]:
+    for path in Path("/proc").glob("[0-9]*"):
+        if (found := process(int(path.name))) is not None:
+            yield found

@@ -1,0 +1,259 @@
+"""Faults: each strikes, is written into the log with whom it hit, and is mended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import redis
+
+from cli import redis_server
+from drills.chaos import family
+from drills.chaos.deployment import Deployment
+from drills.chaos.family import Process
+from drills.chaos.oplog import Left, Mended, OperationLog, Struck
+from drills.chaos.proxy import BLACK_HOLE, PARTITION
+from drills.chaos.proxy import Fault as NetFault
+from drills.chaos.schedule import Fault, Kind
+
+GRACE_SECONDS = 5.0
+"""By then everything below a killed worker must have ended (J14)."""
+SPARED = 2
+"""So many workers must be left that are fit to work."""
+SPARE_SECONDS = 15.0
+LOOK_SECONDS = 0.1
+LATENCY_SECONDS = 0.3
+SUPERVISOR = "sandbox.local"
+ALONE = "--alone"
+
+Struck_ = Callable[["Faults", Fault], Awaitable[None]]
+
+
+class Faults:
+    """Strikes at one deployment. `told(kind)` is called for each fault that found a target."""
+
+    def __init__(
+        self, deployment: Deployment, log: OperationLog, told: Callable[[Struck], None]
+    ) -> None:
+        self._house = deployment
+        self._log = log
+        self._told = told
+        self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._frozen: set[int] = set()
+        self._watching: set[asyncio.Task[None]] = set()
+
+    async def strike(self, fault: Fault) -> None:
+        """Do it, to its end. What is already broken must be whole again first."""
+        what = TARGETS.get(fault.kind)
+        async with self._busy[what] if what else contextlib.nullcontext():
+            await STRIKES[fault.kind](self, fault)
+
+    async def settled(self) -> None:
+        """Wait until everything below those killed has had its grace."""
+        if self._watching:
+            await asyncio.gather(*self._watching)
+
+    async def child_kill(self, fault: Fault) -> None:
+        """kill -9 of a forked worker: every other time the oldest, which holds most."""
+        if workers := await self._spare(self._awake):
+            chosen = workers[0] if fault.pick < 0.5 else _picked(workers, fault)
+            self._kill(fault, chosen)
+
+    async def worker_kill(self, fault: Fault) -> None:
+        """kill -9 of the worker that is a process of its own; another is started at once."""
+        child = self._house.running["worker"]
+        if workers := await self._spare(lambda: _alive(child.pid)):
+            with self._away("worker"):
+                self._kill(fault, workers[0])
+                await asyncio.to_thread(child.process.wait)
+                self._house.start("worker")
+
+    async def drain(self, fault: Fault) -> None:
+        """SIGTERM: it gives back what it holds."""
+        if workers := self._awake():
+            worker = _picked(workers, fault)
+            worker.signal(signal.SIGTERM)
+            self._say(fault, worker.pid)
+
+    async def freeze(self, fault: Fault) -> None:
+        """SIGSTOP past the lease, then SIGCONT: a zombie that is to be fenced."""
+        workers = self._awake()
+        if len(workers) < 2:
+            return
+        worker = _picked(workers, fault)
+        self._frozen.add(worker.pid)
+        try:
+            worker.signal(signal.SIGSTOP)
+            self._say(fault, worker.pid)
+            await asyncio.sleep(self._house.bounds.lease + fault.seconds / 2)
+        finally:
+            worker.signal(signal.SIGCONT)
+            self._frozen.discard(worker.pid)
+
+    async def supervisor_kill(self, fault: Fault) -> None:
+        """kill -9 of a sandbox supervisor; its worker lives on."""
+        pids = [p.pid for p in self._awake()] + [self._house.running["worker"].pid]
+        found = [p for pid in pids for p in family.children(pid) if SUPERVISOR in p.command]
+        if found:
+            chosen = _picked(found, fault)
+            victims = family.below(chosen.pid)
+            chosen.signal(signal.SIGKILL)
+            self._say(fault, chosen.pid)
+            self._watch(victims, "outlives its supervisor")
+
+    async def api_kill(self, fault: Fault) -> None:
+        """kill -9, and another at once."""
+        await self._api(fault, signal.SIGKILL)
+
+    async def api_stop(self, fault: Fault) -> None:
+        """SIGTERM, and another when it has gone."""
+        await self._api(fault, signal.SIGTERM)
+
+    async def redis_kill(self, fault: Fault) -> None:
+        """kill -9, and again on its append-only file."""
+        child = self._house.running["redis"]
+        with self._away("redis"):
+            child.signal(signal.SIGKILL)
+            self._say(fault, child.pid, blinds=True)
+            await asyncio.to_thread(child.process.wait)
+            self._house.start_redis()
+            again = self._house.running["redis"]
+            await asyncio.to_thread(redis_server.wait_ready, self._house.redis, again)
+        self._log.add(Mended(fault=fault.kind))
+
+    async def redis_freeze(self, fault: Fault) -> None:
+        """SIGSTOP, then SIGCONT."""
+        child = self._house.running["redis"]
+        child.signal(signal.SIGSTOP)
+        self._say(fault, child.pid, blinds=True)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            child.signal(signal.SIGCONT)
+            self._log.add(Mended(fault=fault.kind))
+
+    async def hints_lost(self, fault: Fault) -> None:
+        """The broker's database is emptied."""
+        with contextlib.suppress(redis.RedisError):  # it is away: another fault's doing
+            await asyncio.to_thread(self._house.flush_hints)
+            self._say(fault)
+
+    async def net_slow(self, fault: Fault) -> None:
+        """Latency between a worker and Redis."""
+        await self._net(fault, NetFault(latency_seconds=LATENCY_SECONDS))
+
+    async def net_silent(self, fault: Fault) -> None:
+        """Bytes wait, or are lost, between a worker and Redis."""
+        await self._net(fault, PARTITION if fault.pick < 0.5 else BLACK_HOLE)
+
+    async def net_reset(self, fault: Fault) -> None:
+        """Every connection of a worker to Redis is reset."""
+        await asyncio.to_thread(self._house.proxy.reset)
+        self._say(fault, self._house.running["worker"].pid)
+
+    async def _net(self, fault: Fault, kind: NetFault) -> None:
+        proxy = self._house.proxy
+        await asyncio.to_thread(proxy.set, kind)
+        self._say(fault, self._house.running["worker"].pid)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            proxy.heal()
+
+    async def _api(self, fault: Fault, signum: signal.Signals) -> None:
+        child = self._house.running["api"]
+        with self._away("api"):
+            child.signal(signum)
+            self._say(fault, child.pid)
+            await asyncio.to_thread(child.process.wait)
+            self._house.start("api")
+
+    @contextlib.contextmanager
+    def _away(self, name: str) -> Any:
+        self._house.stopping.add(name)
+        try:
+            yield
+        finally:
+            self._house.stopping.discard(name)
+
+    def _awake(self) -> list[Process]:
+        return [p for p in self._house.workers() if p.pid not in self._frozen]
+
+    async def _spare(self, among: Callable[[], list[Process]]) -> list[Process]:
+        """Those that may be killed, as soon as enough others are there to go on: a fleet that never
+        gets to its feet would show nothing. Empty where it takes too long.
+        """
+        for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
+            fit = self._house.fit()
+            awake = [*self._awake(), *_alive(self._house.running["worker"].pid)]
+            ready = [p for p in awake if p.pid in fit]
+            chosen = [p for p in among() if p.pid in fit]
+            if chosen and len(ready) > SPARED:
+                return chosen
+            await asyncio.sleep(LOOK_SECONDS)
+        return []
+
+    def _kill(self, fault: Fault, worker: Process) -> None:
+        victims = family.below(worker.pid)
+        if worker.signal(signal.SIGKILL):
+            self._say(fault, worker.pid)
+            self._watch(victims, "outlives its worker")
+
+    def _say(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
+        struck = Struck(fault=fault.kind, pids=pids, blinds=blinds)
+        self._log.add(struck)
+        self._told(struck)
+
+    def _watch(self, victims: Iterable[Process], why: str) -> None:
+        async def watch() -> None:
+            await asyncio.sleep(GRACE_SECONDS)
+            alone = [p.pid for p in family.below(os.getpid()) if ALONE in p.command]
+            spared = {*alone, *(p.pid for p in family.below(*alone))}  # workers, and their rooms
+            for each in victims:
+                if each.lives and each.pid not in spared:
+                    self._log.add(Left(pid=each.pid, command=each.command, why=why))
+
+        watching = asyncio.create_task(watch())
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+
+
+def _alive(pid: int) -> list[Process]:
+    found = family.process(pid)
+    return [found] if found is not None and found.lives else []
+
+
+def _picked(processes: list[Process], fault: Fault) -> Process:
+    return processes[int(fault.pick * len(processes))]
+
+
+STRIKES: Mapping[Kind, Struck_] = {
+    Kind.CHILD_KILL: Faults.child_kill,
+    Kind.WORKER_KILL: Faults.worker_kill,
+    Kind.DRAIN: Faults.drain,
+    Kind.FREEZE: Faults.freeze,
+    Kind.SUPERVISOR_KILL: Faults.supervisor_kill,
+    Kind.API_KILL: Faults.api_kill,
+    Kind.API_STOP: Faults.api_stop,
+    Kind.REDIS_KILL: Faults.redis_kill,
+    Kind.REDIS_FREEZE: Faults.redis_freeze,
+    Kind.HINTS_LOST: Faults.hints_lost,
+    Kind.NET_SLOW: Faults.net_slow,
+    Kind.NET_RESET: Faults.net_reset,
+    Kind.NET_SILENT: Faults.net_silent,
+}
+TARGETS: Mapping[Kind, str] = {
+    Kind.WORKER_KILL: "worker",
+    Kind.API_KILL: "api",
+    Kind.API_STOP: "api",
+    Kind.REDIS_KILL: "redis",
+    Kind.REDIS_FREEZE: "redis",
+    Kind.NET_SLOW: "net",
+    Kind.NET_SILENT: "net",
+}
+"""What only one fault at a time may have hold of."""

@@ -1,0 +1,132 @@
+"""How a chaos run is shown: a line that moves while it runs, then tables, then one JSON object."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rich.live import Live
+from rich.text import Text
+
+from cli.render.parts import Tone
+from cli.screen import Screen
+from drills.chaos.checker import CHECKS
+from drills.chaos.drill import Outcome
+from drills.chaos.progress import Progress
+
+LINE_SECONDS = 10.0
+"""In a pipe: a line every so often."""
+REDRAW_SECONDS = 0.25
+VIOLATIONS_SHOWN = 20
+
+
+@contextlib.contextmanager
+def watching(screen: Screen, progress: Progress) -> Iterator[None]:
+    """Show how far it is, from a thread of its own, as long as the block lasts."""
+    over = threading.Event()
+    show = _drawn if screen.drawing else _written
+    thread = threading.Thread(target=show, args=(screen, progress, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _drawn(screen: Screen, progress: Progress, over: threading.Event) -> None:
+    with Live(console=screen.console, transient=True, auto_refresh=False) as live:
+        while not over.wait(REDRAW_SECONDS):
+            live.update(Text(progress.told()), refresh=True)
+
+
+def _written(screen: Screen, progress: Progress, over: threading.Event) -> None:
+    while not over.wait(LINE_SECONDS):
+        screen.line("chaos", progress.told())
+
+
+def show(screen: Screen, outcome: Outcome) -> None:
+    """Jobs, faults, rules, repeats, recovery."""
+    verdict = outcome.verdict
+    screen.title("jobs")
+    screen.rows(
+        ("JOBS", "HOW THEY ENDED"),
+        [(str(count), status) for status, count in sorted(verdict.statuses.items())],
+    )
+    screen.title("faults")
+    screen.rows(("TIMES", "FAULT"), [(str(n), kind) for kind, n in sorted(outcome.faults.items())])
+    screen.title("rules")
+    broken = Counter(violation.rule for violation in verdict.violations)
+    screen.rows(
+        ("RULE", "VIOLATIONS"),
+        [(rule, str(broken[rule]) if broken[rule] else "none") for rule in CHECKS],
+    )
+    screen.text()
+    for violation in verdict.violations[:VIOLATIONS_SHOWN]:
+        said = f"{violation.job_id} {violation.said}".strip()
+        screen.line(violation.rule, said, Tone.BAD)
+    for reason, times in sorted(outcome.undone.items()):
+        screen.line("failed", f"{times} jobs, although nobody rejected them: {reason}", Tone.BAD)
+    for failure in outcome.failures[:VIOLATIONS_SHOWN]:
+        screen.line("client", failure, Tone.BAD)
+    for name, times in sorted(outcome.unasked.items()):
+        screen.line("note", f"the {name} ended {times} times by itself, and was started again")
+    _sums(screen, outcome)
+
+
+def _sums(screen: Screen, outcome: Outcome) -> None:
+    verdict = outcome.verdict
+    screen.line(
+        "calls",
+        f"{verdict.repeated_paid_calls} paid again although on record, "
+        f"{verdict.repeated_in_flight} that were in flight when their worker was lost",
+    )
+    took = verdict.recoveries
+    p50, most = verdict.recovery_p50, verdict.recovery_max
+    recovered = f"p50 {p50:.1f} s, worst {most:.1f} s, of {len(took)}" if p50 and most else "none"
+    screen.line("recovery", recovered)
+    if alone := verdict.recoveries_alone:
+        said = f"{len(alone)} jobs had crashed twice and ran alone, worst after {max(alone):.1f} s"
+        screen.line("alone", said)
+    jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
+    if outcome.passed:
+        screen.line("passed", f"{jobs}: none lost, none finished twice", Tone.GOOD)
+    else:
+        lost = f"{len(verdict.lost)} lost, {len(verdict.finished_twice)} finished twice"
+        said = f"{jobs}: {lost}, {len(verdict.violations)} violations"
+        screen.line("failed", said, Tone.BAD)
+
+
+def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
+    """The object of `--json`."""
+    verdict = outcome.verdict
+    return {
+        "passed": outcome.passed,
+        "seed": seed,
+        "seconds": round(outcome.seconds, 1),
+        "jobs": verdict.jobs,
+        "statuses": dict(verdict.statuses),
+        "failed_for": dict(verdict.reasons),
+        "kills": outcome.kills,
+        "whole_worker_kills": outcome.faults.get("worker-kill", 0),
+        "faults": dict(outcome.faults),
+        "lost": len(verdict.lost),
+        "finished_twice": len(verdict.finished_twice),
+        "violations": len(verdict.violations),
+        "violations_by_rule": dict(Counter(v.rule for v in verdict.violations)),
+        "repeated_paid_calls": verdict.repeated_paid_calls,
+        "repeated_in_flight": verdict.repeated_in_flight,
+        "recoveries": len(verdict.recoveries),
+        "recovery_s_p50": _round(verdict.recovery_p50),
+        "recovery_s_max": _round(verdict.recovery_max),
+        "recovery_alone_s_max": _round(max(verdict.recoveries_alone, default=None)),
+        "ended_by_themselves": dict(outcome.unasked),
+        "client_failures": len(outcome.failures),
+    }
+
+
+def _round(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 2)

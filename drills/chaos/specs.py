@@ -1,0 +1,35 @@
+"""What jobs of a chaos run ask for: on a deployment of our own, and on one that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drills.chaos.provider import task_of
+from drills.chaos.schedule import JobPlan
+
+STEPS = ["Do it.", "Run it.", "Say what came of it."]
+LABEL = "chaos"
+NAMED_TASK = (
+    "Fix this function and test it: def divide(a, b): return a / b -- it crashes when called with "
+    "(10, 0)."
+)
+"""What the recording that every deployment has is for (see agents/recordings)."""
+NAMED_MODEL = "recording:demo-bug-fix"
+
+
+def own(plan: JobPlan, key: str) -> Mapping[str, Any]:
+    """For our own provider, which knows the job by its key."""
+    return _spec(plan, task_of(key, plan.recording), plan.steps)
+
+
+def named(plan: JobPlan, _key: str) -> Mapping[str, Any]:
+    """For a deployment that knows nothing of us: a recording, so that nothing is paid."""
+    return {**_spec(plan, NAMED_TASK, plan.steps), "model": NAMED_MODEL}
+
+
+def _spec(plan: JobPlan, task: str, steps: bool) -> dict[str, Any]:
+    spec: dict[str, Any] = {"task": task, "review": plan.review, "labels": [LABEL]}
+    if steps:
+        spec["steps"] = STEPS
+    return spec
