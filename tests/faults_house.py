@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -78,7 +79,8 @@ class Scene:
         seen.append(request)
         turn = self.work[request.model].turn(request, len(seen))
         if isinstance(turn, Reply):
-            self.log.add(Called(key=request.model, said=json.dumps(request.body["messages"])))
+            said = hashlib.sha256(json.dumps(request.body["messages"]).encode()).hexdigest()
+            self.log.add(Called(key=request.model, said=said))
         return turn
 
     async def submit(self, name: str, work: Work | None = None, **spec: object) -> str:

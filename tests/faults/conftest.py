@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import docker_engine as engines
 import pytest
 from faults_house import Scene, a_scene
 
 HERE = Path(__file__).parent
 
+collect_ignore_glob = [] if engines.OWN else ["test_faults_engine.py"]
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long ones, unless this folder, a file of it or a marker was asked for."""
+    here = [item for item in items if HERE in item.path.parents]
+    for item in here:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300))  # for a machine that does much else
     asked = [(config.invocation_params.dir / each.split("::")[0]).resolve() for each in config.args]
     if config.option.markexpr or any(each == HERE or HERE in each.parents for each in asked):
         return
-    left_out = [
-        item for item in items if HERE in item.path.parents and not item.get_closest_marker("quick")
-    ]
+    left_out = [item for item in here if item.get_closest_marker("quick") is None]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
 

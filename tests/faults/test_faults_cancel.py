@@ -1,0 +1,177 @@
+"""Cancels at any moment: one winner, and nothing happens behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+
+import pytest
+from faults_house import Scene, Work, processes, sleeps, until
+from job_examples import RESULT, decision, held, review
+
+from jobs.lifecycle import Refusal
+from jobs.operations import Operations
+from jobs.record import JobRecord, Status
+from jobs.redis_store import RedisStore, connect
+from jobs.store import Writes
+
+CANCELS = 1000
+AT_ONCE = 25
+THROUGH_WORKERS = 60
+SPREAD_SECONDS = 0.1
+"""Over which cancels are spread at first; whoever wins too often makes it wider or narrower."""
+
+
+@pytest.mark.invariant("J11")
+@pytest.mark.timeout(300)
+async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> None:
+    """On a real Redis: the job's life and its cancel run side by side, each at its own pace."""
+    chance = random.Random(11)
+    store = RedisStore(connect(scene.house.redis_url))
+    await store.redis.config_set("appendfsync", "no")  # 10,000 writes; none has to outlive Redis
+    operations = Operations(store, lambda *_: None)
+    won: Counter[str] = Counter()
+    spread = SPREAD_SECONDS
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str) -> None:
+        nonlocal spread
+        async with gate:
+            job_id = await scene.submit(name, review=True)
+            pauses = [chance.expovariate(10 / SPREAD_SECONDS) for _ in range(5)]
+            at = chance.uniform(0, 2 * spread)
+            said, granted = await asyncio.gather(
+                lived(operations, job_id, pauses), cancelled(scene, name, at)
+            )
+            loaded = await scene.house.record_of(operations, job_id)
+            wanted = Status.CANCELLED if granted else Status.SUCCEEDED
+            assert loaded.status is wanted, (said, granted)
+            spread *= 1.03 if granted else 0.98
+            won["cancel" if granted else "end"] += 1
+            kinds = await scene.house.kinds(operations, job_id)
+            won[kinds[-2]] += 1
+
+    await asyncio.gather(*(one(f"raced-{number}") for number in range(CANCELS)))
+    await scene.judge()
+    await store.close()
+    assert min(won["cancel"], won["end"]) > CANCELS / 20, won  # or the moments were all alike
+    assert min(won[kind] for kind in ("submitted", "started", "review_opened", "decided")) > 3, won
+
+
+async def lived(operations: Operations, job_id: str, pauses: list[float]) -> str:
+    """A job's life as a worker and a person would lead it; returns where it was stopped."""
+    wait = iter(pauses)
+    for step in ("claim", "pause", "decide", "claim again", "succeed"):
+        await asyncio.sleep(next(wait))
+        loaded = await operations.store.load(job_id)
+        assert loaded is not None
+        own = held(loaded.record)
+        if step.startswith("claim"):
+            answer: JobRecord | Refusal = await operations.claim(job_id, "host:1:test")
+        elif step == "pause":
+            answer = await operations.pause(own, review())
+        elif step == "decide":
+            answer = await operations.decide(job_id, decision())
+        else:
+            answer = await operations.succeed(own, RESULT, "")
+        if isinstance(answer, Refusal):
+            assert answer.status is Status.CANCELLED or answer.code == "stale_epoch", answer
+            await refused_writes(operations, loaded.record)
+            return step
+    return "the end"
+
+
+async def refused_writes(operations: Operations, record: JobRecord) -> None:
+    """Whoever still believes to hold the job writes nothing."""
+    assert not await operations.store.owns(held(record))
+    with pytest.raises(Exception, match=record.id):
+        await operations.store.write(record.id, record.epoch, Writes(journal={"late": b"x"}))
+
+
+async def cancelled(scene: Scene, name: str, at: float) -> bool:
+    """Cancel a job after a while."""
+    await asyncio.sleep(at)
+    return await scene.cancel(name)
+
+
+@pytest.mark.invariant("J11")
+async def test_cancels_through_real_workers(scene: Scene) -> None:
+    """At random moments of jobs that two workers have: the end told last is the only one."""
+    chance = random.Random(7)
+    scene.house.worker()
+    scene.house.worker()
+    await scene.house.ready(2)
+    names = [f"job-{number}" for number in range(THROUGH_WORKERS)]
+
+    async def one(name: str) -> bool:
+        await scene.submit(name, Work(seconds=0.05))
+        return await cancelled(scene, name, chance.uniform(0, 2.5))
+
+    granted = []
+    for start in range(0, len(names), 12):
+        granted += await asyncio.gather(*map(one, names[start : start + 12]))
+    for name, won in zip(names, granted, strict=True):
+        job = await scene.end(name)
+        assert job.status is (Status.CANCELLED if won else Status.SUCCEEDED)
+    asked = sum(map(len, scene.asked.values()))
+    await asyncio.sleep(1)
+    assert sum(map(len, scene.asked.values())) == asked
+    assert any(granted)
+    await scene.judge()
+    assert scene.house.stop_workers() == [0, 0]
+    assert "Traceback" not in scene.house.logs()
+    assert "never retrieved" not in scene.house.logs()
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J14")
+async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
+    """The run's process is gone by then, and the model is not asked again."""
+    seconds = "16.180339"
+    scene.house.worker()
+    await scene.submit("long", Work((sleeps(seconds),)))
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    asked = time.monotonic()
+    assert await scene.cancel("long")
+    await until(lambda: not processes(seconds), 2, scene.house.logs)
+    assert time.monotonic() - asked < 2
+    await asyncio.sleep(1.5)
+    assert len(scene.asked["long"]) == 2
+    assert "run_finished" not in await scene.told("long")
+    await scene.judge()
+
+
+async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
+    """The call is given up within two seconds, and the slot is free for the next job."""
+    scene.house.worker(concurrency="1")
+    await scene.submit("hanging", Work(seconds=60))
+    await scene.requests("hanging", 1)
+    assert await scene.cancel("hanging")
+    asked = time.monotonic()
+    await scene.submit("next")
+    await scene.requests("next", 1, seconds=5)
+    assert time.monotonic() - asked < 2 + 3  # a start of the next, on a busy machine
+    await scene.succeeds("next")
+    assert len(scene.asked["hanging"]) == 1
+    await scene.judge()
+
+
+async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
+    """It wakes up to find its job cancelled: no call follows, though it was told by nobody."""
+    worker = scene.house.worker()
+    await scene.submit("missed", Work(("print('x')",), seconds=1))
+    await scene.requests("missed", 1)
+    worker.send_signal(19)
+    assert await scene.cancel("missed")
+    await asyncio.sleep(3)  # longer than its lease; the answer to its call has come meanwhile
+    worker.send_signal(18)
+    await asyncio.sleep(2)
+    assert len(scene.asked["missed"]) == 1
+    assert (await scene.told("missed"))[-1] == "cancelled"
+    charged = await scene.operations.store.charges(scene.ids["missed"])
+    assert len(charged) <= 1
+    await scene.submit("after")
+    await scene.succeeds("after")
+    await scene.judge()

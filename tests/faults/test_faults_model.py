@@ -1,0 +1,129 @@
+"""Models in trouble: bounded retries, then `model_unavailable`; never a success without code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+from faults_house import Scene, Work
+
+from bench.provider import Cut, Garbled, Hang, Refusal, Reply, ToolCall, Turn
+from jobs.record import Reason, Status
+
+MOST = 50
+"""More requests than any job of these makes."""
+TRIES = 4
+"""The first, and three after a rest."""
+EMPTY = Reply(tool_calls=(ToolCall("python", {"code": "# to be done\n\n"}),))
+
+TROUBLE: Mapping[str, Turn] = {
+    "busy": Refusal(429),
+    "told-when": Refusal(429, retry_after=0.2),
+    "broken": Refusal(500),
+    "overloaded": Refusal(503),
+    "silent": Hang(),
+    "cut-before": Cut(),
+    "cut-within": Cut(Reply(tool_calls=(ToolCall("Plan", {"steps": ["a", "b", "c"]}),))),
+    "truncated": Garbled(),
+    "no-reply": Garbled("<html>gateway</html>", "text/html"),
+}
+"""What may pass: asked again after a rest."""
+
+
+def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
+    """The same trouble from a request on."""
+    return dict.fromkeys(range(number, MOST), turn)
+
+
+@pytest.fixture
+async def down(scene: Scene) -> Scene:
+    """A house whose worker gives a model little time."""
+    scene.house.worker(model_timeout_seconds="1", retry_seconds="0.1")
+    await scene.house.ready()
+    return scene
+
+
+@pytest.mark.quick
+async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
+    """Four attempts, nothing paid, nothing run, and the end says what was wrong."""
+    for mood, turn in TROUBLE.items():
+        await down.submit(mood, Work(instead=from_request(1, turn)))
+    for mood in TROUBLE:
+        job = await down.end(mood)
+        assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
+        assert job.detail, mood
+        assert job.result is None or not job.result.answer, mood
+        told = await down.told(mood)
+        assert not {"model_called", "run_finished", "critiqued"} & set(told), mood
+        assert (told.count("given_back"), len(down.asked[mood])) == (TRIES - 1, TRIES), mood
+        assert await down.operations.store.charges(down.ids[mood]) == [], mood
+    await down.judge()
+
+
+async def test_a_model_that_refuses_for_good(down: Scene) -> None:
+    """A wrong key is not tried again: the job ends at once."""
+    await down.submit("forbidden", Work(instead=from_request(1, Refusal(401))))
+    job = await down.end("forbidden")
+    assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    assert job.detail
+    assert len(down.asked["forbidden"]) == 1
+    assert "given_back" not in await down.told("forbidden")
+    await down.judge()
+
+
+async def test_a_model_that_goes_down_behind_a_run(down: Scene) -> None:
+    """What was paid and run stays, the bound is the same, and nothing is called a success."""
+    for mood, turn in TROUBLE.items():
+        await down.submit(mood, Work(instead=from_request(3, turn)))
+    for mood in TROUBLE:
+        job = await down.end(mood)
+        assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
+        told = await down.told(mood)
+        assert (told.count("model_called"), told.count("run_finished")) == (2, 1), mood
+        charged = await down.operations.store.charges(down.ids[mood])
+        # the attempt that had finished two calls has all its tries before it
+        assert (len(charged), len(down.asked[mood])) == (2, 2 + TRIES), mood
+    await down.judge()
+
+
+async def test_a_model_that_comes_back(down: Scene) -> None:
+    """Each kind of trouble twice, then none: the job succeeds, and nothing is paid twice."""
+    for mood, turn in TROUBLE.items():
+        await down.submit(mood, Work(instead={1: turn, 2: turn, 5: turn}))
+    await down.succeeds(*TROUBLE)
+    for mood in TROUBLE:
+        told = await down.told(mood)
+        calls = down.work[mood].calls
+        assert len(await down.operations.store.charges(down.ids[mood])) == calls, mood
+        assert (told.count("model_called"), told.count("run_finished")) == (calls, 1), mood
+        assert (len(down.asked[mood]), told.count("given_back")) == (calls + 3, 3), mood
+    await down.judge()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(""),
+        Reply(tool_calls=(ToolCall("python", '{"code": "print('),), stop="length"),
+        EMPTY,
+        Reply(tool_calls=(ToolCall("no_such_tool", {}),)),
+    ],
+    ids=["nothing", "arguments-cut", "empty-code", "unknown-tool"],
+)
+async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply) -> None:
+    """Its calls are bounded and paid; no job of these is approved, since none has run any code."""
+    await down.submit("useless", Work(instead=useless(reply)), max_revisions=1)
+    job = await down.end("useless")
+    told = await down.told("useless")
+    assert job.result is None or job.result.approved_by is None, told
+    assert len(down.asked["useless"]) < MOST - 1
+    charged = await down.operations.store.charges(down.ids["useless"])
+    assert len(charged) == told.count("model_called")
+    await asyncio.sleep(0.2)
+    await down.judge()
+
+
+def useless(reply: Reply) -> Mapping[int, Turn]:
+    """The plan is a true one; all that follows is not, but for the critic, who approves."""
+    return dict.fromkeys(range(2, MOST), reply)

@@ -1,0 +1,126 @@
+"""A sandbox that fails under a job, and what a killed worker's sandbox leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from faults_house import TWICE, Scene, Work, processes, sleeps, until
+
+from jobs.record import Reason, Status
+
+GRACE_SECONDS = 10.0
+"""How long what a killed worker has left may live (J14)."""
+
+
+@pytest.mark.quick
+async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
+    """The run is made again in another room; the job does not know, and the model is not told."""
+    seconds = "4.4721359"
+    scene.house.worker()
+    work = Work((TWICE[0], sleeps(seconds)))
+    await scene.submit("ran", work)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    (room,) = processes(seconds)
+    supervisor = scene.house.child_of_worker("sandbox.local")
+    assert supervisor is not None
+    os.kill(supervisor, signal.SIGKILL)
+    await until(lambda: room not in processes(seconds), 3)
+    await scene.succeeds("ran")
+    assert (await scene.end("ran")).attempts == 1
+    await scene.paid_once("ran")
+    await scene.judge()
+
+
+async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
+    """Trouble of ours is never the code's failure: rest, try again, and in the end say so."""
+    seconds = "12.449899"
+    scene.house.worker(retry_seconds="0.1")
+    await scene.submit("unlucky", Work((sleeps(seconds),)))
+    killing = asyncio.create_task(kill_supervisors(scene, seconds))
+    job = await scene.end("unlucky", seconds=120)
+    killing.cancel()
+    assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
+    told = await scene.told("unlucky")
+    assert (told.count("given_back"), told.count("run_finished")) == (3, 0)
+    assert told.count("model_called") == len(scene.asked["unlucky"]) == 2
+    assert not processes(seconds)
+    await scene.submit("after")
+    await scene.succeeds("after")
+    await scene.judge()
+
+
+async def kill_supervisors(scene: Scene, seconds: str) -> None:
+    """Kill the worker's supervisor whenever that run is under way."""
+    while True:
+        if processes(seconds) and (supervisor := scene.house.child_of_worker("sandbox.local")):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(supervisor, signal.SIGKILL)
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.invariant("J14")
+async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
+    """Eight runs at once, each with a daemon of its own; the supervisor is killed with its worker,
+    so that nobody is left to tidy up. Another worker's rooms are left alone."""
+    mine, other = "31.622776", "33.166247"
+    doomed = scene.house.worker(concurrency="8")  # so that the other run is another worker's
+    await scene.house.ready()
+    daemon = (
+        f"import subprocess; subprocess.Popen(['/bin/sleep', '{mine}'], start_new_session=True)"
+    )
+    names = [f"left-{number}" for number in range(8)]
+    for name in names:
+        await scene.submit(name, Work((f"{daemon}; {sleeps(mine)}",)))
+    await until(lambda: len(processes(mine)) == 16, 60, scene.house.logs)
+    bystander = scene.house.worker()
+    await scene.house.ready(2)
+    await scene.submit("other", Work((sleeps(other),)))
+    await until(lambda: len(processes(other)) == 1, 60, scene.house.logs)
+    family = descendants(doomed.pid)
+    assert len(family) > 16
+    supervisor = next(pid for pid in family if "sandbox.local" in command(pid))
+    doomed.send_signal(signal.SIGSTOP)  # so that neither has a moment to see the other die
+    os.kill(supervisor, signal.SIGKILL)
+    scene.kill(doomed)
+    await until(lambda: not (family & set(map(int, alive()))), GRACE_SECONDS)
+    assert len(processes(other)) == 1
+    assert bystander.poll() is None
+    for name in (*names, "other"):
+        assert await scene.cancel(name)
+    await until(lambda: not processes(mine) and not processes(other), 10)
+    await scene.judge()
+
+
+def descendants(top: int) -> set[int]:
+    """A process' children, theirs, and so on."""
+    parents = {}
+    for pid in alive():
+        with contextlib.suppress(OSError):
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            parents[int(pid)] = int(stat.rpartition(")")[2].split()[1])
+    found = {top}
+    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= grown
+    return found - {top}
+
+
+def alive() -> list[str]:
+    """The processes that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if path.read_text().rpartition(")")[2].split()[0] not in "ZX":
+                found.append(path.parent.name)
+    return found
+
+
+def command(pid: int) -> list[str]:
+    """What a process was started with."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return []

@@ -1,0 +1,119 @@
+"""Workers that are told to stop: jobs are handed on in order, and the end comes within a bound."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+import pytest
+from faults_house import TWICE, Scene, Work, processes, sleeps, until
+
+from jobs.record import Status
+from worker.attempts import HAND_OVER_SECONDS
+
+ROLLS = 20
+IGNORES = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+
+
+@pytest.mark.invariant("J7")
+@pytest.mark.timeout(300)
+async def test_rolling_stops_under_load(scene: Scene) -> None:
+    """Twenty times a new worker comes and the oldest is stopped: no call is repeated, none lost."""
+    line = [scene.house.worker(), scene.house.worker()]
+    await scene.house.ready(2)
+    enough = asyncio.Event()
+    loading = asyncio.create_task(load(scene, enough))
+    codes = []
+    for roll in range(ROLLS):
+        line.append(scene.house.worker())
+        await scene.house.ready(3 + roll)
+        oldest = line.pop(0)
+        oldest.send_signal(signal.SIGTERM)
+        asked = time.monotonic()
+        await until(lambda worker=oldest: worker.poll() is not None, 20, scene.house.logs)
+        assert time.monotonic() - asked < 5 + HAND_OVER_SECONDS + 5
+        codes.append(oldest.returncode)
+    enough.set()
+    names = await loading
+    await scene.succeeds(*names, seconds=120)
+    assert codes == [0] * ROLLS
+    handed_on = 0
+    for name in names:
+        told = await scene.told(name)
+        assert "lease_lost" not in told
+        handed_on += told.count("given_back")
+    assert handed_on >= ROLLS / 2  # or the load was none
+    verdict = await scene.judge()
+    assert verdict.repeated_paid_calls == 0
+
+
+async def load(scene: Scene, enough: asyncio.Event) -> list[str]:
+    """Submit a job now and then, so that there is work at every stop; returns their names."""
+    names = []
+    while not enough.is_set():
+        names.append(f"job-{len(names)}")
+        await scene.submit(names[-1], Work(TWICE, seconds=0.7))
+        await asyncio.sleep(0.6)
+    return names
+
+
+@pytest.mark.invariant("J14")
+async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
+    """Code cannot hold a worker: at the end of its time the room dies, and the job is queued."""
+    seconds = "27.18281"
+    worker = scene.house.worker(drain_seconds="1")
+    await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    asked = time.monotonic()
+    worker.send_signal(signal.SIGTERM)
+    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.house.logs)
+    assert time.monotonic() - asked >= 1  # it had its time
+    assert worker.returncode == 0
+    assert not processes(seconds)
+    record = await scene.house.record_of(scene.operations, scene.ids["stubborn"])
+    assert (record.status, record.crashes) == (Status.QUEUED, 0)
+    assert len(scene.asked["stubborn"]) == 2
+    assert await scene.cancel("stubborn")
+    await scene.judge()
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J14")
+async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
+    """The worker is gone at once, and its rooms; its job goes on when its lease has run out."""
+    seconds = "2.2360679"
+    worker = scene.house.worker(drain_seconds="60")
+    work = Work((TWICE[0], sleeps(seconds)))
+    await scene.submit("hurried", work)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    (room,) = processes(seconds)
+    worker.send_signal(signal.SIGTERM)
+    await asyncio.sleep(1.2)  # two signals within a second are one wish
+    assert worker.poll() is None
+    worker.send_signal(signal.SIGTERM)
+    await until(lambda: worker.poll() is not None, 2, scene.house.logs)
+    assert worker.returncode == 128 + signal.SIGTERM
+    await until(lambda: room not in processes(seconds), 2)
+    await scene.relieved()
+    await scene.succeeds("hurried")
+    assert len(scene.asked["hurried"]) == work.calls
+    told = await scene.told("hurried")
+    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    await scene.judge()
+
+
+async def test_a_stop_in_the_middle_of_a_hanging_call(scene: Scene) -> None:
+    """A model that does not answer holds no worker: the call is given up, the job handed on."""
+    worker = scene.house.worker(drain_seconds="1")
+    await scene.submit("hanging", Work(seconds=60))
+    await scene.requests("hanging", 1)
+    worker.send_signal(signal.SIGTERM)
+    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.house.logs)
+    assert worker.returncode == 0
+    assert (await scene.told("hanging"))[-1] == "given_back"
+    scene.work["hanging"] = Work()
+    scene.house.worker()
+    await scene.succeeds("hanging")
+    verdict = await scene.judge()
+    assert verdict.repeated_in_flight == 1
