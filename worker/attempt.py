@@ -28,6 +28,7 @@ from jobs.record import JobRecord, Reason, Result
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted
 from jobs.store import Held, Turn
+from worker.collapse import collapse, exhausted
 from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
 from worker.ledger import CURRENT, Ledger
@@ -69,6 +70,8 @@ class Attempt:
         except (StoreUnavailable, Contended) as error:
             ended = await self._hand_back(str(error))
         except Exception as error:
+            if exhausted(error):
+                collapse(error)
             logger.error("attempt could not be ended", exc_info=error)
             ended = Refusal("left", f"{type(error).__name__}: {error}")
         if isinstance(ended, Refusal):
@@ -110,6 +113,8 @@ class Attempt:
             return await self._fate(error)
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:
+        if exhausted(error):
+            collapse(error)
         match fate(error):
             case GiveBack():
                 return await self.operations.give_back(self.held, "the worker is stopping")

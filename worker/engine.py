@@ -29,6 +29,7 @@ from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.attempts import Attempts
 from worker.capabilities import announcement
+from worker.collapse import collapse_if_exhausted
 from worker.fail_points import MortalStore
 from worker.fit import equip
 from worker.leases import Leases
@@ -47,6 +48,7 @@ class Engine:
         self._settings = settings
         self._worker_id = worker_id
         self._loop = uvloop.new_event_loop()
+        self._loop.set_exception_handler(collapse_if_exhausted)
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
         self._hints = Hints(settings.broker_url)
         self._opened = contextlib.AsyncExitStack()

@@ -15,6 +15,7 @@ import structlog
 from jobs.errors import StoreUnavailable
 from jobs.redis_store import RedisStore, connect
 from jobs.store import Held
+from worker.collapse import collapse
 
 log = structlog.get_logger("worker.leases")
 
@@ -58,7 +59,10 @@ class Leases:
         self._thread.join(timeout=5)
 
     def _run(self) -> None:
-        asyncio.run(self._beat())
+        try:
+            asyncio.run(self._beat())
+        except BaseException as error:  # noqa: BLE001 - without a heartbeat every job here is lost
+            collapse(error)
 
     async def _beat(self) -> None:
         store = RedisStore(connect(self._redis_url))

@@ -1,0 +1,57 @@
+"""Collapse: a process without memory or threads ends at once, as if it had been killed.
+
+Nothing that it does can be relied on any more: a thread that renews leases may be gone, an answer
+half read. What it holds goes back by its leases, so that the rule for crashes finds whose fault it
+was (J7): a job that merely stood near is run again, and one that does it alone is poison.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+EXIT_CODE = 70
+"""EX_SOFTWARE of sysexits.h."""
+
+
+def exhausted(error: BaseException | None) -> bool:
+    """Whether an error comes of want of memory or threads, whatever a library has made of it."""
+    return any(map(_is_want, _chain(error)))
+
+
+def collapse(error: BaseException) -> NoReturn:
+    """End this process here and now; its rooms die with it."""
+    traceback.print_exception(error, file=sys.stderr)  # the log's own way may want more memory
+    os.write(2, b'{"event": "worker collapsed", "logger": "worker", "level": "critical"}\n')
+    os._exit(EXIT_CODE)
+
+
+def collapse_if_exhausted(loop: Any, context: dict[str, Any]) -> None:
+    """An event loop's exception handler: as the loop's own, but for such an error."""
+    if exhausted(error := context.get("exception")):
+        collapse(error or MemoryError())
+    loop.default_exception_handler(context)
+
+
+def _is_want(error: BaseException) -> bool:
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)
+    return isinstance(error, MemoryError)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what caused it, and so on; and those of a group."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions
