@@ -1,0 +1,111 @@
+"""The Docker engine goes in the middle of a run; what a killed worker's containers come to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import docker
+import docker_engine as engines
+import pytest
+from faults_house import TWICE, Scene, Work
+
+from sandbox.docker.leftovers import OWNER
+
+IMAGE = "rooms-without-libraries"
+GRACE_SECONDS = 15.0
+SLOW = "import time; time.sleep(3); print('slow')"
+LONG = "import time; time.sleep(14)"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
+    """An engine of these tests' own, with an image that has the bare interpreter."""
+    bare = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    with engines.started({}) as own:
+        engines.build(own.host, IMAGE, FETTLE_SANDBOX_ENVIRONMENT=str(bare))
+        yield own
+
+
+@pytest.fixture
+def looking(engine: engines.Engine) -> Iterator[docker.DockerClient]:
+    client = docker.DockerClient(base_url=engine.host)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def docked(scene: Scene, engine: engines.Engine) -> Scene:
+    """A house whose workers run code in that engine's containers."""
+    scene.house.env |= {
+        "FETTLE_SANDBOX": "docker",
+        "FETTLE_SANDBOX_ENGINE": engine.host,
+        "FETTLE_SANDBOX_IMAGE": IMAGE,
+    }
+    return scene
+
+
+async def test_an_engine_killed_in_the_middle_of_a_run(
+    docked: Scene, engine: engines.Engine
+) -> None:
+    """It costs the job no try and the model no call; the worker takes none until it is back."""
+    assert engine.folder is not None
+    docked.house.worker()
+    await docked.house.ready(seconds=60)
+    await docked.submit("ran", Work((TWICE[0], SLOW)))
+    await docked.requests("ran", 3, seconds=60)
+    await asyncio.sleep(1)
+    os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
+    await docked.house.told(docked.operations, docked.ids["ran"], "given_back", seconds=60)
+    await docked.submit("waits")
+    await asyncio.sleep(2)
+    record = await docked.house.record_of(docked.operations, docked.ids["ran"])
+    assert (record.retries, record.crashes) == (0, 0)
+    assert "started" not in await docked.told("waits")
+    start = ("engine.sh", "start", str(engine.folder), str(os.getpid()))
+    await asyncio.to_thread(engines.script, *start)
+    await docked.succeeds("ran", "waits", seconds=120)
+    await docked.paid_once("ran", "waits")
+    await docked.judge()
+
+
+@pytest.mark.invariant("J14")
+async def test_containers_of_a_killed_worker(docked: Scene, looking: docker.DockerClient) -> None:
+    """Its runs' containers end with it, those that are frozen by the next worker's hand."""
+    doomed = docked.house.worker()
+    await docked.house.ready(seconds=60)
+    for name in ("one", "two"):
+        await docked.submit(name, Work((LONG,)))
+        await docked.requests(name, 2, seconds=60)
+    await asyncio.sleep(2)
+    before = rooms(looking)
+    assert len(before) >= 2
+    looking.api.pause(before[0])  # it cannot see its worker go
+    docked.kill(doomed, last=True)
+    await gone(looking, set(before[1:]))
+    for name in ("one", "two"):
+        assert await docked.cancel(name)
+    await docked.relieved()
+    await docked.submit("after")
+    await docked.succeeds("after", seconds=120)
+    await gone(looking, set(before))
+    await docked.judge()
+
+
+def rooms(looking: docker.DockerClient) -> list[str]:
+    """The ids of all containers of workers."""
+    return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
+
+
+async def gone(looking: docker.DockerClient, which: set[str]) -> None:
+    """Wait until none of these is left, within the grace period."""
+    ends = time.monotonic() + GRACE_SECONDS
+    while left := which & set(rooms(looking)):
+        assert time.monotonic() < ends, left
+        await asyncio.sleep(0.1)
