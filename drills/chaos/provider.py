@@ -22,11 +22,11 @@ from drills.chaos.oplog import Called, OperationLog
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
 NAMES = ("chaos-run", "chaos-files", "chaos-revise")
-MODELS: dict[str, Role] = {
-    "chaos-planner": "planner",
-    "chaos-executor": "executor",
-    "chaos-critic": "critic",
-}
+MODEL = "chaos"
+TOOLS: dict[str, Role] = {"Plan": "planner", "Verdict": "critic"}
+"""The tool that a role must answer by; the executor has others. One model for all roles, as most
+deployments have it: a worker builds a client for each, which takes its time.
+"""
 DELAY_SECONDS = (0.02, 0.25)
 """How long a call is in flight, so that kills meet some."""
 _TASK = re.compile(r"The task:\n\n\[(?P<key>[\w.-]+) (?P<recording>[\w-]+)\]")
@@ -39,8 +39,9 @@ def task_of(key: str, recording: str) -> str:
 
 
 def settings(provider: ProviderServer) -> dict[str, str]:
-    """What a worker must be told, so that each role asks for its own model of ours."""
-    named = {f"FETTLE_{role.upper()}_MODEL": f"groq:{name}" for name, role in MODELS.items()}
+    """What a worker must be told to ask us, whatever this machine's own settings say."""
+    names = ("MODEL", "PLANNER_MODEL", "EXECUTOR_MODEL", "CRITIC_MODEL")
+    named = {f"FETTLE_{name}": f"groq:{MODEL}" for name in names}
     return {**named, "FETTLE_GROQ_BASE_URL": provider.groq_url, "GROQ_API_KEY": "pid-0"}
 
 
@@ -50,9 +51,9 @@ def provider(log: OperationLog) -> ProviderServer:
 
     def script(request: Request) -> Turn:
         found = next(filter(None, (_TASK.search(m.text) for m in request.messages)), None)
-        role = MODELS.get(request.model)
-        if found is None or role is None or found["recording"] not in recordings:
-            return Refusal(400, f"no job of this run asks {request.model} that")
+        if found is None or found["recording"] not in recordings:
+            return Refusal(400, "no job of this run asks that")
+        role: Role = next((TOOLS[name] for name in request.tools if name in TOOLS), "executor")
         said = _said(request)
         reply = _played(recordings[found["recording"]], role, request, said)
         log.add(Called(key=found["key"], said=said, caller=_caller(request)))
@@ -84,7 +85,7 @@ def _said(request: Request) -> str:
         [message.speaker, message.text, [[call.name, call.args] for call in message.tool_calls]]
         for message in request.messages
     ]
-    written = json.dumps([request.model, said, request.tools], sort_keys=True)
+    written = json.dumps([said, request.tools], sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:16]
 
 

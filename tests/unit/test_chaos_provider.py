@@ -1,0 +1,75 @@
+"""The provider of a chaos run: it plays recordings, and counts what it is asked and by whom."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from agents.models.recording import load
+from drills.chaos import provider
+from drills.chaos.oplog import Called, OperationLog
+
+PLANNER = [{"type": "function", "function": {"name": "Plan", "parameters": {}}}]
+EXECUTOR = [{"type": "function", "function": {"name": "python", "parameters": {}}}]
+
+
+def asked(url: str, text: str, tools: list[object], key: str = "pid-12") -> httpx.Response:
+    body = {"model": "any", "messages": [{"role": "user", "content": text}], "tools": tools}
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.post(f"{url}/openai/v1/chat/completions", json=body, headers=headers)
+
+
+def task(key: str, recording: str = "chaos-run") -> str:
+    return f"The task:\n\n{provider.task_of(key, recording)}"
+
+
+def test_it_answers_a_role_by_the_tools_it_has_and_logs_who_asked() -> None:
+    log = OperationLog()
+    with provider.provider(log) as server:
+        plan = asked(server.url, task("j-1"), PLANNER).json()["choices"][0]["message"]
+        code = asked(server.url, task("j-1"), EXECUTOR).json()["choices"][0]["message"]
+    assert plan["tool_calls"][0]["function"]["name"] == "Plan"
+    assert code["tool_calls"][0]["function"]["name"] == "python"
+    first, second = (entry for entry in log.entries if isinstance(entry, Called))
+    assert (first.key, first.caller) == (second.key, second.caller) == ("j-1", 12)
+    assert first.said != second.said
+
+
+def test_the_same_question_has_the_same_name_from_any_worker() -> None:
+    log = OperationLog()
+    with provider.provider(log) as server:
+        for key in ("pid-12", "pid-13"):
+            asked(server.url, task("j-1"), PLANNER, key)
+        asked(server.url, task("j-2"), PLANNER)
+    first, again, other = (entry for entry in log.entries if isinstance(entry, Called))
+    assert first.said == again.said != other.said
+    assert (first.caller, again.caller) == (12, 13)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What else?",
+        f"Earlier in this conversation:\n\n- They asked: {provider.task_of('j-1', 'chaos-run')}",
+        task("j-1", "no-such-recording"),
+    ],
+)
+def test_what_no_job_of_the_run_asks_is_refused_and_not_counted(text: str) -> None:
+    log = OperationLog()
+    with provider.provider(log) as server:
+        assert asked(server.url, text, PLANNER).status_code == 400
+    assert log.entries == ()
+
+
+def test_no_setting_of_the_machine_leads_to_a_model_that_is_paid() -> None:
+    with provider.provider(OperationLog()) as server:
+        told = provider.settings(server)
+        assert told["FETTLE_GROQ_BASE_URL"] == server.url
+    models = [value for name, value in told.items() if name.endswith("MODEL")]
+    assert len(models) == 4
+    assert set(models) == {"groq:chaos"}
+
+
+def test_the_recordings_are_well_written() -> None:
+    for name in provider.NAMES:
+        assert load(provider.RECORDINGS, name).turns
