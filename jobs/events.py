@@ -32,6 +32,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+EVENTS_AT_ONCE = 16
+"""How many events a reader of a stream is handed at a time."""
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}

@@ -18,7 +18,7 @@ from jobs.admission import Load
 from jobs.blob_index import MemoryBlobIndex
 from jobs.codec import read_record, record_fields
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import Event
+from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.lifecycle import Change
 from jobs.memory_events import MemoryEvents
 from jobs.memory_roster import MemoryRoster
@@ -150,13 +150,15 @@ class MemoryStore:
         """See Store."""
         return dict(self._journals[job_id])
 
-    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
+    async def events(
+        self, job_id: str, after: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
         """See Store."""
-        return self._events.after(job_id, after)
+        return self._events.after(job_id, after)[:limit]
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """See Store."""
-        return await self._events.wait(job_id, after, seconds)
+        return (await self._events.wait(job_id, after, seconds))[:EVENTS_AT_ONCE]
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:

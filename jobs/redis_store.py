@@ -15,7 +15,7 @@ from jobs import keys, redis_index
 from jobs.admission import Load
 from jobs.codec import read_event, read_message, read_record
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import Event
+from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.inheritance import of_work
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
@@ -145,10 +145,13 @@ class RedisStore:
         found = await reached(cast("Awaitable[Any]", stored))
         return {key.decode(): value for key, value in found.items()}
 
-    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
+    async def events(
+        self, job_id: str, after: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
         """See Store."""
         after = max(after, 0)
-        stored = self.redis.lrange(JobKeys(job_id).events, after, -1)
+        last = -1 if limit is None else after + limit - 1
+        stored = self.redis.lrange(JobKeys(job_id).events, after, last)
         found = await reached(cast("Awaitable[Any]", stored))
         return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
 
@@ -160,15 +163,15 @@ class RedisStore:
             if told and told[0].seq <= after + 1 and told[-1].seq >= after:
                 found: Sequence[Event] = [event for event in told if event.seq > after]
             else:
-                found = await self.events(job_id, after)
+                found = await self.events(job_id, after, EVENTS_AT_ONCE)
             while not found and (left := ends - time.monotonic()) > 0:
                 message = await heard.next(min(left, LOOK_SECONDS))
                 told = read_message(message) if message else []
                 if told and told[0].seq == after + 1:
                     found = told
                 else:
-                    found = await self.events(job_id, after)
-        return found
+                    found = await self.events(job_id, after, EVENTS_AT_ONCE)
+        return found[:EVENTS_AT_ONCE]
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:

@@ -175,12 +175,16 @@ class Store(Protocol):
         """The finished calls of a job by key."""
         ...
 
-    async def events(self, job_id: str, after: int = 0) -> Sequence[Event]:
-        """The events whose number is above `after`."""
+    async def events(
+        self, job_id: str, after: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        """The events whose number is above `after`; the first `limit` of them."""
         ...
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """Like `events`, waiting up to `seconds` for the first of them; empty when none came."""
+        """The next few events above `after`, waiting up to `seconds` for the first of them; empty
+        when none came. Few, so that a reader far behind is not handed all that he lacks at once.
+        """
         ...
 
     def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:

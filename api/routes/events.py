@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any
 
 import structlog
@@ -31,6 +31,7 @@ router = APIRouter(tags=["events"])
 RECONNECT = b"retry: 1000\n"
 HEARTBEAT = b": still here\n"
 BROKEN = b": the record cannot be reached: connect again\n"
+CHUNK_BYTES = 64 * 1024
 CLOSING = b": the server goes away: connect again\n"
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -74,7 +75,7 @@ async def events(
     start = max(after, int(last_event_id or 0))
     if "application/json" in request.headers.get("accept", ""):
         return as_json(_listed(await house.store.events(job_id, start)))
-    if loaded.record.status.final and not await house.store.events(job_id, start):
+    if loaded.record.status.final and not await house.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # tells an EventSource not to connect again
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return EventSourceResponse(_stream(house, job_id, start), headers=headers)
@@ -85,7 +86,8 @@ async def _stream(house: Services, job_id: str, after: int) -> AsyncIterator[byt
         yield RECONNECT
         try:
             async for facts in _followed(house, job_id, after):
-                yield b"".join(map(_encoded, facts)) or HEARTBEAT
+                for chunk in _chunks(facts):
+                    yield chunk
         except StoreUnavailable as error:
             log.warning("stream broken", job_id=job_id, error=str(error))
             yield BROKEN
@@ -123,6 +125,18 @@ async def _next(house: Services, job_id: str, after: int) -> Sequence[Event]:
         closing.cancel()
         waiting.cancel()
         await asyncio.gather(waiting, closing, return_exceptions=True)
+
+
+def _chunks(facts: Sequence[Event]) -> Iterator[bytes]:
+    """Some events, in pieces that a slow reader's connection may hold; none: a sign of life."""
+    chunk = b"" if facts else HEARTBEAT
+    for fact in facts:
+        chunk += _encoded(fact)
+        if len(chunk) >= CHUNK_BYTES:
+            yield chunk
+            chunk = b""
+    if chunk:
+        yield chunk
 
 
 def _encoded(fact: Event) -> bytes:

@@ -12,7 +12,7 @@ from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued
 
 from jobs import lifecycle
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import NewEvent
+from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.lifecycle import Change, Policy
 from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
@@ -281,6 +281,18 @@ async def test_a_reader_misses_none_wherever_it_stands(house, store):
         assert list(found) == everything[after : after + len(found)]
         assert found
     assert await store.wait_events(running.id, len(everything), 0.01) == []
+
+
+async def test_a_reader_far_behind_is_handed_a_few_at_a_time(house, store):
+    running = await house.running()
+    names = [f"e{number}" for number in range(3 * EVENTS_AT_ONCE)]
+    await store.write(running.id, running.epoch, Writes(events=[said(name) for name in names]))
+    seqs: list[int] = []
+    while found := await store.wait_events(running.id, seqs[-1] if seqs else 0, 0.05):
+        assert len(found) <= EVENTS_AT_ONCE
+        seqs += [event.seq for event in found]
+    assert seqs == list(range(1, len(names) + 3))
+    assert [event.seq for event in await store.events(running.id, 3, limit=2)] == [4, 5]
 
 
 async def test_a_reader_that_follows_hears_each_event_once(house, store):

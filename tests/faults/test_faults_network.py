@@ -1,0 +1,202 @@
+"""Networks between worker, API, client and Redis that lose, delay, cut and hold what is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import httpx
+import httpx_sse
+import pytest
+import redis_servers
+from api_process import ApiProcess
+from faults_house import TWICE, Scene, Work
+from fronts import caller, front
+from house import ok
+from job_examples import RESULT
+
+from drills.chaos.oplog import Mended, Struck
+from drills.chaos.proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
+from jobs.events import EVENTS_AT_ONCE, NewEvent
+from jobs.record import Status
+from jobs.spec import JobSpec
+from jobs.store import Held, Writes
+
+LATE = Fault(latency_seconds=0.25)
+"""Each way: an answer takes 500 ms longer."""
+FAULTS: dict[str, Callable[[Proxy], None]] = {
+    "black_hole": lambda proxy: proxy.set(BLACK_HOLE),
+    "answers_lost": lambda proxy: proxy.set(BLACK_HOLE, Way.DOWN),
+    "partition": lambda proxy: proxy.set(PARTITION),
+    "half_open_server_gone": lambda proxy: proxy.half_open(Side.SERVER),
+    "half_open_client_gone": lambda proxy: proxy.half_open(Side.CLIENT),
+    "reset": lambda proxy: proxy.reset(),
+    "cut": lambda proxy: proxy.set(Fault(cut_after=500), Way.DOWN),
+    "latency": lambda proxy: proxy.set(LATE),
+}
+
+
+@contextlib.contextmanager
+def before_redis(scene: Scene):
+    """A network of its own between Redis and whoever takes its addresses."""
+    with Proxy("127.0.0.1", redis_servers.port_of(scene.house.server)) as proxy:
+        yield proxy, f"redis://127.0.0.1:{proxy.port}"
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> None:
+    """For longer than a lease; nobody else can take the jobs, and no crash is counted."""
+    with before_redis(scene) as (proxy, url):
+        scene.house.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
+        await scene.house.ready()
+        for name in ("one", "two", "three"):
+            await scene.submit(name, Work(TWICE, seconds=0.4))
+        await scene.requests("three", 1, seconds=60)
+        scene.log.add(Struck(fault=fault, blinds=True))
+        FAULTS[fault](proxy)
+        await asyncio.sleep(scene.lease + 2)
+        proxy.heal()
+        scene.log.add(Mended(fault=fault))
+        await scene.submit("later", Work())
+        await scene.succeeds("one", "two", "three", "later", seconds=90)
+        for name in ("one", "two", "three"):
+            assert "lease_lost" not in await scene.told(name), name
+        await scene.paid_once("one", "two", "three", "later")
+        await scene.judge()
+
+
+async def test_a_worker_behind_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
+    """J4, J5, J8: the other goes on behind the last finished call; the first changes nothing."""
+    with before_redis(scene) as (proxy, url):
+        cut_off = scene.house.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
+        await scene.house.ready()
+        await scene.submit("moves", Work(TWICE, seconds=1.5))
+        await scene.requests("moves", 2, seconds=60)
+        scene.house.worker()
+        await scene.house.ready(2)
+        scene.log.add(Struck(fault="worker-kill", pids=(cut_off.pid,)))
+        proxy.set(BLACK_HOLE)
+        await scene.house.told(scene.operations, scene.ids["moves"], "lease_lost", seconds=30)
+        await asyncio.sleep(1)
+        proxy.heal()
+        await scene.succeeds("moves")
+        record = await scene.house.record_of(scene.operations, scene.ids["moves"])
+        assert record.attempts == 2
+        assert (await scene.told("moves")).count("run_finished") == 2
+        await scene.judge()
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
+    """J1, J2: whoever asks again with his key has one job; nobody waits for long."""
+    with (
+        before_redis(scene) as (proxy, url),
+        front(scene.house, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,
+    ):
+        async with caller(api.url, scene.log) as client:
+            await client.submit_until_told("before", task="x")
+            FAULTS[fault](proxy)
+            took = []
+            for number in range(2):
+                began = time.monotonic()
+                answer = await client.submit(f"amid-{number}", task="x")
+                took.append(time.monotonic() - began)
+                assert answer is not None, "the API itself is there"
+                assert answer.status_code in (202, 503), answer.text
+            assert max(took) < 8, took
+            proxy.heal()
+            ids = [
+                await client.submit_until_told(key, task="x")
+                for key in ("before", "amid-0", "amid-1")
+            ]
+            counts = await scene.operations.store.counts()
+            assert (len(set(ids)), counts[Status.QUEUED]) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("fault", "way"),
+    [
+        (BLACK_HOLE, Way.DOWN),
+        (Fault(cut_after=120), Way.DOWN),
+        (Fault(cut_after=150), Way.UP),
+        (Fault(latency_seconds=0.5), Way.DOWN),
+    ],
+)
+async def test_between_a_client_and_the_api(scene: Scene, fault: Fault, way: Way) -> None:
+    """J2: an answer that was lost, cut or late is asked for again, and is the same job."""
+    with front(scene.house) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
+        async with caller(f"http://127.0.0.1:{proxy.port}", scene.log) as client:
+            client.client.timeout = httpx.Timeout(3)
+            proxy.set(fault, way)
+            await client.submit("key", task="x")
+            proxy.heal()
+            job_id = await client.submit_until_told("key", task="x")
+            assert await client.submit_until_told("key", task="x") == job_id
+    assert (await scene.operations.store.counts())[Status.QUEUED] == 1
+
+
+def api_port(api: ApiProcess) -> int:
+    return int(api.url.rsplit(":", 1)[1])
+
+
+def resident(api: ApiProcess) -> int:
+    """The process' memory in bytes."""
+    pages = int(Path(f"/proc/{api.process.pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+async def read_all(url: str, job_id: str, after: int = 0) -> AsyncIterator[int]:
+    async with caller(url) as reader:
+        headers = {"Last-Event-ID": str(after)}
+        async with httpx_sse.aconnect_sse(
+            reader.client, "GET", f"/jobs/{job_id}/events", headers=headers
+        ) as source:
+            async for event in source.aiter_sse():
+                yield int(event.id)
+
+
+async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Scene) -> None:
+    """20 readers take 2 KB/s of a job that tells 20 MB; others have it all at once; a slow one that
+    connects again goes on where it was."""
+    facts, size = 1_000, 20_000
+    job_id = await scene.house.submit(scene.operations, JobSpec(task="talks"))
+    held = Held(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
+    with front(scene.house) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
+        slow_url = f"http://127.0.0.1:{proxy.port}"
+        proxy.set(Fault(bytes_per_second=2_000), Way.DOWN)
+        seen: dict[int, list[int]] = {number: [] for number in range(20)}
+
+        async def follow_slowly(number: int) -> None:
+            async for seq in read_all(slow_url, job_id):
+                seen[number].append(seq)
+
+        slow = [asyncio.create_task(follow_slowly(number)) for number in seen]
+        async with asyncio.timeout(60):
+            while not all(seen.values()):
+                await asyncio.sleep(0.05)
+        before = resident(api)
+        quick = asyncio.create_task(collected(api.url, job_id))
+        for number in range(facts):
+            fact = NewEvent(f"s{number}", "summarized", {"text": "x" * size})
+            await scene.operations.store.write(job_id, held.epoch, Writes(events=[fact]))
+        ok(await scene.operations.succeed(held, RESULT, ""))
+        every = list(range(1, facts + 4))
+        assert await asyncio.wait_for(quick, 60) == every, "who keeps up has it all"
+        grown = resident(api) - before
+        # not with the job's length (400 MB), but with what each is handed at a time
+        most = 20 * EVENTS_AT_ONCE * size * 4 + 32 * 2**20
+        assert grown < most, f"{grown / 2**20:.0f} MiB for 20 slow readers"
+        assert all(len(told) < facts for told in seen.values()), "they are slow"
+        for task in slow:
+            task.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        last = seen[0][-1]
+        assert [seq async for seq in read_all(api.url, job_id, last)] == every[last:]
+
+
+async def collected(url: str, job_id: str) -> list[int]:
+    return [seq async for seq in read_all(url, job_id)]
