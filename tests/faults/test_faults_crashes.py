@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faults_house import Scene, Work, processes, sleeps, until
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
@@ -24,17 +25,6 @@ QUICK, MORE = 30, 20
 def house(tmp_path: Path) -> Iterator[House]:
     with a_house(tmp_path, GROQ_API_KEY="a") as made:
         yield made
-
-
-def running(argument: str) -> int:
-    """How many processes of this machine have the argument."""
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += argument.encode() in path.read_bytes().split(b"\0")
-        except OSError:  # it has ended
-            continue
-    return found
 
 
 async def held_by(house: House, operations: Operations, job_id: str) -> tuple[JobRecord, int]:
@@ -108,39 +98,32 @@ async def test_a_job_that_runs_alone_is_given_back_by_a_stop(house: House) -> No
             assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0)
 
 
-async def test_a_frozen_worker_changes_nothing_when_it_wakes(house: House) -> None:
-    seconds = "5.4321"
-    code = f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
-    frozen = house.record("frozen", one_run("freeze", code))
-    quick = house.record("quick", one_run("quick", "print('x')"))
-    first = house.worker()
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="freeze", model=frozen))
-        await house.told(operations, job_id, "model_called", times=2)
-        async with asyncio.timeout(5):
-            while running(seconds) < 1:
-                await asyncio.sleep(0.02)
-        first.send_signal(signal.SIGSTOP)
-        second = house.worker()
-        async with asyncio.timeout(15):
-            while running(seconds) < 2:
-                await asyncio.sleep(0.02)
-        first.send_signal(signal.SIGCONT)
-        async with asyncio.timeout(3):
-            while running(seconds) > 1:  # the room of the attempt that lost its lease
-                await asyncio.sleep(0.02)
-        record, pid = await held_by(house, operations, job_id)
-        assert (pid, record.attempts) == (second.pid, 2)
-        job = await house.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        told = await house.kinds(operations, job_id)
-        assert (told.count("run_finished"), told.count("model_called")) == (1, 4)
-        assert told.count("lease_lost") == 1
-        assert "lease lost" in house.logs()
-        second.kill()
-        after = await house.submit(operations, JobSpec(task="quick", model=quick))
-        assert (await house.until(operations, after)).status is Status.SUCCEEDED
-        assert running(seconds) == 0
+@pytest.mark.invariant("J5")
+async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
+    """Past its lease another has its job: it notices, kills its room and drops the attempt."""
+    seconds = "11.235813"
+    scene.house.worker()
+    scene.house.worker()
+    await scene.house.ready(2)
+    await scene.submit("frozen", Work((sleeps(seconds),)))
+    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    (room,) = processes(seconds)
+    frozen = await scene.holder("frozen")
+    frozen.send_signal(signal.SIGSTOP)
+    await until(lambda: len(processes(seconds)) == 2, told=scene.house.logs)
+    frozen.send_signal(signal.SIGCONT)
+    await until(lambda: room not in processes(seconds), 5, scene.house.logs)
+    other = await scene.holder("frozen")
+    assert other.pid != frozen.pid
+    await scene.succeeds("frozen")
+    await scene.paid_once("frozen")
+    assert (await scene.told("frozen")).count("lease_lost") == 1
+    assert "lease lost" in scene.house.logs()
+    scene.kill(other)
+    await scene.submit("after")
+    await scene.succeeds("after")
+    assert not processes(seconds)
+    await scene.judge()
 
 
 async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(house: House) -> None:
