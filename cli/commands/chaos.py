@@ -20,8 +20,18 @@ from cli.signals import Signals, Stopped
 @click.option(
     "--url", metavar="URL", help="A deployment that runs; else one is made and thrown away."
 )
-@click.option("--lease", type=click.FloatRange(min=0.5), default=2.0, show_default=True)
-@click.option("--sweep", type=click.FloatRange(min=0.1), default=0.5, show_default=True)
+@click.option(
+    "--supervisor",
+    type=click.IntRange(2),
+    metavar="PID",
+    help="With --url: kill, too, what runs below this process, such as `fettle up`.",
+)
+@click.option(
+    "--lease", type=click.FloatRange(min=0.5), help="Seconds, as it is told; 2, with --url 15."
+)
+@click.option(
+    "--sweep", type=click.FloatRange(min=0.1), help="Seconds, as it is told; 0.5, with --url 2."
+)
 @click.option(
     "--slack",
     type=click.FloatRange(min=0),
@@ -37,9 +47,9 @@ def command(
 ) -> int:
     """Kill workers, API and Redis under load; exit 1 where a job is lost or a rule is broken.
 
-    Without an address it all happens on a deployment of its own, with lease and sweep (seconds) as
-    told. With one, the servers are left alone: only clients misbehave. No model is paid: recordings
-    answer.
+    Without an address it all happens on a deployment of its own. With one, the servers are left
+    alone, and only clients misbehave, unless their supervisor is told. No model is paid:
+    recordings answer.
     """
     told = {**told, "url": told["url"] or flags.get("url")}
     if told["url"] is None:

@@ -21,13 +21,17 @@ from drills.chaos.case import Bounds
 from drills.chaos.progress import Progress
 from settings.client import ClientSettings
 
+OWN = Bounds(lease=2.0, sweep=0.5)
+"""Of a deployment that is made for it: short, so that many recoveries are seen."""
+
 
 @click.command()
 @click.option("--minutes", type=click.FloatRange(0.05, 24 * 60), default=1.0, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--url", help="a deployment that runs: only its clients misbehave")
-@click.option("--lease", type=click.FloatRange(min=0.5), default=2.0, show_default=True)
-@click.option("--sweep", type=click.FloatRange(min=0.1), default=0.5, show_default=True)
+@click.option("--supervisor", type=int, help="with --url: faults, too, below this process")
+@click.option("--lease", type=click.FloatRange(min=0.5), help="2, with --url 15")
+@click.option("--sweep", type=click.FloatRange(min=0.1), help="0.5, with --url 2")
 @click.option(
     "--slack",
     type=click.FloatRange(min=0),
@@ -38,21 +42,25 @@ from settings.client import ClientSettings
 @click.option("--keep", type=click.Path(path_type=Path), help="a folder for all logs")
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 def main(
+    *,
     minutes: float,
     seed: int,
     url: str | None,
-    lease: float,
-    sweep: float,
+    supervisor: int | None,
+    lease: float | None,
+    sweep: float | None,
     slack: float,
     keep: Path | None,
     as_json: bool,
 ) -> None:
     """Break everything under load, and look whether J1 to J14 held."""
     screen = Screen(stderr=as_json)
-    bounds = Bounds(lease=lease, heartbeat=lease / 4, sweep=sweep, slack=slack)
+    usual = OWN if url is None else Bounds()
+    lease = lease or usual.lease
+    bounds = Bounds(lease=lease, heartbeat=lease / 4, sweep=sweep or usual.sweep, slack=slack)
     wish = drill.Wish(minutes, seed, bounds, keep)
     try:
-        outcome = _outcome(screen, wish, url)
+        outcome = _outcome(screen, wish, url, supervisor)
     except CliError as error:
         screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
         sys.exit(error.exit_code)
@@ -64,7 +72,9 @@ def main(
     sys.exit(0 if outcome.passed else 1)
 
 
-def _outcome(screen: Screen, wish: drill.Wish, url: str | None) -> drill.Outcome:
+def _outcome(
+    screen: Screen, wish: drill.Wish, url: str | None, supervisor: int | None
+) -> drill.Outcome:
     def watch(progress: Progress) -> AbstractContextManager[object]:
         return report.watching(screen, progress)
 
@@ -75,7 +85,8 @@ def _outcome(screen: Screen, wish: drill.Wish, url: str | None) -> drill.Outcome
         return drill.own(wish, watch)
     settings = load(ClientSettings, url=url)
     screen.line("chaos", f"seed {wish.seed}, {wish.minutes:g} minutes, on {settings.url}")
-    return drill.named(wish, settings.url, settings.api_key.get_secret_value(), watch)
+    place = drill.Place(settings.url, settings.api_key.get_secret_value(), supervisor)
+    return drill.named(wish, place, watch)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ READY_SECONDS = 90.0
 LOG_LINES = 15
 SLOTS = 16
 READY = re.compile(rb'"worker": "[^"]*:(\d+):[0-9a-f]+",[^\n]*"event": "worker ready"')
+DIED = re.compile(rb"^worker \d+ ended with -?\d+$", re.MULTILINE)
 NAMED = 'GROQ_API_KEY=pid-$$ exec "$@"'
 """The shell becomes the worker, so that its pid is the worker's: the provider sees who asks."""
 
@@ -98,10 +99,13 @@ class Deployment:
             whole = said[: said.rfind(b"\n") + 1]
             self._read[name] = self._read.get(name, 0) + len(whole)
             self._fit |= {int(pid) for pid in READY.findall(whole)}
+            if died := len(DIED.findall(whole)):
+                self.unasked["forked worker"] = self.unasked.get("forked worker", 0) + died
         return self._fit
 
     def keep(self) -> None:
         """Start again what has ended, and take the remains of what others have left to us."""
+        self.fit()
         for name, child in list(self.running.items()):
             if child.ended() is not None and name not in self.stopping:
                 self.unasked[name] = self.unasked.get(name, 0) + 1

@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,12 +21,14 @@ from drills.chaos.case import Bounds
 from drills.chaos.checker import Verdict, check
 from drills.chaos.client import Client
 from drills.chaos.deployment import Deployment
-from drills.chaos.faults import ALONE, GRACE_SECONDS, Faults
+from drills.chaos.faults import Faults
 from drills.chaos.load import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.reading import Reading, lines, of_store
+from drills.chaos.remains import ALONE, GRACE_SECONDS
 from drills.chaos.schedule import Fault, Schedule, schedule
+from drills.chaos.supervised import SupervisedFaults
 from jobs.record import Reason
 from jobs.redis_store import connect
 
@@ -71,6 +73,15 @@ class Wish:
     keep: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A deployment that somebody runs. Faults come to what lives below the process `supervisor`."""
+
+    url: str
+    key: str = field(repr=False)
+    supervisor: int | None = None
+
+
 Watch = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 
@@ -91,12 +102,13 @@ def own(wish: Wish, watch: Watch) -> Outcome:
         return outcome
 
 
-def named(wish: Wish, url: str, key: str, watch: Watch) -> Outcome:
-    """On a deployment that somebody runs: its clients misbehave, its servers are left alone."""
-    plan = schedule(wish.seed, wish.minutes, server_faults=False)
+def named(wish: Wish, place: Place, watch: Watch) -> Outcome:
+    """On a deployment that somebody runs: its clients misbehave, its servers are left alone, unless
+    their supervisor is told."""
+    plan = schedule(wish.seed, wish.minutes, server_faults=place.supervisor is not None)
     progress = Progress(wish.minutes * 60)
     with Signals(), _log(wish) as log, watch(progress), asyncio.Runner() as runner:
-        return runner.run(_named(wish, plan, url, key, log, progress))
+        return runner.run(_named(wish, plan, place, log, progress))
 
 
 async def _own(
@@ -129,14 +141,18 @@ async def _own(
 
 
 async def _named(
-    wish: Wish, plan: Schedule, url: str, key: str, log: OperationLog, progress: Progress
+    wish: Wish, plan: Schedule, place: Place, log: OperationLog, progress: Progress
 ) -> Outcome:
-    async with Client(url, key, log) as client:
+    faults = SupervisedFaults(place.supervisor or 0, wish.bounds, log, progress.struck)
+    async with Client(place.url, place.key, log) as client, asyncio.TaskGroup() as doing:
         load = Load(client, specs.named, _prefix(), progress)
+        striking = doing.create_task(_strike(plan, faults))
         await _loaded(wish, plan, load, progress)
+        await striking
         progress.doing = "coming to rest"
         await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
-    reading = await witness.of_api(url, key, load.job_ids)
+        await faults.settled()
+    reading = await witness.of_api(place.url, place.key, load.job_ids)
     return _outcome(wish, reading, log, progress, load, {})
 
 
@@ -146,7 +162,7 @@ async def _loaded(wish: Wish, plan: Schedule, load: Load, progress: Progress) ->
     await load.submit_all(plan.jobs, wish.minutes * 60)
 
 
-async def _strike(plan: Schedule, faults: Faults) -> None:
+async def _strike(plan: Schedule, faults: Faults | SupervisedFaults) -> None:
     """Every fault at its time; several may be under way at once."""
 
     async def one(fault: Fault) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import redis
@@ -16,20 +15,18 @@ from cli import redis_server
 from drills.chaos import family
 from drills.chaos.deployment import Deployment
 from drills.chaos.family import Process
-from drills.chaos.oplog import Left, Mended, OperationLog, Struck
+from drills.chaos.oplog import Mended, OperationLog, Struck
 from drills.chaos.proxy import BLACK_HOLE, PARTITION
 from drills.chaos.proxy import Fault as NetFault
+from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
 
-GRACE_SECONDS = 5.0
-"""By then everything below a killed worker must have ended (J14)."""
 SPARED = 2
 """So many workers must be left that are fit to work."""
 SPARE_SECONDS = 15.0
 LOOK_SECONDS = 0.1
 LATENCY_SECONDS = 0.3
 SUPERVISOR = "sandbox.local"
-ALONE = "--alone"
 
 Struck_ = Callable[["Faults", Fault], Awaitable[None]]
 
@@ -45,7 +42,7 @@ class Faults:
         self._told = told
         self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._frozen: set[int] = set()
-        self._watching: set[asyncio.Task[None]] = set()
+        self._remains = Remains(log)
 
     async def strike(self, fault: Fault) -> None:
         """Do it, to its end. What is already broken must be whole again first."""
@@ -55,8 +52,7 @@ class Faults:
 
     async def settled(self) -> None:
         """Wait until everything below those killed has had its grace."""
-        if self._watching:
-            await asyncio.gather(*self._watching)
+        await self._remains.settled()
 
     async def child_kill(self, fault: Fault) -> None:
         """kill -9 of a forked worker: every other time the oldest, which holds most."""
@@ -104,7 +100,7 @@ class Faults:
             victims = family.below(chosen.pid)
             chosen.signal(signal.SIGKILL)
             self._say(fault, chosen.pid)
-            self._watch(victims, "outlives its supervisor")
+            self._remains.watch(victims, "outlives its supervisor")
 
     async def api_kill(self, fault: Fault) -> None:
         """kill -9, and another at once."""
@@ -202,25 +198,12 @@ class Faults:
         victims = family.below(worker.pid)
         if worker.signal(signal.SIGKILL):
             self._say(fault, worker.pid)
-            self._watch(victims, "outlives its worker")
+            self._remains.watch(victims, "outlives its worker")
 
     def _say(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
         struck = Struck(fault=fault.kind, pids=pids, blinds=blinds)
         self._log.add(struck)
         self._told(struck)
-
-    def _watch(self, victims: Iterable[Process], why: str) -> None:
-        async def watch() -> None:
-            await asyncio.sleep(GRACE_SECONDS)
-            alone = [p.pid for p in family.below(os.getpid()) if ALONE in p.command]
-            spared = {*alone, *(p.pid for p in family.below(*alone))}  # workers, and their rooms
-            for each in victims:
-                if each.lives and each.pid not in spared:
-                    self._log.add(Left(pid=each.pid, command=each.command, why=why))
-
-        watching = asyncio.create_task(watch())
-        self._watching.add(watching)
-        watching.add_done_callback(self._watching.discard)
 
 
 def _alive(pid: int) -> list[Process]:

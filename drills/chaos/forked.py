@@ -23,6 +23,8 @@ from worker import __main__ as worker
 
 PR_SET_PDEATHSIG = 1
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+ASKED_FOR = (0, -signal.SIGKILL)
+"""Drained, or killed by whoever plays with us."""
 SHORT_SECONDS = 2.0
 REST_SECONDS = 0.5
 """Before the next child, where one has ended by itself so soon: it may never start."""
@@ -39,6 +41,9 @@ def main(count: int) -> None:
     while signal.sigwait(AWAITED) == signal.SIGCHLD:
         for pid, code in _ended():
             lived = time.monotonic() - children.pop(pid, 0.0)
+            if code not in ASKED_FOR:
+                sys.stdout.write(f"worker {pid} ended with {code}\n")
+                sys.stdout.flush()
             if code >= 0 and lived < SHORT_SECONDS:
                 time.sleep(REST_SECONDS)
         while len(children) < count:

@@ -6,10 +6,11 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 from rich.live import Live
-from rich.text import Text
+from rich.table import Table
 
 from cli.render.parts import Tone
 from cli.screen import Screen
@@ -40,7 +41,24 @@ def watching(screen: Screen, progress: Progress) -> Iterator[None]:
 def _drawn(screen: Screen, progress: Progress, over: threading.Event) -> None:
     with Live(console=screen.console, transient=True, auto_refresh=False) as live:
         while not over.wait(REDRAW_SECONDS):
-            live.update(Text(progress.told()), refresh=True)
+            live.update(_table(progress), refresh=True)
+
+
+def _table(progress: Progress) -> Table:
+    """What moves: time, jobs, faults, recovery."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", justify="right")
+    table.add_column(overflow="fold")
+    table.add_row("chaos", f"{progress.doing}, {progress.elapsed:.0f} of {progress.seconds:.0f} s")
+    ended = ", ".join(f"{count} {status}" for status, count in sorted(progress.ended.items()))
+    jobs = f"{progress.submitted} submitted, {progress.living} under way"
+    table.add_row("jobs", ", ".join(filter(None, (jobs, ended))))
+    faults = ", ".join(f"{count} {kind}" for kind, count in sorted(progress.faults.items()))
+    table.add_row("faults", faults or "none yet")
+    took = progress.recoveries
+    recovery = f"p50 {median(took):.1f} s, worst {max(took):.1f} s, of {len(took)}" if took else ""
+    table.add_row("recovery", recovery or "none yet")
+    return table
 
 
 def _written(screen: Screen, progress: Progress, over: threading.Event) -> None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import api_process
 import pytest
-from fettle_command import environment, started
-from house import House, a_house
+from fettle_command import FETTLE, Running, environment, started
 
+from cli import ports
 from drills.chaos.oplog import Called, Struck, read
 from drills.chaos.schedule import Kind
-from settings.base import DEVELOPMENT_KEY
 
 KEYS = (
     *("jobs", "kills", "faults", "lost", "finished_twice", "violations"),
@@ -29,8 +25,8 @@ BUSY = ("--slack", "60")
 """A machine that runs other tests besides may take its time; what it may not do is lose a job."""
 
 
-def last_line(text: str) -> dict[str, object]:
-    told: dict[str, object] = json.loads(text.strip().splitlines()[-1])
+def last_line(text: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
     return told
 
 
@@ -67,37 +63,44 @@ def test_ctrl_c_ends_it_and_leaves_no_process_and_no_file(tmp_path: Path) -> Non
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
-def drilled(words: Sequence[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "drills.chaos", *words]
-    top = api_process.REPOSITORY
-    return subprocess.run(
-        argv, check=False, cwd=top, env=env, capture_output=True, text=True, timeout=180
-    )
-
-
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    folder = tmp_path / "house"
-    folder.mkdir()
-    with a_house(folder) as made:
-        yield made
-
-
-@pytest.mark.timeout(200)
-async def test_a_deployment_that_is_named_is_only_asked(house: House, tmp_path: Path) -> None:
-    recordings = str(api_process.REPOSITORY / "agents" / "recordings")
-    worker = house.worker(recordings_dir=recordings)
-    await house.ready()
-    env = api_process.environment(
-        house.redis_url, house.folder, broker_url=house.broker_url, rate_limit="100000/minute"
+def up(tmp_path: Path) -> Iterator[tuple[Running, dict[str, str]]]:
+    """`fettle up` with two workers and short leases, and the environment of its clients."""
+    port, flower = ports.free(2)
+    env = environment(
+        tmp_path,
+        FETTLE_URL=f"http://127.0.0.1:{port}",
+        FETTLE_RATE_LIMIT="100000/minute",
+        FETTLE_LEASE_SECONDS="2",
+        FETTLE_HEARTBEAT_SECONDS="0.5",
+        FETTLE_SWEEP_SECONDS="0.5",
     )
-    with api_process.running(env, tmp_path / "api.log") as api:
-        own = {**os.environ, "FETTLE_API_KEY": DEVELOPMENT_KEY}
-        words = ("--url", api.url, "--minutes", "0.1", "--json")
-        done = await asyncio.to_thread(drilled, words, own)
-        told = last_line(done.stdout)
-        assert (done.returncode, told["violations"], told["lost"]) == (0, 0, 0), done.stderr
-        assert (told["kills"], told["faults"]) == (0, {})
-        assert told["jobs"] > 5
-        assert worker.poll() is None
-        assert api.process.poll() is None
+    words = ("up", "--port", str(port), "--flower-port", str(flower), "--workers", "2")
+    with started(*words, cwd=tmp_path, env=env) as running:
+        running.wait_for("stop: Ctrl-C")
+        yield running, env
+        running.interrupt()
+        assert running.end(60) == 0
+
+
+def drilled(env: dict[str, str], *words: str) -> dict[str, Any]:
+    argv = [FETTLE, "chaos", "--url", env["FETTLE_URL"], *words, *BUSY, "--json"]
+    done = subprocess.run(argv, check=False, env=env, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return last_line(done.stdout)
+
+
+@pytest.mark.timeout(300)
+def test_a_deployment_that_is_named_is_spared_unless_its_supervisor_is_told(
+    up: tuple[Running, dict[str, str]],
+) -> None:
+    running, env = up
+    told = drilled(env, "--minutes", "0.1")
+    assert (told["kills"], told["faults"], told["lost"], told["violations"]) == (0, {}, 0, 0)
+    assert told["jobs"] > 5
+    supervisor = json.loads(running.report.read_text())["pid"]
+    told = drilled(env, "--minutes", "0.15", "--lease", "2", "--supervisor", str(supervisor))
+    assert told["kills"] > 0
+    assert (told["lost"], told["finished_twice"], told["violations"]) == (0, 0, 0)
+    assert {"api-kill", "worker-drain"} <= set(told["faults"])
+    assert "redis-kill" not in told["faults"]
