@@ -11,7 +11,7 @@
   control group where there is one).
 
 It is built in two steps. bubblewrap builds a *house* once for many rooms: `house` is its command
-line. In it waits the *nursery* (`room/nursery.py`), which has the usual libraries loaded and never
+line. In it waits the *nursery* (`room/nursery.py`), which has libraries loaded and never
 sees a byte of a job. Each room is a fresh copy of the nursery in new namespaces of every kind, and
 puts up walls of its own (`room/walls.py`) as `walls` tells it, before anything of a job reaches it.
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 
 from sandbox.protocol import MIB, Limits
@@ -132,6 +133,14 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 )
 
 
+class Stock(StrEnum):
+    """What a nursery has loaded, by the names of `room/preload.py`."""
+
+    NOTHING = "nothing"
+    STANDARD = "standard"
+    USUAL = "usual"
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A part of the host that a room sees read-only: where it lies, and where it shows."""
@@ -228,8 +237,8 @@ def walls(ground: Ground) -> str:
     return "\n".join((*user, *trees, *places, *masks, f"fonts {FONT_CACHE}"))
 
 
-def house(ground: Ground, given: Descriptors, *, loaded: bool) -> list[str]:
-    """bubblewrap's command line for a house and the nursery in it, with its libraries `loaded`.
+def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:
+    """bubblewrap's command line for a house and the nursery in it, with its `stock` loaded.
 
     Two things of bubblewrap's are not used, because the rooms are made inside: `--disable-userns`
     (each room forbids itself further namespaces, and is refused them by its filter too), and the
@@ -252,11 +261,11 @@ def house(ground: Ground, given: Descriptors, *, loaded: bool) -> list[str]:
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
-        *nursery(ground, given.control, loaded=loaded),
+        *nursery(ground, given.control, stock),
     ]
 
 
-def nursery(ground: Ground, control: int, *, loaded: bool) -> list[str]:
+def nursery(ground: Ground, control: int, stock: Stock) -> list[str]:
     """The command line of the nursery, which talks with the supervisor over the socket `control`.
 
     Its flags and its environment are those of an interpreter that runs code: rooms are copies.
@@ -264,7 +273,7 @@ def nursery(ground: Ground, control: int, *, loaded: bool) -> list[str]:
     start = (
         f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
         "from sandbox.room.interpreter import stage; from sandbox.room.nursery import main; "
-        f"stage(lambda: main({control}, {loaded}))"
+        f"stage(lambda: main({control}, {stock.value!r}))"
     )
     return [ground.python, "-P", "-c", start]
 

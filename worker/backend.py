@@ -15,7 +15,11 @@ def backend(settings: SandboxSettings) -> LocalSandbox | DockerSandbox:
     """
     match settings.sandbox:
         case Backend.LOCAL:
-            return LocalSandbox(settings.sandbox_python, pool_size=settings.sandbox_rooms)
+            return LocalSandbox(
+                settings.sandbox_python,
+                pool_size=settings.sandbox_rooms,
+                cpus=settings.run_cpus,
+            )
         case Backend.DOCKER:
             return DockerSandbox(
                 settings.sandbox_image,

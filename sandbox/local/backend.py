@@ -12,6 +12,7 @@ from typing import Any
 
 from sandbox import frames, policy
 from sandbox.layers import layers, probe
+from sandbox.local.lines import wants_libraries
 from sandbox.local.link import Dropped, Link, RoomLost, SupervisorLost
 from sandbox.order import Order, order
 from sandbox.outcome import Forged, died, finish, read_header
@@ -24,10 +25,10 @@ class LocalSandbox:
     """Runs each command in a room of its own; implements `protocol.Sandbox`.
 
     `python` is the interpreter for the code (`.venv/sandbox/bin/python`), `pool_size` the number of
-    rooms that stand ready (0: each is made when it is asked for), `bwrap` another bubblewrap than
-    the system's, `uid` what a supervisor that starts as root becomes, `generation` the number of
-    rooms after which the process that they are copied from is replaced, `cpus` how many processors
-    (a fraction, too) a run may keep busy where there are control groups.
+    rooms that stand ready in each line (`lines.py`; 0: each is made when it is asked for), `bwrap`
+    another bubblewrap than the system's, `uid` what a supervisor that starts as root becomes,
+    `generation` the number of rooms after which the process that they are copied from is replaced,
+    `cpus` how many processors (a fraction, too) a run may keep busy where there are control groups.
 
     The supervisor starts with the first run, and again where it has died. One instance belongs to
     one event loop; make it after a fork, not before: a child that inherits its socket would keep
@@ -69,8 +70,8 @@ class LocalSandbox:
         return layers(result.stdout.text, self._facts)
 
     async def warmed(self) -> None:
-        """Returns when rooms with the usual libraries loaded stand ready, which takes some seconds
-        after the first start; before, they are there without.
+        """Returns when rooms of both lines stand ready, which takes some seconds after the first
+        start; before, no room has the usual libraries loaded.
         """
         link = await self._linked()
         await link.warmed()
@@ -114,7 +115,8 @@ class LocalSandbox:
 
 
 async def _in_a_room(link: Link, ordered: Order, command: Command, limits: Limits) -> RunResult:
-    number, room = await link.take(limits, limits.wall_seconds + policy.GRACE_SECONDS)
+    seconds, libraries = limits.wall_seconds + policy.GRACE_SECONDS, wants_libraries(command)
+    number, room = await link.take(limits, seconds, libraries=libraries)
     started = time.monotonic()
     answer: RunResult | None = None
     try:

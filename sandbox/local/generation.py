@@ -30,8 +30,8 @@ class Generation:
     process of every room has ended. `room/nursery.py` tells the messages.
     """
 
-    def __init__(self, plan: Plan, *, loaded: bool) -> None:
-        self.loaded, self.ready = loaded, False
+    def __init__(self, plan: Plan, stock: policy.Stock) -> None:
+        self.stock, self.ready = stock, False
         self.made = self.living = 0
         self.talk, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked: deque[Room] = deque()
@@ -42,7 +42,7 @@ class Generation:
         given = Descriptors(inside.fileno(), info, dict(zip(plan.texts, fds, strict=True)))
         try:
             self._bwrap = subprocess.Popen(
-                policy.house(plan.ground, given, loaded=loaded),
+                policy.house(plan.ground, given, stock),
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

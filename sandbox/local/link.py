@@ -74,8 +74,12 @@ class Link:
         await self._send({"do": "open", **begin})
         return await self._opened
 
-    async def take(self, limits: Limits, seconds: float) -> tuple[int, socket.socket]:
-        """A fresh room and its agent's socket; it is destroyed after `seconds` at the latest."""
+    async def take(
+        self, limits: Limits, seconds: float, *, libraries: bool = False
+    ) -> tuple[int, socket.socket]:
+        """A fresh room and its agent's socket, if possible with the usual `libraries` loaded; it is
+        destroyed after `seconds` at the latest.
+        """
         number = next(self._numbers)
         future = self._taken[number] = self._loop.create_future()
         wish = {
@@ -85,6 +89,7 @@ class Link:
             "memory": policy.group_bytes(limits),
             "processes": policy.group_processes(limits),
             "cpus": self._cpus,
+            "libraries": libraries,
         }
         try:
             await self._send({"do": "take", **wish})
@@ -124,7 +129,7 @@ class Link:
         await self._send({"do": "keep", "rooms": rooms, "size": size})
 
     async def warmed(self) -> None:
-        """Returns when as many rooms stand ready as are kept, with their libraries loaded."""
+        """Returns when as many rooms stand ready in each line as are kept."""
         if self._warm is None:
             self._warm = self._loop.create_future()
             await self._send({"do": "warm"})

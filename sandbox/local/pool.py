@@ -34,6 +34,8 @@ class Wish:
     """Bytes, as `processes` and `cpus` the bounds of its control group."""
     processes: int
     cpus: float | None = None
+    libraries: bool = False
+    """Whether a room with the usual libraries loaded is the better one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,10 @@ class Gone:
 
 @dataclass(eq=False)
 class Standing:
-    """A room and what it is there for: nothing yet, or the run `number`."""
+    """A room of a line and what it is there for: nothing yet, or the run `number`."""
 
     room: Room
+    line: Succession
     until: float
     """When it is overdue, on the monotonic clock; a room that stands ready never is."""
     ready: bool = False
@@ -63,8 +66,9 @@ class Pool:
     """Every room there is. `give` hands one to its run, `fail` tells why there is none, `gone` that
     nothing is left of one that was dropped.
 
-    Rooms stand ready in the size that was last asked for; another size is made when it is wanted.
-    After about `generation` rooms their nursery is replaced.
+    Rooms stand ready in two lines (`lines.py`), in the size that was last asked for; another size
+    is made when it is wanted. While the loaded line is warming the plain one stands in for it.
+    After about `generation` rooms a line's nursery is replaced.
     """
 
     def __init__(
@@ -79,8 +83,9 @@ class Pool:
     ) -> None:
         self._selector, self._groups = selector, groups
         self._give, self._fail, self._gone = give, fail, gone
-        self._succession = Succession(
-            plan, generation, selector, self._made, self._followed, self._ended
+        self._plain, self._loaded = self._lines = tuple(
+            Succession(plan, generation, selector, self._made, self._followed, self._ended)
+            for _ in range(2)
         )
         self._all: dict[Room, Standing] = {}
         self._waiting: deque[Wish] = deque()
@@ -91,15 +96,18 @@ class Pool:
 
     @property
     def warm(self) -> bool:
-        """Whether as many rooms stand ready as are to be kept, with their libraries loaded."""
-        free = sum(each.ready and each.number is None for each in self._all.values())
-        return self._succession.warm and free >= self._spare
+        """Whether as many rooms stand ready in each line as are to be kept."""
+        free = Counter(
+            each.line for each in self._all.values() if each.ready and each.number is None
+        )
+        return all(line.warm and free[line] >= self._spare for line in self._kept())
 
     def keep(self, spare: int, size: int) -> None:
-        """From now on keep `spare` rooms of `size` bytes ready."""
+        """From now on keep `spare` rooms of `size` bytes ready in each line."""
         self._spare, self._size = spare, size
         if spare:
-            self._succession.load()
+            self._plain.load(policy.Stock.STANDARD)
+            self._loaded.load(policy.Stock.USUAL)
         self._fill()
 
     def take(self, wish: Wish) -> None:
@@ -110,7 +118,9 @@ class Pool:
                 each.room.kill()
         self._waiting.append(wish)
         self._serve()
-        if self._waiting or not any(each.number is None for each in self._all.values()):
+        line = self._line(wish)
+        idle = (each for each in self._all.values() if each.number is None)
+        if self._waiting or not any(each.line is line for each in idle):
             self._fill()
         else:
             self._refill_at = time.monotonic() + REFILL_SECONDS
@@ -138,16 +148,27 @@ class Pool:
         if self._refill_at <= now:
             self._fill()
         due = min((each.until for each in self._all.values()), default=float("inf"))
-        return max(0.0, min(due, self._refill_at, self._succession.overdue(now)) - now)
+        due = min(due, self._refill_at, *(line.overdue(now) for line in self._lines))
+        return max(0.0, due - now)
 
     def end(self) -> None:
         """Kill every room and every nursery; returns when nothing of them is left."""
-        self._succession.end()
+        for line in self._lines:
+            line.end()
+
+    def _kept(self) -> tuple[Succession, ...]:
+        """The lines in which rooms stand ready."""
+        return self._lines if self._spare else (self._plain,)
+
+    def _line(self, wish: Wish) -> Succession:
+        """The one that makes a room for this wish, as things are."""
+        return self._loaded if wish.libraries and self._loaded.serves else self._plain
 
     def _serve(self) -> None:
         for wish in tuple(self._waiting):
             free = (each for each in self._all.values() if each.ready and each.number is None)
-            fitting = (each for each in free if each.room.size == wish.size)
+            line = self._line(wish)
+            fitting = (each for each in free if each.room.size == wish.size and each.line is line)
             chosen = next((each for each in fitting if not each.room.doomed), None)
             if chosen is not None:
                 self._hand_over(chosen, wish)
@@ -163,28 +184,30 @@ class Pool:
 
     def _fill(self) -> None:
         self._refill_at = float("inf")
-        wanted = Counter(wish.size for wish in self._waiting)
-        wanted[self._size] += self._spare
-        idle = (each.room for each in self._all.values() if each.number is None)
-        there = Counter(room.size for room in idle if not room.doomed)
-        for size, count in wanted.items():
-            for _ in range(count - there[size]):
-                self._make(size)
+        wanted = Counter((self._line(wish), wish.size) for wish in self._waiting)
+        for line in (self._plain, self._loaded):
+            if line is self._plain or line.serves:
+                wanted[line, self._size] += self._spare
+        idle = (each for each in self._all.values() if each.number is None)
+        there = Counter((each.line, each.room.size) for each in idle if not each.room.doomed)
+        for (line, size), count in wanted.items():
+            for _ in range(count - there[line, size]):
+                self._make(line, size)
 
-    def _make(self, size: int) -> None:
+    def _make(self, line: Succession, size: int) -> None:
         try:
-            room = self._succession.make(size)
+            room = line.make(size)
         except OSError as error:
-            self._lament(size, str(error))
+            self._lament(line, size, str(error))
         else:
-            self._all[room] = Standing(room, time.monotonic() + policy.READY_SECONDS)
+            self._all[room] = Standing(room, line, time.monotonic() + policy.READY_SECONDS)
 
     def _made(self, room: Room, why: str) -> None:
         """The nursery has made a room, or could not."""
         standing = self._all[room]
         if room.pidfd is None:
             self._bury(standing)
-            self._lament(room.size, why)
+            self._lament(standing.line, room.size, why)
             return
         self._selector.register(
             room.pidfd, selectors.EVENT_READ, partial(self._room_ended, standing)
@@ -210,13 +233,13 @@ class Pool:
         self._selector.unregister(standing.room.control)
         if not (standing.room.doomed or standing.room.generation.lost()):
             standing.failed = True
-            self._lament(standing.room.size, why)
+            self._lament(standing.line, standing.room.size, why)
         standing.room.kill()
 
-    def _lament(self, size: int, complaint: str) -> None:
+    def _lament(self, line: Succession, size: int, complaint: str) -> None:
         """A room was not to be had: one wish fails, and no other is tried until someone asks."""
         for wish in self._waiting:
-            if wish.size == size:
+            if (self._line(wish), wish.size) == (line, size):
                 self._waiting.remove(wish)
                 self._fail(wish.number, complaint)
                 return
@@ -235,7 +258,7 @@ class Pool:
             with contextlib.suppress(KeyError, ValueError):  # not watched any more, or closed
                 self._selector.unregister(-1 if each is None else each)
         hits = room.bury()
-        self._succession.left(room.generation)
+        standing.line.left(room.generation)
         if standing.number is not None:
             gone = Gone(standing.number, lost, hits)
             if standing.dropped:
@@ -243,7 +266,7 @@ class Pool:
             else:
                 self._past[standing.number] = gone
 
-    def _followed(self, old: Generation) -> None:
+    def _followed(self, old: Generation | None) -> None:
         """Another generation makes the rooms from now on: what stands ready is to be of it."""
         for each in self._all.values():
             if each.room.generation is old and each.number is None:
@@ -257,7 +280,9 @@ class Pool:
                 each.room.kill()
                 if each.room.pidfd is None:
                     self._bury(each)
-        for wish in tuple(self._waiting):
+        # Who waited for one of the loaded line waits for one of the plain line from here on.
+        left = () if generation.stock is policy.Stock.USUAL else tuple(self._waiting)
+        for wish in left:
             if not generation.ready or wish.number in self._disappointed:
                 self._waiting.remove(wish)
                 self._fail(wish.number, complaint)

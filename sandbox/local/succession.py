@@ -1,6 +1,5 @@
-"""Which generation makes the next room, and which is to follow it.
+"""Which generation of a line makes the next room, and which is to follow it.
 
-The first one is unloaded, for it is there at once; a loaded one follows as soon as it is warm.
 After a number of rooms the next is warmed while the old one still serves. An old one ends with its
 last room. One that ends unasked takes its rooms with it, and the next room starts anew.
 """
@@ -17,6 +16,7 @@ from sandbox import policy
 from sandbox.local.generation import Generation
 from sandbox.local.plan import Plan
 from sandbox.local.rooms import Room
+from sandbox.policy import Stock
 
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 """After a generation that did not get warm, and how long that may grow if the next does not."""
@@ -24,10 +24,11 @@ _EARLIER = "the nursery ended early"
 
 
 class Succession:
-    """Every generation there is; each makes about `rooms` rooms.
+    """Every generation of one line; each makes about `rooms` rooms.
 
     Tells `made` of a room that was made or why it was not, `followed` of the generation that
-    another one replaces, and `failed` of one that ended unasked, and why.
+    another one replaces (None: the new one is the first), and `failed` of one that ended unasked,
+    and why.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Succession:
         rooms: int,
         selector: selectors.BaseSelector,
         made: Callable[[Room, str], None],
-        followed: Callable[[Generation], None],
+        followed: Callable[[Generation | None], None],
         failed: Callable[[Generation, str], None],
     ) -> None:
         self._plan, self._rooms, self._selector = plan, rooms, selector
@@ -44,23 +45,30 @@ class Succession:
         self._current: Generation | None = None
         self._next: Generation | None = None
         self._all: dict[Generation, float] = {}  # and until when it may take to be ready
-        self._loaded = False
+        self._stock: Stock | None = None
         self._pause, self._not_before = _PAUSE_SECONDS, 0.0
 
     @property
     def warm(self) -> bool:
-        """Whether the current generation is what was asked for."""
-        return self._current is not None and self._current.loaded == self._loaded
+        """Whether the current generation is what was asked for, if anything was."""
+        return self._stock is None or (
+            self._current is not None and self._current.ready and self._fits(self._current)
+        )
 
-    def load(self) -> None:
-        """From now on generations have their libraries loaded."""
-        self._loaded = True
+    @property
+    def serves(self) -> bool:
+        """Whether it makes rooms at once."""
+        return self._current is not None and self._current.ready
+
+    def load(self, stock: Stock) -> None:
+        """From now on have a generation ready, with this loaded."""
+        self._stock = stock
         self._prepare()
 
     def make(self, size: int) -> Room:
         """Ask the current generation for a room. Raises OSError."""
         if self._current is None:
-            self._current = self._start(loaded=False)
+            self._current, self._next = self._next or self._start(), None
         room = self._current.make(size)
         self._prepare()
         return room
@@ -80,7 +88,7 @@ class Succession:
                 generation.kill()
                 self._all[generation] = float("inf")
         due = min(self._all.values(), default=float("inf"))
-        if self._current is None or self._next is not None or self.warm:
+        if self._next is not None or not self._is_behind():
             return due
         self._prepare()
         return min(due, self._not_before) if self._next is None else due
@@ -95,15 +103,23 @@ class Succession:
 
     def _prepare(self) -> None:
         """Warm the next generation where the current one is not what it should be, or is old."""
-        current = self._current
         if self._next is not None or time.monotonic() < self._not_before:
             return
-        if current is None or current.loaded != self._loaded or current.made >= self._rooms:
-            self._next = self._start(loaded=self._loaded)
+        is_old = self._current is not None and self._current.made >= self._rooms
+        if is_old or self._is_behind():
+            self._next = self._start()
 
-    def _start(self, *, loaded: bool) -> Generation:
-        generation = Generation(self._plan, loaded=loaded)
-        seconds = policy.WARM_SECONDS if loaded else policy.READY_SECONDS
+    def _is_behind(self) -> bool:
+        """Whether there is no generation of what was asked for."""
+        return self._stock is not None and (self._current is None or not self._fits(self._current))
+
+    def _fits(self, generation: Generation) -> bool:
+        return generation.stock == self._stock
+
+    def _start(self) -> Generation:
+        generation = Generation(self._plan, self._stock or Stock.NOTHING)
+        is_usual = generation.stock is Stock.USUAL
+        seconds = policy.WARM_SECONDS if is_usual else policy.READY_SECONDS
         self._all[generation] = time.monotonic() + seconds
         self._selector.register(
             generation.talk, selectors.EVENT_READ, partial(self._heard, generation)
@@ -126,8 +142,8 @@ class Succession:
             if generation is self._next:
                 old, self._current, self._next = self._current, generation, None
                 self._pause = _PAUSE_SECONDS
+                self._followed(old)
                 if old is not None:
-                    self._followed(old)
                     self.left(old)
         else:
             generation.kill()  # bubblewrap told of another process than its own child
@@ -143,7 +159,7 @@ class Succession:
             self._next, self._not_before = None, time.monotonic() + self._pause
             self._pause = min(4 * self._pause, _LONGEST_PAUSE_SECONDS)
         elif generation is self._current:
-            self._current = None
+            self._current, self._not_before = None, time.monotonic() + _PAUSE_SECONDS
             self._failed(generation, complaint)
         elif generation.living:
             self._failed(generation, complaint)

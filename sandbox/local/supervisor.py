@@ -7,9 +7,9 @@ over (SCM_RIGHTS).
 
     open {python, bwrap, uid, generation}
                                     -> {"open": {...}} or {"unavailable": why}
-    keep {rooms, size}              how many rooms stand ready
-    warm {}                         -> {"warm": true}, when they do, with their libraries loaded
-    take {number, size, seconds, memory, processes, cpus}
+    keep {rooms, size}              how many rooms stand ready in each line
+    warm {}                         -> {"warm": true}, when they do, with all loaded that is to be
+    take {number, size, seconds, memory, processes, cpus, libraries}
                                     -> {"room": number} + descriptor, or {"failed": number, "why"}
     drop {number}                   -> {"gone": number, "lost", "oom_kills", "refused_forks"},
                                     when nothing of the room is left

@@ -40,8 +40,10 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _LIBC = ctypes.PyDLL(None, use_errno=True)  # holds the interpreter's lock during a call
 
 
-def main(control: int, loaded: bool) -> None:
-    """Serve the supervisor at the other end of the socket `control`, until it is gone."""
+def main(control: int, stock: str) -> None:
+    """Serve the supervisor at the other end of the socket `control`, until it is gone, with the
+    modules of `preload.STOCKS` loaded.
+    """
     os.set_inheritable(control, False)
     # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -50,12 +52,12 @@ def main(control: int, loaded: bool) -> None:
         walls = Walls(file.read(), filter_.read())
     given = agent.Given.read("/room/given")
     fonts: dict[str, bytes] = {}
-    if loaded:
-        preload.load()
+    if words := preload.STOCKS[stock]:
+        preload.load(words)
         fonts = _files(walls.fonts)
         _close_fonts()
     common = _Common(walls, given, interpreter.Known(given), fonts)
-    if loaded:
+    if words:
         pages.gather()
     _require_no_descriptors(control)
     talk = socket.socket(fileno=control)

@@ -30,6 +30,7 @@ STANDARD = (
 )
 INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas", "pytest")
 USUAL = (*STANDARD, *INSTALLED)
+STOCKS = {"nothing": (), "standard": STANDARD, "usual": USUAL}
 
 
 def load(words: Iterable[str] = USUAL) -> None:

@@ -18,8 +18,8 @@ GIVEN = Descriptors(
 )
 
 
-def words(*, loaded: bool = True) -> list[str]:
-    return policy.house(GROUND, GIVEN, loaded=loaded)
+def words(stock: policy.Stock = policy.Stock.USUAL) -> list[str]:
+    return policy.house(GROUND, GIVEN, stock)
 
 
 def after(word: str) -> list[str]:
@@ -99,8 +99,8 @@ def test_the_environment_is_fixed_and_small() -> None:
 
 def test_the_nursery_starts_as_the_codes_interpreter_does() -> None:
     assert words()[-4:-1] == ["/opt/venv/bin/python", "-P", "-c"]
-    assert words()[-1].endswith("stage(lambda: main(7, True))")
-    assert words(loaded=False)[-1].endswith("stage(lambda: main(7, False))")
+    assert words()[-1].endswith("stage(lambda: main(7, 'usual'))")
+    assert words(policy.Stock.NOTHING)[-1].endswith("stage(lambda: main(7, 'nothing'))")
 
 
 def test_rlimits_follow_the_limits() -> None:
