@@ -166,6 +166,7 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     for then in OnExpiry:
         told = await scene.told(str(then))
         assert (told.count("review_expired"), told.count("decided")) == (1, 1)
+    await scene.judge()
 
 
 async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> None:
@@ -179,3 +180,4 @@ async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> N
     scene.house.worker()
     await scene.succeeds("alone")
     assert (await scene.told("alone")).count("decided") == 1
+    await scene.judge()
