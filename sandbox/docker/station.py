@@ -28,9 +28,11 @@ class Station:
         self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Lines
     ) -> None:
         self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
-        self.lost = False
+        self.lost = self.closed = False
         self._owner, self._events = owner, events
         self._kills: dict[str, asyncio.Event] = {}
+        self._taken: dict[str, Container] = {}
+        self._endings: dict[str, asyncio.Task[None]] = {}
         self._uids = itertools.cycle(range(profile.UID, profile.UID + profile.UIDS))
         self.pool = Pool(profile.shape(Limits()), self._make, self._end)
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
@@ -43,7 +45,10 @@ class Station:
     async def take(self, shape: Shape) -> Container:
         """A container for one run in this shape."""
         taken = await self.pool.take(shape)
-        self._kills[taken.id] = asyncio.Event()
+        if self.closed:
+            await self.pool.give_back(taken)
+            raise SandboxUnavailable("this sandbox was closed before a run began")
+        self._kills[taken.id], self._taken[taken.id] = asyncio.Event(), taken
         if taken.shape != shape:
             try:
                 await self.engine.update(taken.id, profile.update(shape))
@@ -53,22 +58,36 @@ class Station:
         return taken
 
     def give_back(self, taken: Container) -> asyncio.Task[None]:
-        """Its run is over: it is ended in the background, or waited for by who awaits this."""
-        self._kills.pop(taken.id, None)
-        return self.pool.give_back(taken)
+        """Its run is over: it is ended in the background, or waited for by who awaits this.
+
+        A second time it is the same end: the one who closes this may have been first.
+        """
+        if self._taken.pop(taken.id, None) is not None:
+            self._kills.pop(taken.id)
+            ending = self._endings[taken.id] = self.pool.give_back(taken)
+            ending.add_done_callback(lambda _: self._endings.pop(taken.id, None))
+            return ending
+        return self._endings.get(taken.id) or asyncio.create_task(asyncio.sleep(0))
 
     async def was_short_of_memory(self, taken: Container, *, wait: bool) -> bool:
         """Whether the kernel has ended a process of this container for its memory; `wait` a moment
         for the engine to tell it.
         """
-        kill = self._kills[taken.id]
+        kill = self._kills.get(taken.id)
+        if kill is None:  # closed meanwhile
+            return False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OOM_SECONDS if wait else 0):
                 await kill.wait()
         return kill.is_set()
 
     async def close(self) -> None:
-        """End every container; with an engine that is gone there is nothing to wait for."""
+        """End every container, those with a run in them too; with an engine that is gone there is
+        nothing to wait for.
+        """
+        self.closed = True
+        for taken in tuple(self._taken.values()):
+            self.give_back(taken)
         for chore in self._chores:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)

@@ -8,7 +8,6 @@ room's init itself, out of reach of the code's signals, or a child of one; the c
 
 from __future__ import annotations
 
-import ctypes
 import os
 
 from sandbox.room import program, wire
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 READY = b"R"
-_PR_SET_DUMPABLE = 4
-_prctl = ctypes.PyDLL(None, use_errno=True).prctl
 _SOURCES = (".py", ".pyc", ".so")
 
 
@@ -103,22 +100,10 @@ def serve(read_fd: int, write_fd: int, given: Given, spare: program.Waiting | No
 
 
 def harden() -> None:
-    """Keep the code out of this process, and let the kernel pick the room first when memory ends.
-
-    Not dumpable: the code, of the same uid, cannot trace it nor open its memory or descriptors.
+    """Keep the code out of this process: what is not dumpable cannot be traced by others of its
+    uid, nor can they open its memory or descriptors.
     """
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")
-    except PermissionError:
-        pass  # a second time: what is not dumpable may not even write of itself
-    set_dumpable(0)
-
-
-def set_dumpable(value: int) -> None:
-    """Whether others of this process's uid may look into it."""
-    if _prctl(_PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+    program.set_dumpable(0)
 
 
 def _start(spare: program.Waiting | None, order: Order, given: Given) -> program.Program:

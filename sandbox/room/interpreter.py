@@ -19,7 +19,7 @@ import types
 import warnings
 
 from sandbox.room import ending, program, wire
-from sandbox.room.agent import Given, set_dumpable
+from sandbox.room.agent import Given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _let_go(channel: int) -> None:
         if _signal.getsignal(number) not in {wanted, None}:
             _signal.signal(number, wanted)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
-    set_dumpable(1)
+    program.come_into_view()
 
 
 def _streams() -> tuple[io.TextIOWrapper, ...]:

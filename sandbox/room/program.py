@@ -8,6 +8,7 @@ It is either a new one (`start`), or one that was forked ahead and waits for its
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     Streams = tuple[int, int, int]
 
 WORK = "/work"
+_PR_SET_DUMPABLE = 4
+_prctl = ctypes.PyDLL(None, use_errno=True).prctl
 
 
 class Program:
@@ -58,6 +61,7 @@ def start(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> Program:
     if pid == 0:
         try:
             settle(theirs)
+            come_into_view()
             become(argv, env, rlimits)
         finally:
             os._exit(126)
@@ -80,6 +84,25 @@ def settle(streams: Streams) -> None:
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     os.chdir(WORK)
+
+
+def come_into_view() -> None:
+    """Be an ordinary process again, unlike the agent; and where memory ends, let the kernel take
+    the code before the agent, which is to tell of it.
+    """
+    set_dumpable(1)
+    try:
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    except OSError:
+        return  # a kernel that has none, such as gVisor's
+    os.write(score, b"1000")
+    os.close(score)
+
+
+def set_dumpable(value: int) -> None:
+    """Whether others of this process's uid may look into it."""
+    if _prctl(_PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 
 def become(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> NoReturn:

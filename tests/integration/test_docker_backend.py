@@ -311,6 +311,17 @@ async def test_a_runtime_that_passes_its_trial_is_tried_once(sandbox, looking, m
     assert len(list(made)) == 5 + 3
 
 
+async def test_closing_ends_the_runs_that_are_under_way(sandbox, looking) -> None:
+    for wait in (0.01, 0.5, 1.5):  # while its container is made, perhaps; while it runs
+        async with sandbox(pool_size=0) as backend:
+            running = asyncio.create_task(backend.run(Command.python(SLEEP), QUICK))
+            await asyncio.sleep(wait)
+            await backend.close()
+            with pytest.raises(SandboxUnavailable, match="closed"):
+                await running
+            assert rooms(looking) == []
+
+
 async def test_a_closed_backend_runs_nothing(sandbox, looking) -> None:
     async with sandbox() as backend:
         await backend.run(HELLO, QUICK)
