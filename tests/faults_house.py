@@ -38,7 +38,7 @@ class Work:
 
     codes: tuple[str, ...] = ("print(6 * 7)",)
     seconds: float = 0.0
-    instead: Mapping[int, Turn] = field(default_factory=dict)
+    instead: Mapping[int, Turn] = field(default_factory=dict, repr=False)
 
     @property
     def calls(self) -> int:
@@ -61,7 +61,7 @@ class Work:
         return Reply(tool_calls=(said,), delay_seconds=self.seconds)
 
 
-@dataclass
+@dataclass(repr=False)  # what a model says may be huge
 class Scene:
     """A house under attack. A job's name is its model's, so that each request names its job."""
 

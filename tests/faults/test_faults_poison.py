@@ -1,0 +1,177 @@
+"""Jobs that kill their worker, by its memory or otherwise: innocents finish, the guilty fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from faults_house import TWICE, Scene, Work
+
+from bench.provider import Hang, Reply
+from drills.chaos.oplog import Moment, Retried, Struck
+from jobs.record import JobRecord, Reason, Status
+
+INNOCENTS = 50
+SMALL = 10
+MIB = 2**20
+
+
+class Huge(Reply):
+    """A reply that a failing test does not write out."""
+
+    def __repr__(self) -> str:
+        return "Huge()"
+
+
+@contextlib.asynccontextmanager
+async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
+    """A worker for the length of the block: a dead one is replaced, as a supervisor would. Yields
+    the exit codes of those that died."""
+    codes: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            worker = scene.house.worker()
+            while worker.poll() is None:
+                await asyncio.sleep(0.05)
+            codes.append(worker.returncode)
+            scene.log.add(Struck(fault="worker-crash", pids=(worker.pid,)))
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield codes
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.mark.invariant("J7")
+async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> None:
+    """Whoever calls the poison's model dies. All innocents finish, none of their calls is repeated
+    beyond what was in flight, and the poison fails with its last known place. Then, by intent, it
+    is tried anew from there, and ends well."""
+    poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # behind its first run
+    async with kept_alive(scene) as codes:
+        await scene.submit("poison", poison)
+        names = [f"innocent-{number}" for number in range(INNOCENTS)]
+        for name in names:
+            await scene.submit(name, Work(seconds=0.3))
+        for attempt in range(4):
+            await scene.requests("poison", 3 + attempt, seconds=120)
+            await strike(scene, "poison")
+            if (await over(scene, "poison", 4)) is not None:
+                break
+        ended = await scene.end("poison")
+        assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED), ended
+        assert "run_finished (r1)" in ended.detail
+        assert ended.attempts == 3
+        assert codes == [-signal.SIGKILL] * 2  # the third time it had a process of its own
+        await scene.succeeds(*names, seconds=120)
+        for name in names:
+            calls = scene.work[name].calls
+            told = await scene.told(name)
+            assert (told.count("model_called"), told.count("run_finished")) == (calls, 1)
+        heir = await anew(scene, "poison")
+        job = await scene.house.until(scene.operations, heir)
+        assert job.status is Status.SUCCEEDED, scene.house.logs()
+        assert len(await scene.operations.store.charges(heir)) == poison.calls - 2
+    await scene.judge()
+
+
+async def strike(scene: Scene, name: str) -> None:
+    """Kill the process that holds a job, if it is a worker of the house or the job's own."""
+    pid = await scene.holder_pid(name)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    scene.log.add(Struck(fault="worker-crash", pids=(pid,)))
+
+
+async def over(scene: Scene, name: str, seconds: float) -> JobRecord | None:
+    """The job once it is final, or None when it was asked for again."""
+    asked = len(scene.asked[name])
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                record = await scene.house.record_of(scene.operations, scene.ids[name])
+                if record.status.final:
+                    return record
+                if len(scene.asked[name]) > asked:
+                    return None
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        return None
+
+
+async def anew(scene: Scene, name: str) -> str:
+    """`fettle retry` of a job whose model behaves again; returns the new job's id."""
+    scene.work[name] = Work(TWICE)
+    asked = Moment.now()
+    answer = await scene.operations.try_anew(scene.ids[name], by="ann")
+    assert isinstance(answer, JobRecord), answer
+    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], heir=answer.id))
+    return answer.id
+
+
+@pytest.mark.invariant("J7")
+async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
+    """A model answers with more than the worker's memory limit allows, each time. That worker, or
+    the job's own process, ends; the others' jobs finish, and the job fails: it alone."""
+    huge = Huge("x" * (448 * MIB))
+    async with kept_alive(scene) as codes, limited(scene, 320 * MIB):
+        await scene.house.ready()
+        names = [f"innocent-{number}" for number in range(SMALL)]
+        for name in names:
+            await scene.submit(name, Work(("import time; time.sleep(1)",), seconds=0.3))
+        await scene.submit("greedy", Work(instead=dict.fromkeys(range(2, 50), huge)))
+        ended = await scene.end("greedy", seconds=120)
+        assert ended.status is Status.FAILED
+        assert ended.reason is Reason.POISONED, (ended.detail, scene.house.logs())
+        assert ended.detail.endswith("behind event 4, planned")
+        await scene.succeeds(*names, seconds=120)
+        assert codes
+        assert all(code != 0 for code in codes)
+    await scene.judge()
+
+
+@contextlib.asynccontextmanager
+async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
+    """Every worker of the house, once it is ready, may take that many bytes more and no more."""
+    done: set[int] = set()
+
+    async def watch() -> None:
+        while True:
+            for pid in workers(scene) - done:
+                limit_memory(pid, more)
+                done.add(pid)
+            await asyncio.sleep(0.02)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+        assert done
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+def limit_memory(pid: int, more: int) -> None:
+    """Let a process have that many bytes of address space more than it has."""
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + more
+        resource.prlimit(pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+
+
+def workers(scene: Scene) -> set[int]:
+    """Those that live, and have said that they are ready."""
+    return {
+        worker.pid
+        for worker in scene.house.workers
+        if worker.poll() is None and f":{worker.pid}:" in scene.house.logs()
+    }
