@@ -22,6 +22,10 @@ from worker.patience import patient
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
+LONERS = 2
+"""How many jobs may run in processes of their own at once: each takes a worker's memory."""
+ALONE_TURN_MS = 15_000
+"""How long such a process may take to start before another worker starts one."""
 
 log = structlog.get_logger("worker.attempts")
 
@@ -44,6 +48,7 @@ class Attempts:
         self._operations = operations
         self._equipment = equipment
         self._slots = asyncio.Semaphore(slots)
+        self._loners = asyncio.Semaphore(LONERS)
         self._running: dict[Held, Running] = {}
         self._held: tuple[Held, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
@@ -90,7 +95,7 @@ class Attempts:
             claimed = await self._claim(job_id, alone)
             if isinstance(claimed, Refusal):
                 if claimed.code == "alone" and not alone:
-                    await run_alone(job_id, self._draining)
+                    await self._elsewhere(job_id)
                 return
             held, work = self._begin(claimed)
         finally:
@@ -100,6 +105,18 @@ class Attempts:
         finally:
             del self._running[held]
             self._held = tuple(self._running)
+
+    async def _elsewhere(self, job_id: str) -> None:
+        """Work on a job in a process of its own, which takes seconds to start: one in the fleet for
+        each job, however many hints come meanwhile, and few at once, as each loads everything anew.
+        """
+        if not await self._unless_draining(self._loners.acquire()):
+            return
+        try:
+            if await self._operations.store.my_turn(f"alone:{job_id}", ALONE_TURN_MS):
+                await run_alone(job_id, self._draining)
+        finally:
+            self._loners.release()
 
     async def _claim(self, job_id: str, alone: bool) -> JobRecord | Refusal:
         """A claim whose answer was lost may have been granted: then it is given back, since nobody

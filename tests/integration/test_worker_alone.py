@@ -1,0 +1,69 @@
+"""Jobs that crashed twice run alone: a process each, few at once, however many the hints are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house, ok
+from recorded import one_run
+
+from drills.chaos import family
+from jobs.hints import Hints
+from jobs.lifecycle import Policy
+from jobs.operations import Operations
+from jobs.record import Status
+from jobs.spec import JobSpec, Priority
+from worker.attempts import LONERS
+
+JOBS = 5
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+async def crashed_twice(house: House, operations: Operations, model: str) -> str:
+    """A job that two workers have held when they died."""
+    job_id = await house.submit(operations, JobSpec(task="alone", model=model))
+    hasty = Operations(operations.store, lambda *_: None, Policy(lease_ms=1))
+    for crash in (1, 2):
+        ok(await hasty.claim(job_id, f"gone-{crash}"))
+        await asyncio.sleep(0.01)
+        await hasty.sweep()
+    return job_id
+
+
+def alone(house: House) -> int:
+    """How many processes of its workers work on one job alone."""
+    workers = {worker.pid for worker in house.workers}
+    found = [p for p in family.below(*workers) if p.parent in workers and "--alone" in p.command]
+    return len(found)
+
+
+async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(house: House) -> None:
+    model = house.record("alone", one_run("alone", "print('x')"))
+    async with house.operations() as operations:
+        ids = [await crashed_twice(house, operations, model) for _ in range(JOBS)]
+        workers = [house.worker(), house.worker()]
+        await house.ready(2)
+        hints = Hints(house.broker_url)
+        most = 0
+        waiting = set(ids)
+        async with asyncio.timeout(60):
+            while waiting:
+                for job_id in waiting:
+                    hints.send(job_id, Priority.NORMAL)
+                most = max(most, alone(house))
+                await asyncio.sleep(0.25)
+                records = [await house.record_of(operations, job_id) for job_id in waiting]
+                waiting -= {each.id for each in records if each.status.final}
+        hints.close()
+        ended = [await house.record_of(operations, job_id) for job_id in ids]
+    assert {each.status for each in ended} == {Status.SUCCEEDED}, house.logs()
+    assert house.logs().count('"job runs alone"') == JOBS
+    assert 0 < most <= LONERS * len(workers)
