@@ -35,7 +35,7 @@ from jobs.redis_store import connect
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
 REST_SECONDS = 60.0
-"""Beyond what a recovery may take: by then every job has come to rest, or never will."""
+"""Beyond what a recovery may take: where no job ends for so long, none will."""
 
 
 @dataclass(frozen=True, slots=True)

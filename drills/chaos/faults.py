@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import signal
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import redis
 
@@ -28,7 +27,7 @@ LOOK_SECONDS = 0.1
 LATENCY_SECONDS = 0.3
 SUPERVISOR = "sandbox.local"
 
-Struck_ = Callable[["Faults", Fault], Awaitable[None]]
+Strike = Callable[["Faults", Fault], Awaitable[None]]
 
 
 class Faults:
@@ -170,7 +169,7 @@ class Faults:
             self._house.start("api")
 
     @contextlib.contextmanager
-    def _away(self, name: str) -> Any:
+    def _away(self, name: str) -> Iterator[None]:
         self._house.stopping.add(name)
         try:
             yield
@@ -215,7 +214,7 @@ def _picked(processes: list[Process], fault: Fault) -> Process:
     return processes[int(fault.pick * len(processes))]
 
 
-STRIKES: Mapping[Kind, Struck_] = {
+STRIKES: Mapping[Kind, Strike] = {
     Kind.CHILD_KILL: Faults.child_kill,
     Kind.WORKER_KILL: Faults.worker_kill,
     Kind.DRAIN: Faults.drain,

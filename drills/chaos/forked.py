@@ -23,8 +23,8 @@ from worker import __main__ as worker
 
 PR_SET_PDEATHSIG = 1
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
-ASKED_FOR = (0, -signal.SIGKILL)
-"""Drained, or killed by whoever plays with us."""
+ASKED_FOR = (0, -signal.SIGKILL, -signal.SIGTERM)
+"""Drained or killed by whoever plays with us; the last: before it could catch the signal."""
 SHORT_SECONDS = 2.0
 REST_SECONDS = 0.5
 """Before the next child, where one has ended by itself so soon: it may never start."""

@@ -47,9 +47,11 @@ class Load:
             self._begin(plan)
 
     async def come_to_rest(self, seconds: float) -> None:
-        """Wait for every job's end; those that have none by then are left."""
-        if self._lives:
-            await asyncio.wait(self._lives, timeout=seconds)
+        """Wait for every job's end, as long as one ends every so many seconds."""
+        ended = True
+        while self._lives and ended:
+            some = asyncio.FIRST_COMPLETED
+            ended = bool((await asyncio.wait(self._lives, timeout=seconds, return_when=some))[0])
         for life in self._lives:
             life.cancel()
         await asyncio.gather(*self._lives, return_exceptions=True)
