@@ -93,9 +93,10 @@ READY_SECONDS = 20.0
 WARM_SECONDS = 120.0
 """How long a nursery may take to load its libraries; it takes about 2 s."""
 
-CODE_SCORE, AGENT_SCORE = 1000, 900
-"""oom_score_adj: where memory ends, the kernel picks a room before anything else of the machine,
-and of a room the code before its agent, who lives to tell."""
+OOM_SCORE = 1000
+"""oom_score_adj: where memory ends, the kernel picks a room before anything else of the machine. Of
+a room it takes what is largest: the code, which holds all of its agent's pages and its own. Should
+it take the agent, the control group still tells what has happened."""
 
 ETC: Mapping[str, str] = MappingProxyType(
     {
@@ -225,7 +226,7 @@ def group_processes(limits: Limits) -> int:
 
 def walls(ground: Ground) -> str:
     """What `room/walls.py` is to put up, one `key value` a line; `/work` is sized for each room."""
-    user = (f"uid {UID}", f"hostname {HOSTNAME}", f"score {AGENT_SCORE}")
+    user = (f"uid {UID}", f"hostname {HOSTNAME}", f"score {OOM_SCORE}")
     places = (
         _place("/tmp", "1777", TMPFS_INODES, TMP_BYTES),  # noqa: S108
         _place("/dev/shm", "1777", OWN_INODES, SHM_BYTES),  # noqa: S108

@@ -31,8 +31,6 @@ OWN_PROCESSES = 1
 """The agent, which is the container's init: out of reach of the code's signals, and it reaps what
 the code leaves behind. The engine's own init would be one more process that the code can look at.
 """
-OOM_SCORE = 500
-"""The code raises its own to 1000: where memory ends, the kernel takes the code, not the agent."""
 STOP_SECONDS = 1
 
 MASKED = (
@@ -129,7 +127,7 @@ def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
         "AutoRemove": True,
         "RestartPolicy": {"Name": "no"},
         "LogConfig": {"Type": "none"},
-        "OomScoreAdj": OOM_SCORE,
+        "OomScoreAdj": policy.OOM_SCORE,
         "Privileged": False,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges", f"seccomp={kind.filter}"],

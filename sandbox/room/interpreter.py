@@ -156,7 +156,7 @@ def _let_go(channel: int) -> None:
         if _signal.getsignal(number) not in {wanted, None}:
             _signal.signal(number, wanted)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
-    program.come_into_view()
+    program.set_dumpable(1)
 
 
 def _streams() -> tuple[io.TextIOWrapper, ...]:

@@ -61,7 +61,6 @@ def start(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> Program:
     if pid == 0:
         try:
             settle(theirs)
-            come_into_view()
             become(argv, env, rlimits)
         finally:
             os._exit(126)
@@ -84,19 +83,6 @@ def settle(streams: Streams) -> None:
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     os.chdir(WORK)
-
-
-def come_into_view() -> None:
-    """Be an ordinary process again, unlike the agent; and where memory ends, let the kernel take
-    the code before the agent, which is to tell of it.
-    """
-    set_dumpable(1)
-    try:
-        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    except OSError:
-        return  # a kernel that has none, such as gVisor's
-    os.write(score, b"1000")
-    os.close(score)
 
 
 def set_dumpable(value: int) -> None:
