@@ -109,14 +109,13 @@ class Attempts:
     async def _elsewhere(self, job_id: str) -> None:
         """Work on a job in a process of its own, which takes seconds to start: one in the fleet for
         each job, however many hints come meanwhile, and few at once, as each loads everything anew.
+        A hint too many is dropped: it would wait in a slot that other jobs can use.
         """
-        if not await self._unless_draining(self._loners.acquire()):
+        if self._loners.locked():
             return
-        try:
+        async with self._loners:
             if await self._operations.store.my_turn(f"alone:{job_id}", ALONE_TURN_MS):
                 await run_alone(job_id, self._draining)
-        finally:
-            self._loners.release()
 
     async def _claim(self, job_id: str, alone: bool) -> JobRecord | Refusal:
         """A claim whose answer was lost may have been granted: then it is given back, since nobody
