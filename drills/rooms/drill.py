@@ -95,6 +95,7 @@ async def drill(
             say(f"{made} of {runs} runs, {time.monotonic() - begun:.0f} s")
 
     try:
+        await sandbox.warmed()
         await Runs(sandbox, wrong).all(kinds(WARM_RUNS, seed=5), lambda: None)
         await sandbox.warmed()
         before = await _at_rest(census)

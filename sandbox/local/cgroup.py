@@ -25,7 +25,7 @@ __all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup", "host_pid"]
 
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
-_KEPT = 4
+_KEPT = 2
 """Groups without a room that are kept for rooms to come: one ends for about each that is made."""
 
 
