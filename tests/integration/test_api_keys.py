@@ -9,6 +9,7 @@ JOB = "/jobs/" + "0" * 20
 GUARDED = [
     ("POST", "/jobs", "submit"),
     ("POST", f"{JOB}/cancel", "submit"),
+    ("POST", f"{JOB}/retry", "submit"),
     ("GET", "/jobs", "read"),
     ("GET", JOB, "read"),
     ("GET", f"{JOB}/events", "read"),

@@ -34,7 +34,10 @@ async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> Non
     await house.ready()
     async with house.operations() as operations:
         job_id = await house.submit(operations, JobSpec(task="waits", model=model))
-        (announced,) = await operations.store.workers()
+        async with asyncio.timeout(10):  # its first heartbeat may come behind its first words
+            while not (announced := await operations.store.workers()):
+                await asyncio.sleep(0.02)
+        (announced,) = announced
         assert announced["sandbox"]["works"] is False
         assert "make install" in announced["sandbox"]["why"]
         await asyncio.sleep(1)  # in which its hint and the sweeper's have come
