@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-import redis_servers
 from job_examples import RESULT, TENANT, House, held, job
 
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
@@ -19,21 +18,6 @@ from jobs.spec import JobSpec
 from jobs.store import Charge, Writes
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
-
-
-@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
-async def store(request):
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
-    yield kept
-    await kept.close()
-
-
-@pytest.fixture
-def house(store):
-    return House(store)
 
 
 class Checkpoints:

@@ -5,27 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-import redis_servers
 from job_examples import House, decision, held, job, review
 
 from jobs.events import NewEvent
 from jobs.lifecycle import Refusal
-from jobs.memory_store import MemoryStore
 from jobs.record import JobRecord, Reason, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.review import Action
 from jobs.spec import OnExpiry
 from jobs.store import Writes
-
-
-@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
-async def house(request):
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
-    yield House(kept)
-    await kept.close()
 
 
 async def paused(

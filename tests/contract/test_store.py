@@ -7,33 +7,15 @@ import time
 from dataclasses import replace
 
 import pytest
-import redis_servers
 from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued, review
 
 from jobs import lifecycle
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.lifecycle import Change, Policy
-from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec, Priority
 from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
-
-
-@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
-async def store(request):
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
-    yield kept
-    await kept.close()
-
-
-@pytest.fixture
-def house(store):
-    return House(store)
 
 
 def charge(call: str, cost: str | None = "0.01") -> Charge:

@@ -5,30 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-import redis_servers
-from job_examples import RESULT, TENANT, House, decision, held, job, review
+from job_examples import RESULT, TENANT, decision, held, job, review
 
 from jobs import inheritance
 from jobs.errors import Contended
 from jobs.events import NewEvent
 from jobs.lifecycle import Refusal
-from jobs.memory_store import MemoryStore
 from jobs.operations import UNKNOWN, Submitted
 from jobs.record import Reason, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.review import Action
 from jobs.spec import JobSpec, Priority
 from jobs.store import Held, Idempotency, Writes
-
-
-@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
-async def house(request):
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
-    yield House(kept)
-    await kept.close()
 
 
 def code(answer: object) -> str:
