@@ -91,6 +91,13 @@ STALE_REVIEW = Kind(
     "The decision named a review that is not the open one, whose id is in `review_id`. Look at it "
     "before deciding again.",
 )
+NOT_OFFERED = Kind(
+    "decision-not-offered",
+    409,
+    "This review does not take that decision",
+    "A review of kind upgrade asks what to do with a job whose checkpoint no worker here can read. "
+    "It takes approve (begin anew), delegate (leave it to a worker that reads it) and reject.",
+)
 CONFIGURED_KEY = Kind(
     "configured-key",
     409,
@@ -217,6 +224,7 @@ KINDS: Mapping[str, Kind] = {
         WRONG_STATE,
         NO_OPEN_REVIEW,
         STALE_REVIEW,
+        NOT_OFFERED,
         CONFIGURED_KEY,
         NAME_TAKEN,
         TOO_SLOW,

@@ -30,6 +30,7 @@ _BY_CODE = {
     "final": problems.WRONG_STATE,
     "no_open_review": problems.NO_OPEN_REVIEW,
     "stale_review": problems.STALE_REVIEW,
+    "not_offered": problems.NOT_OFFERED,
     "key_reused": problems.KEY_REUSED,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -14,19 +14,12 @@ from cli.prompt import ask_line
 from cli.render.drawn import INSET
 from cli.render.parts import Code
 from cli.render.picture import picture
-from cli.render.review import review_parts
+from cli.render.review import CHOICES, choices, review_parts, upgrade_parts
 from cli.render.words import clip, printable
 from cli.screen import Screen
 from cli.service import Job, Service
 from cli.written import as_text
 
-CHOICES = {
-    "approve": "take it as it is",
-    "revise": "send it back, and say what to change",
-    "edit": "run your own code instead",
-    "reject": "end the job",
-    "delegate": "let the critic decide",
-}
 PICTURE_ROWS = 28
 SOURCES = frozenset({".py", ".md", ".txt", ".toml", ".sql", ".sh"})
 SOURCE_LINES = 200
@@ -42,7 +35,7 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
     show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
     while True:
         decision = {
-            **_decision(screen, lambda: whole_code(service, job)),
+            **_decision(screen, choices(review), lambda: whole_code(service, job)),
             "review_id": review["id"],
         }
         try:
@@ -59,6 +52,9 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     """Show what is asked; its files are saved to `folder`, and pictures drawn."""
     payload = job["review"]["payload"]
     screen.title("review: it is your decision")
+    if job["review"]["kind"] == "upgrade":
+        screen.parts(upgrade_parts(payload))
+        return
     screen.parts(review_parts(payload))
     names = {artifact["name"] for artifact in payload["artifacts"]}
     for path in save(service, job["id"], folder, names):
@@ -87,12 +83,14 @@ def whole_code(service: Service, job: Job) -> str:
     return service.text(code["href"]) if code["digest"] else str(code["text"])
 
 
-def _decision(screen: Screen, code_to_edit: Callable[[], str]) -> dict[str, str]:
+def _decision(
+    screen: Screen, offered: Mapping[str, str], code_to_edit: Callable[[], str]
+) -> dict[str, str]:
     screen.text()
-    for name, meaning in CHOICES.items():
+    for name, meaning in offered.items():
         screen.text(f"  {name:<10}{meaning}")
     while True:
-        action = matching(_answer("decide: "))
+        action = matching(_answer("decide: "), offered)
         if action == "edit":
             if (code := click.edit(code_to_edit(), extension=".py")) is not None:
                 return {"action": action, "code": code}
@@ -104,12 +102,12 @@ def _decision(screen: Screen, code_to_edit: Callable[[], str]) -> dict[str, str]
         elif action:
             return {"action": action}
         else:
-            screen.text(f"please one of {', '.join(CHOICES)}")
+            screen.text(f"please one of {', '.join(offered)}")
 
 
-def matching(typed: str) -> str | None:
+def matching(typed: str, offered: Iterable[str] = tuple(CHOICES)) -> str | None:
     """The one choice that begins with what was typed."""
-    found = [name for name in CHOICES if typed and name.startswith(typed.lower())]
+    found = [name for name in offered if typed and name.startswith(typed.lower())]
     return found[0] if len(found) == 1 else None
 
 

@@ -52,7 +52,7 @@ def _at_review(
     if not job["review"] or job["review"]["id"] != review_id:  # decided since
         return
     if not asking:
-        screen.line("decide", how_to_decide(job_id))
+        screen.line("decide", how_to_decide(job_id, job["review"]))
         return
     view.pause()
     ask(service, job, screen)

@@ -106,8 +106,13 @@ def _answered(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("answered", first_line(printable(data["text"])), Tone.QUIET)
 
 
-def _review_opened(_data: Data, _detail: Detail) -> Iterator[Part]:
-    yield Line("review", "waits for a person", Tone.ASK)
+def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
+    upgrade = "no worker can go on with it since an upgrade; " if data["kind"] == "upgrade" else ""
+    yield Line("review", f"{upgrade}waits for a person", Tone.ASK)
+
+
+def _begun_anew(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("anew", f"begins again from the task, by {printable(data['by'])}", Tone.WARN)
 
 
 def _review_expired(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -174,6 +179,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "answered": _answered,
     "review_opened": _review_opened,
     "review_expired": _review_expired,
+    "begun_anew": _begun_anew,
     "decided": decision_parts,
     "critiqued": critique_parts,
     "given_back": _given_back,

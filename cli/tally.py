@@ -83,6 +83,9 @@ def _turned(tally: Tally, event: Event) -> Tally:
             return _again(tally, "back to the executor")
         case "critiqued":
             return replace(tally, stage=Stage.VERDICT, doing="summing up")
+        case "begun_anew":
+            begun = Tally(reviewed=tally.reviewed)
+            return replace(begun, calls=tally.calls, tokens=tally.tokens, cost=tally.cost)
         case "given_back" | "lease_lost":
             return replace(tally, doing="waiting for a worker to go on")
         case "succeeded" | "failed" | "cancelled":

@@ -1,9 +1,12 @@
 """Records and events as the bytes that Redis keeps, and back.
 
 A record is a hash: what scripts compare (`status`, `version`, `epoch`) and what an attempt's
-fenced writes change (`progress_epoch`, `workspace`) are fields of their own, and so is `due_at`,
-which moves without a new version: a heartbeat prolongs a lease, a job's turn in its line comes. The
-immutable `spec` is one JSON field, the rest (`state`) another.
+fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and so is
+`due_at`, which moves without a new version: a heartbeat prolongs a lease, a job's turn in its line
+comes. The immutable `spec` is one JSON field, the rest (`state`) another.
+
+Releases run side by side while a fleet is upgraded, so each reads past fields that it does not
+know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is.
 """
 
 from __future__ import annotations
@@ -11,14 +14,24 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from jobs.events import Event, NewEvent
+from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
 
-_OWN_FIELDS = ("spec", "status", "version", "epoch", "due_at", "progress_epoch", "workspace")
+_OWN_FIELDS = (
+    "spec",
+    "status",
+    "version",
+    "epoch",
+    "due_at",
+    "progress_epoch",
+    "workspace",
+    "graph",
+)
 
 
 def dump(value: Any) -> str:
@@ -52,7 +65,17 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
         fields["workspace"] = record.workspace or ""
         fields["progress_epoch"] = str(record.progress_epoch)
+        fields["graph"] = str(record.graph or "")
     return fields
+
+
+T = TypeVar("T")
+
+
+def _made(kind: type[T], data: Mapping[str, Any], /, **read: Any) -> T:
+    """A record from those of its fields that this release knows; `read` are ready values."""
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: data[name] for name in known & data.keys()} | read)
 
 
 def read_record(fields: Mapping[str, str]) -> JobRecord:
@@ -60,16 +83,17 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
     state = json.loads(fields["state"])
     due_at = int(fields["due_at"])
     if state["lease"]:
-        state["lease"] = Lease(**{**state["lease"], "until": due_at})
+        state["lease"] = _made(Lease, state["lease"], until=due_at)
     if review := state["review"]:
-        state["review"] = Review(**{**review, "kind": ReviewKind(review["kind"])})
+        state["review"] = _made(Review, review, kind=ReviewKind(review["kind"]))
     if decision := state["decision"]:
-        state["decision"] = Decision(**{**decision, "action": Action(decision["action"])})
+        state["decision"] = _made(Decision, decision, action=Action(decision["action"]))
     if result := state["result"]:
-        state["result"] = Result(**{**result, "artifacts": tuple(result["artifacts"])})
+        state["result"] = _made(Result, result, artifacts=tuple(result["artifacts"]))
     state["reason"] = Reason(state["reason"]) if state["reason"] else None
-    return JobRecord(
-        **state,
+    return _made(
+        JobRecord,
+        state,
         spec=read_spec(json.loads(fields["spec"])),
         status=Status(fields["status"]),
         version=int(fields["version"]),
@@ -77,20 +101,20 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         due_at=due_at,
         progress_epoch=int(fields["progress_epoch"]),
         workspace=fields["workspace"] or None,
+        graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
     )
 
 
 def read_spec(data: Mapping[str, Any]) -> JobSpec:
     """A spec from its plain form."""
-    return JobSpec(
-        **{
-            **data,
-            "steps": tuple(data["steps"]),
-            "labels": tuple(data["labels"]),
-            "on_exhausted": OnExhausted(data["on_exhausted"]),
-            "on_expiry": OnExpiry(data.get("on_expiry", OnExpiry.STAY)),
-            "priority": Priority(data["priority"]),
-        }
+    return _made(
+        JobSpec,
+        data,
+        steps=tuple(data["steps"]),
+        labels=tuple(data["labels"]),
+        on_exhausted=OnExhausted(data["on_exhausted"]),
+        on_expiry=OnExpiry(data.get("on_expiry", OnExpiry.STAY)),
+        priority=Priority(data["priority"]),
     )
 
 

@@ -12,6 +12,7 @@
 | review_opened | review_id, kind |
 | review_expired | review_id, then: approve/reject/stay |
 | decided | review_id, action, by, feedback, override |
+| begun_anew | by, format: of the graph whose checkpoints do not count any more |
 | critiqued | revision, verdict: approve/revise, feedback, run, overruled (why, or null) |
 | summarized | text |
 | given_back | why: drained/retry, detail, delay_ms |
@@ -63,6 +64,12 @@ class Event:
     def final(self) -> bool:
         """Whether no event can follow."""
         return self.kind in FINAL_KINDS
+
+
+def current(told: Sequence[Event]) -> Sequence[Event]:
+    """The events since the job was begun anew, if it was: what was made before is given up."""
+    begun = [place for place, event in enumerate(told, start=1) if event.kind == "begun_anew"]
+    return told[begun[-1] :] if begun else told
 
 
 def last_known(told: Sequence[Event]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jobs import lifecycle
-from jobs.events import WORK, Event, NewEvent
+from jobs.events import WORK, Event, NewEvent, current
 from jobs.lifecycle import Change, Refusal
 from jobs.record import JobRecord, Reason, Status
 
@@ -39,12 +39,14 @@ def anew(
     )
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
-    if parent.reason in OVER:
+    if parent.reason in OVER or parent.checkpointed is None:
         return replace(change, events=(submitted,))
-    record = replace(change.after, inherits=parent.id, workspace=parent.workspace)
+    record = replace(
+        change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
+    )
     work = (
         NewEvent(f"inherited:{event.seq}", event.kind, event.data)
-        for event in told
+        for event in current(told)
         if event.kind in WORK
     )
     return Change(record, (submitted, *work))

@@ -10,13 +10,18 @@ queued -> running -> awaiting_review --decision--> queued         |
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jobs import upgrade
+from jobs.change import Change, Refusal
 from jobs.events import NewEvent
 from jobs.record import JobRecord, Lease, Reason, Result, Status
-from jobs.review import Action, Decision, Review
+from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.spec import JobSpec
+
+__all__ = ["Change", "Policy", "Refusal"]
 
 FIRST_HINT_MS = 1_000
 """How long a hint may take before the sweeper sends another; doubled for each one (no floods).
@@ -35,23 +40,6 @@ class Policy:
     lease_ms: int = 15_000
     retry_ms: int = 5_000
     """Rest after infrastructure trouble, doubled each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A decided step: the record as it shall be, and the facts to append."""
-
-    after: JobRecord
-    events: tuple[NewEvent, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a command does not apply: `code` for programs, `detail` for people."""
-
-    code: str
-    detail: str
-    status: Status | None = None
 
 
 def submit(
@@ -90,13 +78,23 @@ def submit(
 
 
 def claim(
-    record: JobRecord, now: int, *, worker: str, policy: Policy, alone: bool = False
+    record: JobRecord,
+    now: int,
+    *,
+    worker: str,
+    policy: Policy,
+    alone: bool = False,
+    reads: Collection[int] | None = None,
 ) -> Change | Refusal:
-    """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone."""
+    """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone.
+
+    `reads`: the formats of checkpoints that the worker goes on from; None: whatever they are."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if _rests(record, now):
         return Refusal("not_due", "the job rests until its next try", record.status)
+    if reads is not None and (written := upgrade.unread(record, reads)) is not None:
+        return Refusal("unreadable", f"its checkpoints are in format {written}", record.status)
     if record.crashes >= CRASHES_BEFORE_ALONE and not alone:
         detail = "the job crashed twice and runs next in a process of its own"
         return Refusal("alone", detail, record.status)
@@ -123,7 +121,10 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
         return _not_running(record)
     if (seconds := record.spec.review_expires_seconds) is not None:
         review = replace(review, expires_at=now + seconds * 1000)
-    after = _leave_worker(record, now, status=Status.AWAITING_REVIEW, review=review, decision=None)
+    graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
+    kept = None if graph_asks else record.decision
+    waits = Status.AWAITING_REVIEW
+    after = _leave_worker(record, now, status=waits, review=review, decision=kept)
     data = {"review_id": review.id, "kind": review.kind}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
@@ -136,6 +137,10 @@ def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refus
         return Refusal(
             "stale_review", f"the open review is {record.review.id}", Status.AWAITING_REVIEW
         )
+    upgrades = record.review.kind is ReviewKind.UPGRADE
+    if upgrades and decision.action not in upgrade.TAKES:
+        detail = f"a review of kind upgrade takes {', '.join(upgrade.TAKES)}"
+        return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     data = {
         "review_id": decision.review_id,
         "action": decision.action,
@@ -143,14 +148,18 @@ def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refus
         "feedback": decision.feedback,
         "override": decision.override,
     }
-    decided = NewEvent(f"decided:{record.epoch}", "decided", data)
-    closed = replace(record, review=None, decision=decision, decided_epoch=record.epoch)
+    decided = [NewEvent(f"decided:{record.epoch}", "decided", data)]
+    reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
+    if upgrades:
+        closed = upgrade.settled(record, decision)
+        decided += upgrade.told(record, decision)
+    else:
+        closed = replace(record, review=None, decision=decision, decided_epoch=record.epoch)
     if decision.action is Action.REJECT:
         detail = decision.feedback or f"rejected by {decision.by}"
-        change = _end(closed, now, Status.FAILED, reason=Reason.REJECTED, detail=detail)
-        return replace(change, events=(decided, *change.events))
-    after = _next(closed, now, **_hinted(now))
-    return Change(after, (decided,))
+        change = _end(closed, now, Status.FAILED, reason=reason, detail=detail)
+        return replace(change, events=(*decided, *change.events))
+    return Change(_next(closed, now, **_hinted(now)), tuple(decided))
 
 
 def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:

@@ -1,5 +1,4 @@
 """MemoryStore: the Store in dictionaries, for tests and for a process that needs nothing durable.
-
 Each method is one step of one event loop, which is what makes it atomic. What is kept goes through
 the codec, so that it comes back in the types in which Redis gives it back.
 """
@@ -103,8 +102,9 @@ class MemoryStore:
             return False
         if first and self._talks.head(after.tenant, after.conversation_id) != after.id:
             return False
-        # a commit leaves alone what fenced writes have changed since `before` was read
-        self._keep(replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch))
+        # what fenced writes have changed since `before` was read stays
+        stays = replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch)
+        self._keep(replace(stays, graph=stands.graph) if after.graph == before.graph else stays)
         self._events.append(after.id, change.events)
         if turn is not None:
             self._talks.told(after, turn)
@@ -124,7 +124,9 @@ class MemoryStore:
             raise StaleEpoch(job_id, epoch)
         record = self._records[job_id]
         if writes.workspace is not None:
-            record = replace(record, workspace=writes.workspace)
+            record = replace(record, workspace=writes.workspace or None)
+        if writes.graph is not None:
+            record = replace(record, graph=writes.graph)
         if writes.progress and writes.journal:
             record = replace(record, progress_epoch=epoch)
         self._records[job_id] = record

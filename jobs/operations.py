@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from jobs import expiry, inheritance, lifecycle
 from jobs.errors import Contended, StoreUnavailable
-from jobs.events import last_known
+from jobs.events import current, last_known
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import JobRecord, Reason, Result, Status
 from jobs.review import Decision, Review
@@ -93,12 +93,14 @@ class Operations:
         self._hint(heir_id, change.after.spec.priority)
         return change.after
 
-    async def claim(self, job_id: str, worker: str, *, alone: bool = False) -> JobRecord | Refusal:
+    async def claim(
+        self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
+    ) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed."""
         return await self._change(
             job_id,
             lambda record, now: lifecycle.claim(
-                record, now, worker=worker, policy=self._policy, alone=alone
+                record, now, worker=worker, policy=self._policy, alone=alone, reads=reads
             ),
             first=True,
         )
@@ -208,7 +210,7 @@ class Operations:
         return True
 
     async def _look_at_review(self, job_id: str) -> bool:
-        told = await self.store.events(job_id)
+        told = current(await self.store.events(job_id))
         evidence = any(fact.data["succeeded"] for fact in told if fact.kind == "run_finished")
         expired = await self._change(
             job_id, lambda record, now: expiry.expire(record, now, evidence=evidence)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from jobs.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.review import Decision, Review
 from jobs.spec import JobSpec
 
@@ -76,6 +77,8 @@ class JobRecord:
     `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
     without a new version.
     `inherits` is the job whose checkpoints and journal this one goes on from, if it does.
+    `graph` is the format of its newest checkpoint, None where none was written by a release that
+    says; see `checkpointed`.
     `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
@@ -111,6 +114,7 @@ class JobRecord:
     detail: str = ""
     result: Result | None = None
     inherits: str | None = None
+    graph: GraphFormat | None = None
     submitted_by: str = ""
     key_id: str = ""
     request_id: str = ""
@@ -119,3 +123,11 @@ class JobRecord:
     def resumes_pause(self) -> bool:
         """Whether this attempt is the first behind a Decision: no call can have been in flight."""
         return self.decision is not None and self.epoch == self.decided_epoch + 1
+
+    @property
+    def checkpointed(self) -> GraphFormat | None:
+        """The format that whoever goes on has to read; None where there is nothing to read yet."""
+        if self.graph is not None:
+            return None if self.graph == ANEW else self.graph
+        tried = self.attempts - (self.status is Status.RUNNING)
+        return UNSAID if tried > 0 or self.inherits is not None else None

@@ -39,6 +39,8 @@ def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Itera
 def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[Command]:
     """A change: the record, the index it belongs to, and the line when it is final."""
     yield _save(after)
+    if after.graph != before.graph:
+        yield ("HSET", JobKeys(after.id).record, "graph", str(after.graph or ""))
     yield from _index(after)
     if before.status is not after.status:
         yield from _count(before, -1)
@@ -80,6 +82,8 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
         yield charged(job, charge)
     if writes.workspace is not None:
         yield ("HSET", job.record, "workspace", writes.workspace)
+    if writes.graph is not None:
+        yield ("HSET", job.record, "graph", str(writes.graph))
     if writes.progress and (writes.journal or writes.commands):
         yield ("HSET", job.record, "progress_epoch", epoch)
     yield from _refer(job, writes.blobs)

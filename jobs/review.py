@@ -9,7 +9,8 @@ from typing import Any
 
 
 class ReviewKind(StrEnum):
-    """What is asked: `review` wants an Action, `questions` answers, `upgrade` an operator."""
+    """What is asked: `review` wants an Action, `questions` answers, `upgrade` an operator who knows
+    which releases run (see jobs.upgrade)."""
 
     REVIEW = "review"
     QUESTIONS = "questions"
@@ -32,10 +33,11 @@ EXPIRY = "expiry"
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An open question. `id` is the graph's interrupt id; `payload` is all a person needs to see.
+    """An open question. `payload` is all a person needs to see.
 
-    payload: {plan: [str], answer: str, code: str, runs: [run], artifacts: [artifact],
-    critiques: [critique], decisions: [decision], revision: int}
+    `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
+    answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
+    decisions: [decision], revision: int}; of an `upgrade`: see jobs.upgrade.
     `expires_at` (ms) is when it is told to have expired, once; `expired`: it was, and stays open.
     """
 

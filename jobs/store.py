@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from jobs.admission import Load
 from jobs.blob_index import BlobIndex
 from jobs.events import Event, NewEvent
+from jobs.graph_format import GraphFormat
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
@@ -69,16 +70,18 @@ class Writes:
     """What an attempt puts on record in one fenced step.
 
     `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
-    the call left; `commands` are Redis commands of the job's checkpoints (Redis alone); `blobs` the
-    digests of bytes that these writes name, which are kept as long as the job. `progress` is False
-    where they keep nothing that a crash would have to repeat, such as a Decision that is
-    fed to the graph: without it, a job that kills its workers would seem to get on (J7).
+    the call left ('': no files); `graph` the format of the job's checkpoints; `commands` are Redis
+    commands of these (Redis alone); `blobs` the digests of bytes that these writes name, which are
+    kept as long as the job. `progress` is False where they keep nothing that a crash would have to
+    repeat, such as a Decision that is fed to the graph: without it, a job that kills its workers
+    would seem to get on (J7).
     """
 
     events: Sequence[NewEvent] = ()
     journal: Mapping[str, bytes] = field(default_factory=dict)
     charges: Sequence[Charge] = ()
     workspace: str | None = None
+    graph: GraphFormat | None = None
     commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
     blobs: Sequence[str] = ()
     progress: bool = True

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from jobs.events import Event
+from jobs.events import Event, current
 from jobs.record import JobRecord, Result
 from jobs.review import Review
 from jobs.spec import JobSpec
@@ -48,7 +48,8 @@ def whole(
     record: JobRecord, events: Sequence[Event], charges: Iterable[Charge], now: int
 ) -> dict[str, Any]:
     """The whole job; `now` is the store's time in ms."""
-    critiques = _all(events, "critiqued")
+    made = current(events)
+    critiques = _all(made, "critiqued")
     return {
         "id": record.id,
         "status": str(record.status),
@@ -56,14 +57,14 @@ def whole(
         "conversation_id": record.conversation_id,
         "submitted_by": record.submitted_by,
         "request_id": record.request_id,
-        "plan": _last(events, "planned"),
-        "runs": sorted(_all(events, "run_finished"), key=lambda run: run["number"]),
+        "plan": _last(made, "planned"),
+        "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
         "decisions": _all(events, "decided"),
         "review": _review(record.review),
         "result": _result(record.result),
-        "artifacts": list(artifacts(events).values()),
+        "artifacts": list(artifacts(made).values()),
         "reason": str(record.reason) if record.reason else None,
         "detail": record.detail,
         "cost": cost(charges),
@@ -99,18 +100,18 @@ def event(fact: Event) -> dict[str, Any]:
     return {"seq": fact.seq, "at": iso(fact.at), "kind": fact.kind, "data": dict(fact.data)}
 
 
-def artifacts(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
+def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
     """The files that runs and tools have made, by name: of each its newest version."""
     found: dict[str, dict[str, Any]] = {}
-    for fact in events:
+    for fact in current(events):
         if fact.kind in ("run_finished", "tool_used"):
             found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
     return found
 
 
-def run(events: Iterable[Event], number: int) -> Mapping[str, Any] | None:
+def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
     """The run of this number."""
-    runs = (fact.data for fact in events if fact.kind == "run_finished")
+    runs = (fact.data for fact in current(events) if fact.kind == "run_finished")
     return next((data for data in runs if data["number"] == number), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from jobs.events import NewEvent
+from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
@@ -67,6 +68,7 @@ results = st.builds(
     artifacts=st.lists(data, max_size=2).map(tuple),
     override=st.booleans(),
 )
+formats = st.builds(GraphFormat, number=st.integers(0, 99), release=st.sampled_from(["", "1.2.3"]))
 events = st.builds(NewEvent, key=texts, kind=texts, data=data)
 
 
@@ -98,6 +100,7 @@ def records(draw) -> JobRecord:
             review=st.none() | reviews,
             decision=st.none() | decisions,
             workspace=maybe_digests,
+            graph=st.none() | formats,
             claimed_at=st.none() | times,
             started_at=st.none() | times,
             finished_at=st.none() | times,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from agents.job import JobInput, initial_state
 from agents.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
+from jobs.graph_format import ANEW
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Result
@@ -34,6 +35,7 @@ from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
 from worker.ledger import CURRENT, Ledger
 from worker.patience import patient
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
+from worker.upgrade import ours, question
 
 TURNS_SEEN = 3
 HAND_BACK_SECONDS = 1.0
@@ -101,6 +103,9 @@ class Attempt:
 
     async def _guarded(self) -> JobRecord | Refusal:
         """The drive, with every failure turned into a change of the record."""
+        now = self.record.updated_at
+        if (review := question(self.record, now)) is not None:
+            return await patient(lambda: self.operations.pause(self.held, review))
         spec = self.record.spec
         left = max(spec.timeout_seconds - self.record.ran_ms / 1000, 0.0)
         try:
@@ -153,6 +158,9 @@ class Attempt:
         """From the start: the conversation's last workspace with this job's files laid over it."""
         record = self.record
         store = self.operations.store
+        if record.graph == ANEW:
+            await self.equipment.give_up(record.id)
+            record = replace(record, workspace=record.spec.workspace)
         turns = await patient(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
@@ -169,6 +177,8 @@ class Attempt:
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
         ports = ports or await self.equipment.ports(self.record, ledger)
+        if self.record.graph != ours():
+            ledger.write_in(ours())
         state = await self.equipment.graph.ainvoke(
             feed, self._config(), context=ports, durability="sync", control=self.control
         )

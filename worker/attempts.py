@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from langgraph.runtime import RunControl
 
+from agents.format import READS
 from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
@@ -19,6 +20,7 @@ from worker.alone import run_alone
 from worker.attempt import Attempt
 from worker.equipment import Equipment
 from worker.patience import patient
+from worker.upgrade import left_to_nobody
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
@@ -93,6 +95,8 @@ class Attempts:
         self._claiming.add(job_id)
         try:
             claimed = await self._claim(job_id, alone)
+            if isinstance(claimed, Refusal) and claimed.code == "unreadable":
+                claimed = await self._claim_unreadable(job_id, alone, claimed)
             if isinstance(claimed, Refusal):
                 if claimed.code == "alone" and not alone:
                     await self._elsewhere(job_id)
@@ -117,12 +121,25 @@ class Attempts:
             if await self._operations.store.my_turn(f"alone:{job_id}", ALONE_TURN_MS):
                 await run_alone(job_id, self._draining)
 
-    async def _claim(self, job_id: str, alone: bool) -> JobRecord | Refusal:
+    async def _claim_unreadable(
+        self, job_id: str, alone: bool, refusal: Refusal
+    ) -> JobRecord | Refusal:
+        """A job that this worker cannot resume belongs to those that can; the sweeper's hints, ever
+        further apart, look for one. Where there is none, the attempt only asks a person.
+        """
+        if not await left_to_nobody(self._operations.store, job_id):
+            log.info("job left to a worker that reads it", job_id=job_id, why=refusal.detail)
+            return refusal
+        return await self._claim(job_id, alone, reads=None)
+
+    async def _claim(
+        self, job_id: str, alone: bool, reads: Collection[int] | None = READS
+    ) -> JobRecord | Refusal:
         """A claim whose answer was lost may have been granted: then it is given back, since nobody
         would look at the job until that lease has run out, and that would count as a crash.
         """
         try:
-            return await self._operations.claim(job_id, self._worker_id, alone=alone)
+            return await self._operations.claim(job_id, self._worker_id, alone=alone, reads=reads)
         except StoreUnavailable:
             loaded = await patient(lambda: self._operations.store.load(job_id))
             if loaded is not None:

@@ -1,4 +1,4 @@
-"""What a worker publishes of itself: sandbox layers, models with keys, version."""
+"""What a worker publishes of itself: sandbox layers, models with keys, version, graph format."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from agents.format import READS, WRITES
 from settings.worker import WorkerSettings
 from worker.fit import model_choice, model_options
 
@@ -18,6 +19,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "version": version("fettle"),
+        "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "models": {
             "default": model_choice(settings).default,

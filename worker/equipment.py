@@ -11,6 +11,7 @@ from agents.models import ModelPool
 from agents.ports import Bounds, Ports
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
+from jobs.graph_format import ANEW
 from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
 from jobs.store import Held
@@ -65,6 +66,7 @@ class Equipment:
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first
+        if base is not None or record.graph == ANEW:
             ledger.start_from(workspace.digest)
         return Ports(
             journal=ledger,
@@ -84,6 +86,10 @@ class Equipment:
         Where that one has none, or was removed meanwhile, the job begins from its start.
         """
         await self._saver.acopy_thread(parent_id, job_id)
+
+    async def give_up(self, job_id: str) -> None:
+        """Remove the checkpoints of the job of the attempt at work, in fenced writes."""
+        await self._saver.adelete_thread(job_id)
 
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""

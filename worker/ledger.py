@@ -18,6 +18,7 @@ from agents.ports import Charge, Fact, Finished
 from jobs import store as jobs_store
 from jobs.errors import JobsError, StoreUnavailable
 from jobs.events import NewEvent
+from jobs.graph_format import GraphFormat
 from jobs.store import Held, Store, Writes
 from worker.checkpoints import Command
 from worker.patience import PATIENCE_SECONDS, patient
@@ -33,6 +34,7 @@ class Batch:
     commands: list[Command] = field(default_factory=list)
     blobs: list[str] = field(default_factory=list)
     workspace: str | None = None
+    graph: GraphFormat | None = None
 
     def writes(self) -> Writes:
         """The batch as the store takes it."""
@@ -41,6 +43,7 @@ class Batch:
             journal=self.journal,
             charges=self.charges,
             workspace=self.workspace,
+            graph=self.graph,
             commands=self.commands,
             blobs=self.blobs,
             # a job gets on by finished calls: a checkpoint alone may only hold what is tried again
@@ -82,6 +85,7 @@ class Ledger:
         self._known = dict(journal)
         self._waiting: list[NewEvent] = []
         self._workspace: str | None = None
+        self._graph: GraphFormat | None = None
         self._blobs: list[str] = []
         self._open: Batch | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -110,7 +114,11 @@ class Ledger:
 
     def start_from(self, workspace: str | None) -> None:
         """Name the workspace the job starts from; on record with the next write."""
-        self._workspace = workspace
+        self._workspace = workspace or ""
+
+    def write_in(self, graph: GraphFormat) -> None:
+        """Name the format of the checkpoints from now on; on record with the next write."""
+        self._graph = graph
 
     def refer(self, digests: Iterable[str]) -> None:
         """Keep these bytes as long as the job; on record with the next write."""
@@ -145,6 +153,8 @@ class Ledger:
         self._blobs.clear()
         if self._workspace is not None:
             self._open.workspace, self._workspace = self._workspace, None
+        if self._graph is not None:
+            self._open.graph, self._graph = self._graph, None
         return self._open
 
     async def _sent(self) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from jobs.graph_format import ANEW
 from jobs.record import JobRecord
 from jobs.review import Decision
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """There is no checkpoint yet."""
+    """There is no checkpoint yet, or none that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Ended:
 
 
 def foreseen(record: JobRecord) -> Begin | GoOn | None:
-    """How an attempt continues where the record alone tells: the first one, and the first behind a
-    Decision. None: only the checkpoint knows, since an attempt ended without a word."""
-    if record.attempts == 1 and record.inherits is None:
+    """How an attempt continues where the record alone tells: where it begins, and where it is the
+    first behind a Decision. None: only the checkpoint knows, an attempt ended without a word."""
+    if record.graph == ANEW or (record.attempts == 1 and record.inherits is None):
         return Begin()
     if record.resumes_pause and record.decision is not None:
         return GoOn(_answered(record.decision))

@@ -15,9 +15,10 @@ from api.routes.jobs import changed_answer
 from api.schemas.job import Job
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
+from jobs.events import current
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
-from jobs.review import Action, Decision, Review
+from jobs.review import Action, Decision, Review, ReviewKind
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["review"])
@@ -29,19 +30,26 @@ router = APIRouter(tags=["review"])
     response_model=Job,
     summary="Decide on a review",
     responses=body_responses(
-        problems.NOT_FOUND, problems.NO_OPEN_REVIEW, problems.STALE_REVIEW, problems.WRONG_STATE
+        problems.NOT_FOUND,
+        problems.NO_OPEN_REVIEW,
+        problems.STALE_REVIEW,
+        problems.NOT_OFFERED,
+        problems.WRONG_STATE,
     ),
     openapi_extra=with_body(ReviewRequest),
 )
 async def decide(job_id: str, request: Request, house: ServicesDep, caller: Reviewer) -> Response:
     """Answer the open review, once. The key's name is on record as the author.
 
-    Approving what has no successful run is possible, and recorded as an override.
+    Approving what has no successful run is possible, and recorded as an override. A review of kind
+    `upgrade` takes `approve` (begin the job anew), `delegate` (leave it to a worker that can read
+    its checkpoint) and `reject`.
     """
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings)
     review = _open_review(loaded.record)
-    override = asked.action is Action.APPROVE and not await _has_succeeded(house, job_id)
+    judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
+    override = judges and not await _has_succeeded(house, job_id)
     decision = Decision(
         review_id=asked.review_id or review.id,
         action=asked.action,
@@ -60,7 +68,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
 
 async def _has_succeeded(house: Services, job_id: str) -> bool:
     # a review shows the last few runs, the events know all
-    events = await house.store.events(job_id)
+    events = current(await house.store.events(job_id))
     return any(fact.data["succeeded"] for fact in events if fact.kind == "run_finished")
 
 

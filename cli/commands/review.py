@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from cli.asking import CHOICES, whole_code
+from cli.asking import whole_code
 from cli.context import open_service
+from cli.render.review import CHOICES
 from cli.screen import Screen, print_json
 from cli.service import Service
 
@@ -42,6 +43,9 @@ def command(
 
     approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
     instead; reject ends the job; delegate lets the critic decide this time.
+
+    Where no worker can resume the job since an upgrade, approve begins it anew, delegate leaves it
+    to a worker that can (start one first), and reject ends it.
     """
     if action in ("revise", "reject") and not feedback:
         raise click.UsageError(f"{action} needs a message: -m TEXT")

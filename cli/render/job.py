@@ -80,13 +80,21 @@ def _status_text(job: Job) -> str:
         case "failed":
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":
-            return f"decide with `fettle review {job['id']} approve|revise|edit|reject|delegate`"
+            return _waiting_text(job)
         case "queued":
             return "waits for a worker"
         case "running":
             return f"by a worker; `fettle watch {job['id']}` follows it"
         case _:
             return "for good"
+
+
+def _waiting_text(job: Job) -> str:
+    review = job["review"]
+    upgrade = review is not None and review["kind"] == "upgrade"
+    why = f"{printable(review['payload']['reason'])} " if upgrade else ""
+    actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject|delegate"
+    return f"{why}decide with `fettle review {job['id']} {actions}`"
 
 
 def _history(job: Job, detail: Detail) -> Iterator[Part]:

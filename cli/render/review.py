@@ -7,10 +7,29 @@ from typing import Any
 
 from cli.progress import Detail, critique_parts, decision_parts, run_parts
 from cli.render.job import answer_parts
-from cli.render.parts import Code, Line, Part, Steps
+from cli.render.parts import Code, Line, Part, Prose, Steps
 from cli.render.words import plural, printable
 
 FULL = Detail(code_lines=None, output_lines=60)
+
+
+CHOICES: Mapping[str, str] = {
+    "approve": "take it as it is",
+    "revise": "send it back, and say what to change",
+    "edit": "run your own code instead",
+    "reject": "end the job",
+    "delegate": "let the critic decide",
+}
+
+
+def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
+    """What can be decided, and what that does; an upgrade says so itself."""
+    return review["payload"]["choices"] if review["kind"] == "upgrade" else CHOICES
+
+
+def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
+    """Why no worker goes on with the job."""
+    yield Prose(printable(payload["reason"]))
 
 
 def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
@@ -29,6 +48,6 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     yield from answer_parts(payload["answer"])
 
 
-def how_to_decide(job_id: str) -> str:
+def how_to_decide(job_id: str, review: Mapping[str, Any]) -> str:
     """The commands that answer a review."""
-    return f"fettle review {job_id} approve|revise|edit|reject|delegate [-m TEXT]"
+    return f"fettle review {job_id} {'|'.join(choices(review))} [-m TEXT]"

@@ -1,0 +1,22 @@
+"""The form of the graph's checkpoints, by number: what this release writes, and what it reads.
+
+A job's record names the number that its checkpoints bear, so that a worker leaves alone what it
+cannot go on from (`jobs/upgrade.py`). The number goes up with every change after which a checkpoint
+means something else: a node or an edge that is gone or has another name, a field of the state that
+is gone, has another meaning, or that a node takes for granted; another naming of journal entries;
+a LangGraph that cannot read its own older checkpoints. `tests/unit/agents/test_agent_format.py`
+holds the graph against its shape as it was, and says so.
+
+An older number stays in READS as long as a job of it is resumed right, by nodes that take what is
+missing for granted no more (`state.get`). A golden checkpoint shows it: see `tests/golden`.
+
+| number | what is different | how it is read |
+|---|---|---|
+| 1 | no number on record | as it is: nodes, state and journal are those of 2. The first builds had checkpoints inside a pass of the executor, and named its calls by them: a pass that one of these left half-way is made again from its start, at its cost |
+| 2 | the record names the number, and the release | |
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+WRITES = 2
+READS = frozenset({1, 2})

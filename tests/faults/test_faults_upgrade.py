@@ -1,0 +1,234 @@
+"""Upgrades: what an earlier release has checkpointed is resumed, or a person is asked, in words.
+
+The golden checkpoints were written by earlier releases: see `tests/golden/make.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from golden_job import Golden
+from house import REPOSITORY, House, a_house, ok
+from recorded import one_run
+from redis.asyncio import Redis
+
+from agents.format import READS, WRITES
+from jobs import manifest, view
+from jobs.keys import JobKeys
+from jobs.lifecycle import Refusal
+from jobs.operations import Operations
+from jobs.record import JobRecord, Reason, Status
+from jobs.review import Action, Decision, ReviewKind
+from jobs.spec import JobSpec
+from jobs.upgrade import HINTS_BEFORE_ASKING
+
+NEXT = 9
+"""The format of a release that is to come, which reads today's too."""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J13")
+async def test_what_earlier_releases_have_left_goes_on(house: House) -> None:
+    """One job was paused for a person by the first release, and is sent back once: its second pass
+    adds to what the first had made. The worker of the other died in a pass: nothing is paid again.
+    """
+    paused, killed = Golden.load("f25a697-paused"), Golden.load("f727470-killed")
+    await paused.put(house)
+    await killed.put(house)
+    house.worker()
+    async with house.operations() as operations:
+        asked = await house.record_of(operations, paused.job_id)
+        assert (asked.status, asked.graph) == (Status.AWAITING_REVIEW, None)
+        paid = len(await operations.store.charges(paused.job_id))
+        await decide(operations, asked, Action.REVISE, feedback="The three is missing.")
+        await house.told(operations, paused.job_id, "review_opened", times=2)
+        again = await house.until(operations, paused.job_id, Status.AWAITING_REVIEW)
+        assert again.graph is not None
+        assert again.graph.number == WRITES
+        await decide(operations, again, Action.DELEGATE)
+        job = await house.until(operations, paused.job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert await left_by(house, job) == {"n.txt": b"1 2 3"}
+        told = await house.kinds(operations, paused.job_id)
+        assert (told.count("planned"), told.count("run_finished")) == (1, 2)
+        # a pass of two calls, and the critic; what the earlier release has paid for stays paid
+        assert len(await operations.store.charges(paused.job_id)) == paid + 3
+
+        job = await house.until(operations, killed.job_id)
+        assert (job.status, job.attempts) == (Status.SUCCEEDED, 2), house.logs()
+        told = await house.kinds(operations, killed.job_id)
+        assert (told.count("lease_lost"), told.count("run_finished")) == (1, 1)
+        assert told.count("model_called") == 4
+        assert len(await operations.store.charges(killed.job_id)) == 4
+
+
+@pytest.mark.quick
+@pytest.mark.invariant("J9")
+@pytest.mark.invariant("J10")
+async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_says_so(
+    house: House,
+) -> None:
+    async with house.operations() as operations:
+        job = await parked(house, operations, Golden.load("f727470-killed"))
+        assert job.review is not None
+        assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
+        reason = job.review.payload["reason"]
+        assert f"graph format {NEXT}, by Fettle 9.0.0" in reason
+        assert "approve" in reason
+        assert "run a worker of Fettle 9.0.0" in reason
+        edit = Decision(job.review.id, Action.EDIT, "ann", code="print(1)")
+        refused = await operations.decide(job.id, edit)
+        assert isinstance(refused, Refusal)
+        assert refused.code == "not_offered"
+        assert await house.record_of(operations, job.id) == job
+        paid = await operations.store.charges(job.id)
+        stale = await manifest.save(house.blobs, {"stale.txt": b"of the run that is given up"})
+        async with Redis.from_url(house.redis_url) as redis:
+            await redis.hset(JobKeys(job.id).record, "workspace", stale or "")  # type: ignore[misc]
+
+        await decide(operations, job, Action.APPROVE)
+        job = await house.until(operations, job.id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.graph is not None
+        assert job.graph.number == WRITES
+        events, charges = await told_of(operations, job.id)
+        whole = view.whole(job, events, charges, job.updated_at)
+        assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
+        assert whole["cost"]["total"]["calls"] == len(paid) + 4
+        kinds = [event.kind for event in events]
+        assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
+        assert await left_by(house, job) == {"n.txt": b"1 2"}
+
+
+async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_again(
+    house: House,
+) -> None:
+    async with house.operations() as operations:
+        job = await parked(house, operations, Golden.load("f727470-killed"))
+        ended = await decide(operations, job, Action.REJECT, feedback="too old")
+        assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
+        assert ended.detail == "too old"
+        heir = ok(await operations.try_anew(job.id, by="ann"))
+        assert heir.inherits is None
+        job = await house.until(operations, heir.id)
+        assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+
+
+async def test_a_parked_job_is_left_to_a_worker_that_reads_it(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a person had decided before the upgrade is not asked again."""
+    golden = Golden.load("f25a697-paused")
+    async with house.operations() as operations:
+        await golden.put(house)
+        asked = await house.record_of(operations, golden.job_id)
+        await decide(operations, asked, Action.APPROVE)
+        job = await parked(house, operations, golden)
+        worker = newer_worker(house, tmp_path, monkeypatch)
+        await house.ready(2)
+        await decide(operations, job, Action.DELEGATE)
+        job = await house.until(operations, golden.job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.result is not None
+        assert job.result.approved_by == "ann"
+        *_, last = await started_by(operations, job.id)
+        assert last == worker.pid
+
+
+async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older worker never holds what a newer one began, even when that one is gone for a while;
+    what the older one began, the newer one goes on with."""
+    slow = "import time; time.sleep(1.5); print('x')"
+    model = house.record("slow", one_run("slow", slow))
+    newer = newer_worker(house, tmp_path, monkeypatch)
+    await house.ready()
+    async with house.operations() as operations:
+        theirs = await house.submit(operations, JobSpec("slow", model=model))
+        await house.told(operations, theirs, "model_called", times=2)
+        newer.kill()
+        newer.wait()
+        monkeypatch.setattr("house.REPOSITORY", REPOSITORY)
+        older = house.worker()
+        await house.until(operations, theirs, Status.QUEUED)
+        ours = await house.submit(operations, JobSpec("slow", model=model))
+        await house.told(operations, ours, "model_called", times=2)
+        while "job left to a worker that reads it" not in house.logs():
+            assert (await house.record_of(operations, theirs)).status is Status.QUEUED
+            await asyncio.sleep(0.1)
+        again = newer_worker(house, tmp_path, monkeypatch)
+        await house.ready(3)
+        older.send_signal(signal.SIGTERM)
+        for job_id in (theirs, ours):
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            assert "review_opened" not in await house.kinds(operations, job_id)
+        assert await started_by(operations, theirs) == [newer.pid, again.pid]
+
+
+def newer_worker(
+    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> subprocess.Popen[bytes]:
+    """Start a worker of a release whose graph's format is the next one."""
+    release = folder / "release"
+    if not release.exists():
+        for package in ("agents", "jobs", "sandbox", "settings", "worker"):
+            shutil.copytree(REPOSITORY / package, release / package)
+        (release / ".venv").symlink_to(REPOSITORY / ".venv")
+        path = release / "agents" / "format.py"
+        written = path.read_text().replace(f"WRITES = {WRITES}", f"WRITES = {NEXT}")
+        assert written != path.read_text()
+        path.write_text(f"{written}READS = frozenset({sorted({*READS, NEXT})})\n")
+    monkeypatch.setattr("house.REPOSITORY", release)
+    return house.worker()
+
+
+async def parked(house: House, operations: Operations, golden: Golden) -> JobRecord:
+    """The golden job with a checkpoint that no worker here reads, as a worker has parked it."""
+    if await operations.store.load(golden.job_id) is None:
+        await golden.put(house)
+        await operations.sweep()
+    async with Redis.from_url(house.redis_url) as redis:
+        key = JobKeys(golden.job_id).record
+        state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
+        state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
+        fields = {"graph": f"{NEXT} 9.0.0", "state": json.dumps(state)}
+        await redis.hset(key, mapping=fields)  # type: ignore[misc]
+    house.worker()
+    return await house.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+
+
+async def decide(operations: Operations, job: JobRecord, action: Action, **more: str) -> JobRecord:
+    assert job.review is not None
+    return ok(await operations.decide(job.id, Decision(job.review.id, action, "ann", **more)))
+
+
+async def told_of(operations: Operations, job_id: str):  # type: ignore[no-untyped-def]
+    """A job's events and charges."""
+    return await operations.store.events(job_id), await operations.store.charges(job_id)
+
+
+async def left_by(house: House, job: JobRecord) -> dict[str, bytes]:
+    """The files that the job has left."""
+    files = (await manifest.load(house.blobs, job.workspace)).files
+    return {path: await house.blobs.get(entry.digest) for path, entry in files.items()}
+
+
+async def started_by(operations: Operations, job_id: str) -> list[int]:
+    """The pids of the workers that held a job."""
+    events = await operations.store.events(job_id)
+    return [int(fact.data["worker"].split(":")[1]) for fact in events if fact.kind == "started"]

@@ -1,0 +1,38 @@
+"""The graph's shape against its format: a checkpoint must not change its meaning unnoticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agents.format import READS, WRITES
+from agents.graph import build
+from agents.state import Feedback, JobFields, State
+
+SHAPES = Path(__file__).parents[2] / "golden"
+
+
+def shape() -> dict[str, Any]:
+    """What a checkpoint relies on: nodes, edges, and the fields of what is kept."""
+    drawn = build(InMemorySaver()).get_graph()
+    kinds = (State, JobFields, Feedback)
+    return {
+        "nodes": sorted(drawn.nodes),
+        "edges": sorted(f"{edge.source} -> {edge.target}" for edge in drawn.edges),
+        "fields": {kind.__name__: sorted(kind.__annotations__) for kind in kinds},
+    }
+
+
+def test_the_graph_has_the_shape_of_its_format() -> None:
+    """Where this fails: raise `agents.format.WRITES`, say there what is different and how the older
+    checkpoints are read (or that they are not), write the new shape down beside the old ones, and
+    make a golden checkpoint of the last release."""
+    assert shape() == json.loads((SHAPES / f"shape-{WRITES}.json").read_text())
+
+
+def test_what_is_written_can_be_read() -> None:
+    assert WRITES in READS
+    assert max(READS) == WRITES
