@@ -74,7 +74,8 @@ def question(
 def settled(record: JobRecord, decision: Decision) -> JobRecord:
     """The record behind a decision on its upgrade."""
     if decision.action is Action.APPROVE:
-        return replace(record, review=None, decision=None, inherits=None, graph=ANEW)
+        kept = replace(record, review=None, decision=None, inherits=None)
+        return replace(kept, graph=ANEW, ran_ms=0, retries=0)
     return replace(record, review=None)
 
 

@@ -212,9 +212,15 @@ class Attempt:
 
     async def _fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Fail with the best result that the checkpoints hold."""
+        return await self._failed(reason, detail, await self._best())
+
+    async def _best(self) -> Result | None:
+        if self.record.graph == ANEW:
+            loaded = await patient(lambda: self.operations.store.load(self.record.id))
+            if loaded is None or loaded.record.graph == ANEW:  # they are still those of before
+                return None
         snapshot = await self._snapshot()
-        best = _result(outcome(snapshot.values)) if snapshot.values else None
-        return await self._failed(reason, detail, best)
+        return _result(outcome(snapshot.values)) if snapshot.values else None
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None

@@ -122,10 +122,12 @@ def test_what_was_decided_before_is_kept_for_the_graph() -> None:
 
 
 def test_to_approve_is_to_begin_anew() -> None:
-    change = decided(parked(tried(decision=decision("gate-1"), inherits="j0")), Action.APPROVE)
+    record = tried(decision=decision("gate-1"), inherits="j0", ran_ms=5_000, retries=2)
+    change = decided(parked(record), Action.APPROVE)
     assert isinstance(change, Change)
     after = change.after
     assert (after.status, after.graph) == (Status.QUEUED, ANEW)
+    assert (after.ran_ms, after.retries) == (0, 0)
     assert (after.decision, after.inherits, after.checkpointed) == (None, None, None)
     assert [event.kind for event in change.events] == ["decided", "begun_anew"]
     assert change.events[1].data == {"by": "bob", "format": 9}
