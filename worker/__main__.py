@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 from types import FrameType
 
 import click
@@ -24,6 +25,7 @@ from settings.provenance import complaints
 from settings.worker import WorkerSettings
 from worker.engine import Engine
 from worker.tasks import worker_app
+from worker.zygote import SIGNALS, Zygote
 
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""
@@ -38,26 +40,39 @@ log = structlog.get_logger("worker")
 def main(alone: str | None) -> None:
     """Work on jobs until a signal."""
     settings = _settings()
-    if alone:
-        settings = settings.model_copy(update={"concurrency": 1})
     configure(settings.log_format, settings.log_level)
+    if alone:
+        sys.exit(_work_alone(settings, alone))
+    zygote = Zygote.born(partial(_work_alone, settings))  # as long as there is but one thread
+    engine, worker_id = _started(settings, zygote)
+    code = 0
+    if not engine.draining:
+        log.info("worker ready", worker=worker_id, slots=settings.concurrency)
+        code = _consume(settings, engine, worker_id)
+    engine.stop()
+    sys.exit(code)
+
+
+def _work_alone(settings: WorkerSettings, job_id: str) -> int:
+    """Work on one job, in this process or one that was forked for it; returns the exit code."""
+    engine, _ = _started(settings.model_copy(update={"concurrency": 1}))
+    if not engine.draining:
+        engine.work_alone(job_id)
+    engine.stop()
+    return 0
+
+
+def _started(settings: WorkerSettings, zygote: Zygote | None = None) -> tuple[Engine, str]:
+    """An engine at work, and the worker's id. Exits where Redis cannot be used."""
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
-    engine = Engine(settings, worker_id)
+    engine = Engine(settings, worker_id, zygote)
     _drain_on_signals(engine)
     try:
         engine.start()
     except JobsError as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
-    code = 0
-    if not engine.draining:
-        if alone:
-            engine.work_alone(alone)
-        else:
-            log.info("worker ready", worker=worker_id, slots=settings.concurrency)
-            code = _consume(settings, engine, worker_id)
-    engine.stop()
-    sys.exit(code)
+    return engine, worker_id
 
 
 def _settings() -> WorkerSettings:
@@ -82,8 +97,9 @@ def _drain_on_signals(engine: Engine) -> None:
         celery_state.should_stop = 0
         engine.request_drain()
 
-    for signum in (signal.SIGTERM, signal.SIGINT):
+    for signum in SIGNALS:
         signal.signal(signum, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # a zygote's child begins without them
 
 
 def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:

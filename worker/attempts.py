@@ -16,18 +16,15 @@ from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord
 from jobs.store import Held
-from worker.alone import run_alone
 from worker.attempt import Attempt
 from worker.equipment import Equipment
+from worker.loners import Loners
 from worker.patience import patient
 from worker.upgrade import left_to_nobody
+from worker.zygote import Zygote
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
-LONERS = 2
-"""How many jobs may run in processes of their own at once: each takes a worker's memory."""
-ALONE_TURN_MS = 15_000
-"""How long such a process may take to start before another worker starts one."""
 
 log = structlog.get_logger("worker.attempts")
 
@@ -44,18 +41,23 @@ class Attempts:
     """At most `slots` attempts at once. All methods but `held` belong to the loop's thread."""
 
     def __init__(
-        self, worker_id: str, operations: Operations, equipment: Equipment, slots: int
+        self,
+        worker_id: str,
+        operations: Operations,
+        equipment: Equipment,
+        slots: int,
+        zygote: Zygote | None = None,
     ) -> None:
         self._worker_id = worker_id
         self._operations = operations
         self._equipment = equipment
         self._slots = asyncio.Semaphore(slots)
-        self._loners = asyncio.Semaphore(LONERS)
         self._running: dict[Held, Running] = {}
         self._held: tuple[Held, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
         self._draining = asyncio.Event()
+        self._loners = Loners(operations.store, zygote, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
     def held(self) -> tuple[Held, ...]:
@@ -99,7 +101,7 @@ class Attempts:
                 claimed = await self._claim_unreadable(job_id, alone, claimed)
             if isinstance(claimed, Refusal):
                 if claimed.code == "alone" and not alone:
-                    await self._elsewhere(job_id)
+                    await self._loners.run(job_id)
                 return
             held, work = self._begin(claimed)
         finally:
@@ -109,17 +111,6 @@ class Attempts:
         finally:
             del self._running[held]
             self._held = tuple(self._running)
-
-    async def _elsewhere(self, job_id: str) -> None:
-        """Work on a job in a process of its own, which takes seconds to start: one in the fleet for
-        each job, however many hints come meanwhile, and few at once, as each loads everything anew.
-        A hint too many is dropped: it would wait in a slot that other jobs can use.
-        """
-        if self._loners.locked():
-            return
-        async with self._loners:
-            if await self._operations.store.my_turn(f"alone:{job_id}", ALONE_TURN_MS):
-                await run_alone(job_id, self._draining)
 
     async def _claim_unreadable(
         self, job_id: str, alone: bool, refusal: Refusal

@@ -35,6 +35,7 @@ from worker.fit import equip
 from worker.leases import Leases
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
+from worker.zygote import Zygote
 
 AGAIN_SECONDS = 1.0
 
@@ -44,9 +45,12 @@ log = structlog.get_logger("worker.engine")
 class Engine:
     """Start it, offer it hints from any thread, stop it. `draining`: it takes no more jobs."""
 
-    def __init__(self, settings: WorkerSettings, worker_id: str) -> None:
+    def __init__(
+        self, settings: WorkerSettings, worker_id: str, zygote: Zygote | None = None
+    ) -> None:
         self._settings = settings
         self._worker_id = worker_id
+        self._zygote = zygote
         self._loop = uvloop.new_event_loop()
         self._loop.set_exception_handler(collapse_if_exhausted)
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
@@ -120,7 +124,9 @@ class Engine:
         readiness = equipment.readiness
         await readiness.look()
         facts = announcement(settings)
-        attempts = Attempts(self._worker_id, operations, equipment, settings.concurrency)
+        attempts = Attempts(
+            self._worker_id, operations, equipment, settings.concurrency, self._zygote
+        )
         leases = Leases(
             self._worker_id,
             settings.redis_url,

@@ -26,7 +26,7 @@ from drills.chaos.load import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.reading import Reading, lines, of_store
-from drills.chaos.remains import ALONE, GRACE_SECONDS
+from drills.chaos.remains import GRACE_SECONDS, alone
 from drills.chaos.schedule import Fault, Schedule, schedule
 from drills.chaos.supervised import SupervisedFaults
 from jobs.record import Reason
@@ -193,7 +193,7 @@ async def _nothing_left(house: Deployment, log: OperationLog) -> None:
         worker.signal(signal.SIGKILL)
     house.running["forked"].process.kill()
     for each in family.below(os.getpid()):
-        if ALONE in each.command:
+        if alone(each):
             each.signal(signal.SIGKILL)
     await asyncio.sleep(GRACE_SECONDS)
     for each in family.below(os.getpid()):

@@ -14,12 +14,13 @@ STOPPED = frozenset("ZX")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process; `began` is in clock ticks since the machine started."""
+    """A process; `name` is what it calls itself, `began` in clock ticks since boot."""
 
     pid: int
     parent: int
     began: int
     state: str
+    name: str = ""
 
     @property
     def command(self) -> str:
@@ -52,8 +53,9 @@ def process(pid: int) -> Process | None:
     except OSError:
         return None
     # The name, in brackets, may hold anything: spaces and brackets too.
-    fields = stat.rpartition(b")")[2].split()
-    return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode())
+    head, _, rest = stat.rpartition(b")")
+    fields, name = rest.split(), head.partition(b"(")[2].decode(errors="replace")
+    return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode(), name)
 
 
 def children(pid: int) -> list[Process]:

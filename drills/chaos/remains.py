@@ -9,10 +9,15 @@ from collections.abc import Sequence
 from drills.chaos import family
 from drills.chaos.family import Process
 from drills.chaos.oplog import Left, OperationLog
+from worker.zygote import ALONE
 
 GRACE_SECONDS = 5.0
-ALONE = "--alone"
-"""In the command line of a worker that works on one job alone: it may outlive who started it."""
+
+
+def alone(process: Process) -> bool:
+    """Whether it works on one job alone, so that it may outlive who started it: forked from a
+    worker's zygote, or started anew."""
+    return process.name == ALONE or " --alone " in f"{process.command} "
 
 
 class Remains:
@@ -36,9 +41,8 @@ class Remains:
     async def _watch(self, victims: Sequence[Process], why: str) -> None:
         await asyncio.sleep(GRACE_SECONDS)
         # A lone job's worker may have been taken over by another parent: look among all there are.
-        alone = [each.pid for each in victims if ALONE in each.command]
-        alone += [each.pid for each in family.below(os.getpid()) if ALONE in each.command]
-        spared = {*alone, *(each.pid for each in family.below(*alone))}
+        lone = [each.pid for each in (*victims, *family.below(os.getpid())) if alone(each)]
+        spared = {*lone, *(each.pid for each in family.below(*lone))}
         for each in victims:
             if each.lives and each.pid not in spared:
                 self._log.add(Left(pid=each.pid, command=each.command, why=why))

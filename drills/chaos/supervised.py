@@ -17,6 +17,7 @@ from drills.chaos.family import Process
 from drills.chaos.oplog import OperationLog, Struck
 from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
+from worker.zygote import ALONE, NAME
 
 SIGNALS = {
     Kind.CHILD_KILL: ("worker", signal.SIGKILL),
@@ -78,9 +79,10 @@ class SupervisedFaults:
         """`python -m NAME`, below the supervisor and not below ourselves."""
         own = {os.getpid(), *(p.pid for p in family.below(os.getpid()))}
         found = [p for p in family.below(self._supervisor) if p.pid not in own]
-        return [p for p in found if f" -m {name}" in p.command and _whole(p.command, name)]
+        return [p for p in found if f" -m {name}" in p.command and _whole(p, name)]
 
 
-def _whole(command: str, name: str) -> bool:
-    """Not the process of a lone job, whose death would make it poison (J7)."""
-    return command.rsplit(maxsplit=1)[-1] == name
+def _whole(process: Process, name: str) -> bool:
+    """Not what it keeps for lone jobs, nor the process of one, whose death would make it poison."""
+    spared = process.name in {NAME, ALONE}
+    return not spared and process.command.rsplit(maxsplit=1)[-1] == name

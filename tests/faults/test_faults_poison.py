@@ -14,8 +14,10 @@ import pytest
 from faults_house import TWICE, Scene, Work
 
 from bench.provider import Hang, Reply
+from drills.chaos import family
 from drills.chaos.oplog import Moment, Retried, Struck
 from jobs.record import JobRecord, Reason, Status
+from worker.zygote import NAME as ZYGOTE
 
 INNOCENTS = 50
 SMALL = 10
@@ -141,13 +143,15 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
 
 @contextlib.asynccontextmanager
 async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
-    """Every worker of the house, once it is ready, may take that many bytes more and no more."""
+    """Every worker of the house, once it is ready, may take that many bytes more and no more; what
+    is forked for a lone job, too."""
     done: set[int] = set()
 
     async def watch() -> None:
         while True:
             for pid in workers(scene) - done:
-                limit_memory(pid, more)
+                for each in (pid, *(p.pid for p in family.children(pid) if p.name == ZYGOTE)):
+                    limit_memory(each, more)
                 done.add(pid)
             await asyncio.sleep(0.02)
 

@@ -16,7 +16,8 @@ from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.record import Status
 from jobs.spec import JobSpec, Priority
-from worker.attempts import LONERS
+from worker.loners import LONERS
+from worker.zygote import ALONE
 
 JOBS = 5
 
@@ -41,8 +42,7 @@ async def crashed_twice(house: House, operations: Operations, model: str) -> str
 def alone(house: House) -> int:
     """How many processes of its workers work on one job alone."""
     workers = {worker.pid for worker in house.workers}
-    found = [p for p in family.below(*workers) if p.parent in workers and "--alone" in p.command]
-    return len(found)
+    return len([p for p in family.below(*workers) if p.name == ALONE and p.lives])
 
 
 async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(house: House) -> None:
