@@ -76,8 +76,10 @@ def _alone(attempt: Attempt) -> bool:
 
 
 def _held_at(attempt: Attempt, kill: Struck) -> bool:
-    """Whether the worker had the job when it was killed: it was lost, and not let go before."""
-    lost = attempt.end is None or attempt.end.kind == "lease_lost"
+    """Whether the worker had the job when it was killed, and had not lost it before: one that was
+    frozen may have."""
+    end = attempt.end
+    lost = end is None or (end.kind == "lease_lost" and end.at / 1000 > kill.at.wall)
     return lost and attempt.began / 1000 <= kill.at.wall
 
 
