@@ -1,28 +1,53 @@
-"""A Hypothesis machine that does to jobs whatever a house may do, and looks after each step."""
+"""A Hypothesis machine that does to jobs whatever a house may do, and looks after each step.
+
+`WALKS=50 pytest tests/unit/jobs/test_memory_machine.py tests/integration/test_jobs_machine.py`
+takes fifty times as many walks as `make test` does.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
-from job_examples import RESULT, TENANT, House, decision, review
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from job_examples import NOW, RESULT, TENANT, House, decision, review
 
+from jobs import upgrade
 from jobs.errors import StaleEpoch
-from jobs.events import Event, NewEvent
+from jobs.events import WORK, Event, NewEvent
+from jobs.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.inheritance import OVER
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action
-from jobs.spec import Priority
+from jobs.retention import Retention, remove_finished
+from jobs.review import EXPIRY, Action, ReviewKind
+from jobs.spec import OnExpiry, Priority
 from jobs.store import Charge, Held, Store, Writes
 
 T = TypeVar("T")
-ENDS = ("succeed", "fail", "retry", "give_back", "pause")
+ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")
+OURS, THEIRS = GraphFormat(2, "0.2.0"), GraphFormat(9, "9.0.0")
+MOST_JOBS = 5
+AT_ONCE = Retention(jobs_ms=-60_000, grace_ms=0)
+"""What is final goes, however young."""
+
+
+def walks(examples: int, steps: int) -> settings:
+    """So many walks of so many steps; the environment's WALKS multiplies them."""
+    return settings(
+        max_examples=examples * int(os.environ.get("WALKS", "1")),
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
 
 
 @dataclass
@@ -32,21 +57,33 @@ class Seen:
     conversation: str
     helds: list[Held] = field(default_factory=list)
     charges: set[str] = field(default_factory=set)
+    journal: set[str] = field(default_factory=set)
     decided: int = 0
+    graph: GraphFormat | None = None
     events: list[Event] = field(default_factory=list)
+    status: Status = Status.QUEUED
     ended: JobRecord | None = None
+
+
+@dataclass
+class Known:
+    """What the store says of one job."""
+
+    record: JobRecord
+    events: Sequence[Event]
+    charges: Sequence[Charge]
+    journal: Mapping[str, bytes]
 
 
 class JobMachine(RuleBasedStateMachine):
     """Subclasses say which store, how time passes for a job, and what lies in which index."""
-
-    jobs = Bundle("jobs")
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.house = House(self.open_store())
         self.seen: dict[str, Seen] = {}
+        self.gone: list[str] = []
         self.calls = 0
 
     def open_store(self) -> Store:
@@ -57,8 +94,16 @@ class JobMachine(RuleBasedStateMachine):
         """Let time pass until the job is due."""
         raise AssertionError("a subclass says")
 
+    async def come_overdue(self, record: JobRecord) -> None:
+        """Let time pass until the job's review expires."""
+        raise AssertionError("a subclass says")
+
     async def indexes(self) -> dict[str, set[str]]:
-        """Which jobs lie in `due` and in `awaiting_review`."""
+        """Which jobs lie in `due`, in `awaiting_review` and in `finished`."""
+        raise AssertionError("a subclass says")
+
+    async def left_of(self, job_id: str) -> list[str]:
+        """What is still kept of a job that was removed, by name."""
         raise AssertionError("a subclass says")
 
     def run(self, awaitable: Awaitable[T]) -> T:
@@ -69,98 +114,253 @@ class JobMachine(RuleBasedStateMachine):
         """A job as it stands."""
         return self.run(self.house.record(job_id))
 
+    def some(self, *statuses: Status) -> bool:
+        """Whether there is a job in one of these statuses."""
+        return any(seen.status in statuses for seen in self.seen.values())
+
+    def was_held(self) -> bool:
+        """Whether any job has ever been claimed."""
+        return any(seen.helds for seen in self.seen.values())
+
+    def pick(self, data: st.DataObject, *statuses: Status) -> str:
+        """A job, in most steps one in these statuses: walks would not get far by blind chance."""
+        fits = [job_id for job_id, seen in self.seen.items() if seen.status in statuses]
+        blind = data.draw(st.integers(0, 7)) == 7
+        return data.draw(st.sampled_from(list(self.seen) if blind or not fits else fits))
+
+    def held(self, job_id: str, which: int) -> Held | None:
+        """A lease that was granted once, from the last one on; None where there was none."""
+        helds = self.seen[job_id].helds
+        return helds[which] if len(helds) >= -which else None
+
     def teardown(self) -> None:
         self.run(self.house.store.close())
         self.loop.close()
 
+    @precondition(lambda self: len(self.seen) < MOST_JOBS)
     @rule(
-        target=jobs,
-        conversation=st.sampled_from([None, "c1", "c2"]),
+        conversation=st.sampled_from([None, "c1"]),
         priority=st.sampled_from(Priority),
+        expires=st.sampled_from([None, 3_600]),
+        then=st.sampled_from(OnExpiry),
     )
-    def submit(self, conversation: str | None, priority: Priority) -> str:
-        record = self.run(self.house.submit(conversation_id=conversation, priority=priority))
+    def submit(
+        self, conversation: str | None, priority: Priority, expires: int | None, then: OnExpiry
+    ) -> None:
+        submitting = self.house.submit(
+            conversation_id=conversation,
+            priority=priority,
+            review_expires_seconds=expires,
+            on_expiry=then,
+        )
+        record = self.run(submitting)
         self.seen[record.id] = Seen(record.conversation_id)
         assert self.house.hints[-1] == (record.id, priority)
-        return record.id
 
-    @rule(job_id=jobs, alone=st.booleans())
-    def claim(self, job_id: str, alone: bool) -> None:
+    @precondition(lambda self: self.some(Status.QUEUED))
+    @rule(data=st.data(), alone=st.booleans(), reads=st.sampled_from([None, None, (1, 2), (9,)]))
+    def claim(self, data: st.DataObject, alone: bool, reads: tuple[int, ...] | None) -> None:
+        job_id = self.pick(data, Status.QUEUED)
         before = self.record(job_id)
-        answer = self.run(self.house.operations.claim(job_id, "w", alone=alone))
+        answer = self.run(self.house.operations.claim(job_id, "w", alone=alone, reads=reads))
+        readable = reads is None or (before.checkpointed or GraphFormat(reads[0])).number in reads
         if isinstance(answer, Refusal):
+            assert (answer.code == "unreadable") <= (not readable)
             assert self.record(job_id) == before
             return
+        assert readable
         assert answer.epoch == before.epoch + 1
         self.seen[job_id].helds.append(Held(job_id, answer.epoch))
 
-    @rule(job_id=jobs, which=st.integers(-2, -1), progress=st.booleans())
-    def write(self, job_id: str, which: int, progress: bool) -> None:
-        helds = self.seen[job_id].helds
-        if len(helds) < -which:
+    @precondition(lambda self: self.was_held())
+    @rule(
+        data=st.data(),
+        which=st.sampled_from([-1, -1, -1, -2]),
+        progress=st.booleans(),
+        graph=st.sampled_from([None, OURS, THEIRS]),
+    )
+    def write(
+        self, data: st.DataObject, which: int, progress: bool, graph: GraphFormat | None
+    ) -> None:
+        job_id = self.pick(data, Status.RUNNING)
+        held = self.held(job_id, which)
+        if held is None:
             return
         self.calls += 1
         call = f"call-{self.calls}"
         charge = Charge(call, "critic", "m", 1, 1, None)
         events = (NewEvent(call, "summarized", {"text": call}),)
-        writes = Writes(events, {call: b"1"} if progress else {}, (charge,))
-        before = self.record(job_id)
-        writing = self.house.store.write(job_id, helds[which].epoch, writes)
-        if before.status is Status.RUNNING and helds[which].epoch == before.epoch:
+        writes = Writes(events, {call: b"1"} if progress else {}, (charge,), graph=graph)
+        before, seen = self.record(job_id), self.seen[job_id]
+        writing = self.house.store.write(job_id, held.epoch, writes)
+        if before.status is Status.RUNNING and held.epoch == before.epoch:
             self.run(writing)
+            seen.graph = graph or seen.graph
+            seen.journal |= set(writes.journal)
         else:
             with pytest.raises(StaleEpoch):
                 self.run(writing)
             assert self.record(job_id) == before
-        self.seen[job_id].charges.add(call)
+        seen.charges.add(call)
 
-    @rule(job_id=jobs, which=st.integers(-2, -1))
-    def heartbeat(self, job_id: str, which: int) -> None:
-        helds = self.seen[job_id].helds
-        if len(helds) < -which:
+    @precondition(lambda self: self.was_held())
+    @rule(data=st.data(), which=st.sampled_from([-1, -1, -1, -2]))
+    def heartbeat(self, data: st.DataObject, which: int) -> None:
+        job_id = self.pick(data, Status.RUNNING)
+        held = self.held(job_id, which)
+        if held is None:
             return
         before = self.record(job_id)
-        lost = self.run(self.house.store.renew([helds[which]], 60_000))
-        holds = before.status is Status.RUNNING and helds[which].epoch == before.epoch
-        assert lost == ([] if holds else [helds[which]])
+        lost = self.run(self.house.store.renew([held], 60_000))
+        holds = before.status is Status.RUNNING and held.epoch == before.epoch
+        assert lost == ([] if holds else [held])
         assert self.record(job_id).version == before.version
 
-    @rule(job_id=jobs, which=st.integers(-2, -1), how=st.sampled_from(ENDS))
-    def let_go(self, job_id: str, which: int, how: str) -> None:
-        helds = self.seen[job_id].helds
-        if len(helds) < -which:
+    @precondition(lambda self: self.was_held())
+    @rule(data=st.data(), which=st.sampled_from([-1, -1, -1, -2]), how=st.sampled_from(ENDS))
+    def let_go(self, data: st.DataObject, which: int, how: str) -> None:
+        job_id = self.pick(data, Status.RUNNING)
+        held = self.held(job_id, which)
+        if held is None:
             return
-        operations, held = self.house.operations, helds[which]
-        arguments: dict[str, tuple[Any, ...]] = {
-            "succeed": (RESULT, "did it"),
-            "fail": (Reason.INTERNAL, "oops"),
-            "retry": (Reason.MODEL_UNAVAILABLE, "away"),
-            "give_back": ("drain",),
-            "pause": (review(f"r{held.epoch}"),),
-        }
         before = self.record(job_id)
-        answer = self.run(getattr(operations, how)(held, *arguments[how]))
+        answer = self.ended(held, before, how)
         holds = before.status is Status.RUNNING and held.epoch == before.epoch
         assert isinstance(answer, JobRecord) == holds
 
-    @rule(job_id=jobs, right=st.booleans(), action=st.sampled_from(Action))
-    def decide(self, job_id: str, right: bool, action: Action) -> None:
+    @precondition(lambda self: self.some(Status.QUEUED))
+    @rule(data=st.data(), how=st.sampled_from(("pause", "park")))
+    def work_until_a_person_is_asked(self, data: st.DataObject, how: str) -> None:
+        job_id = self.pick(data, Status.QUEUED)
+        claimed = self.run(self.house.operations.claim(job_id, "w", alone=True))
+        if isinstance(claimed, JobRecord):
+            held = Held(job_id, claimed.epoch)
+            self.seen[job_id].helds.append(held)
+            assert isinstance(self.ended(held, claimed, how), JobRecord)
+
+    def ended(self, held: Held, before: JobRecord, how: str) -> JobRecord | Refusal:
+        """What the attempt's end of this kind is answered."""
+        written = before.checkpointed or UNSAID
+        question = upgrade.question(before, written, [2], OURS, NOW)
+        arguments: dict[str, tuple[str, tuple[Any, ...]]] = {
+            "succeed": ("succeed", (RESULT, "did it")),
+            "fail": ("fail", (Reason.INTERNAL, "oops")),
+            "unapproved": ("fail", (Reason.UNAPPROVED, "no", RESULT)),
+            "retry": ("retry", (Reason.MODEL_UNAVAILABLE, "away")),
+            "give_back": ("give_back", ("drain",)),
+            "pause": ("pause", (review(f"r{held.epoch}"),)),
+            "park": ("pause", (question,)),
+        }
+        name, given = arguments[how]
+        operation = getattr(self.house.operations, name)
+        answer: JobRecord | Refusal = self.run(operation(held, *given))
+        return answer
+
+    @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
+    @rule(data=st.data(), right=st.booleans(), action=st.sampled_from(Action))
+    def decide(self, data: st.DataObject, right: bool, action: Action) -> None:
+        job_id = self.pick(data, Status.AWAITING_REVIEW)
         before = self.record(job_id)
-        name = f"r{before.epoch}" if right else "r-other"
+        asked = before.review
+        name = asked.id if asked and right else "r-other"
         answer = self.run(self.house.operations.decide(job_id, decision(name, action)))
-        applies = before.status is Status.AWAITING_REVIEW and right
+        upgrades = asked is not None and asked.kind is ReviewKind.UPGRADE
+        applies = asked is not None and right and (not upgrades or action in upgrade.TAKES)
         assert isinstance(answer, JobRecord) == applies
         self.seen[job_id].decided += applies
+        if applies and upgrades and action is Action.APPROVE:
+            self.seen[job_id].graph = ANEW
+        if applies and action is Action.REJECT:
+            expected = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
+            assert self.record(job_id).reason is expected
 
-    @rule(job_id=jobs)
-    def cancel(self, job_id: str) -> None:
+    @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
+    @rule(data=st.data())
+    def expire_review(self, data: st.DataObject) -> None:
+        """Nobody decides in time: what the spec says counts, once."""
+        job_id = self.pick(data, Status.AWAITING_REVIEW)
+        asked = self.record(job_id).review
+        if asked is None or asked.look_at is None:
+            return
+        before = self.record(job_id)
+        self.run(self.come_overdue(before))
+        self.run(self.house.operations.sweep())
+        after = self.record(job_id)
+        assert after.version == before.version + 1
+        if before.spec.on_expiry is OnExpiry.REJECT:
+            assert after.status is Status.FAILED
+        else:  # no run has succeeded here, so nothing is approved by itself
+            assert (after.status, after.review.expired) == (before.status, True)  # type: ignore[union-attr]
+        self.run(self.house.operations.sweep())
+        assert self.record(job_id) == after
+
+    @precondition(lambda self: self.seen)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        job_id = self.pick(data, *Status)
         before = self.record(job_id)
         answer = self.run(self.house.operations.cancel(job_id, "ann"))
         assert isinstance(answer, JobRecord) != before.status.final
 
-    @rule(job_id=jobs)
-    def fall_silent(self, job_id: str) -> None:
+    @precondition(lambda self: self.some(Status.FAILED, Status.CANCELLED))
+    @rule(data=st.data())
+    def try_anew(self, data: st.DataObject) -> None:
+        """A failed or cancelled job again, as a job of its own."""
+        job_id = self.pick(data, Status.FAILED, Status.CANCELLED)
+        before, events = self.record(job_id), self.run(self.house.store.events(job_id))
+        heir = self.run(self.house.operations.try_anew(job_id, by="ann"))
+        assert isinstance(heir, JobRecord) == (before.status in (Status.FAILED, Status.CANCELLED))
+        if isinstance(heir, Refusal):
+            return
+        assert self.record(job_id) == before
+        assert (heir.spec.retry_of, heir.conversation_id) == (job_id, before.conversation_id)
+        goes_on = before.reason not in OVER and before.checkpointed is not None
+        assert (heir.inherits == job_id) == goes_on
+        seen, parent = Seen(heir.conversation_id), self.seen[job_id]
+        if goes_on:
+            seen.graph, seen.journal = parent.graph, set(parent.journal)
+            told = [event.kind for event in self.run(self.house.store.events(heir.id))]
+            assert told[1:] == [event.kind for event in _current(events) if event.kind in WORK]
+        self.seen[heir.id] = seen
+
+    @precondition(lambda self: self.some(Status.SUCCEEDED, Status.FAILED, Status.CANCELLED))
+    @rule()
+    def collect(self) -> None:
+        """Time passes until what is final is not kept any more."""
+        final = {job_id for job_id in self.seen if self.record(job_id).status.final}
+        forgotten: list[str] = []
+
+        async def forget(job_id: str) -> None:
+            forgotten.append(job_id)
+
+        count = self.run(remove_finished(self.house.store, forget, AT_ONCE))
+        assert (count, set(forgotten)) == (len(final), final)
+        for job_id in final:
+            del self.seen[job_id]
+            self.gone.append(job_id)
+            assert self.run(self.left_of(job_id)) == []
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data())
+    def ask_for_what_is_gone(self, data: st.DataObject) -> None:
+        job_id = data.draw(st.sampled_from(self.gone))
+        operations = self.house.operations
+        for asked in (
+            operations.claim(job_id, "w"),
+            operations.decide(job_id, decision()),
+            operations.cancel(job_id, "ann"),
+            operations.try_anew(job_id, by="ann"),
+        ):
+            answer = self.run(asked)
+            assert isinstance(answer, Refusal)
+            assert answer.code == "unknown"
+        assert self.run(self.left_of(job_id)) == []
+
+    @precondition(lambda self: self.some(Status.QUEUED, Status.RUNNING))
+    @rule(data=st.data())
+    def fall_silent(self, data: st.DataObject) -> None:
         """Its worker crashes, or its hints are lost: the sweeper finds the job once it is due."""
+        job_id = self.pick(data, Status.QUEUED, Status.RUNNING)
         before = self.record(job_id)
         if before.status not in (Status.QUEUED, Status.RUNNING):
             return
@@ -179,53 +379,89 @@ class JobMachine(RuleBasedStateMachine):
         self.run(self.house.operations.sweep())
 
     @invariant()
-    def one_index_each(self) -> None:
-        indexes = self.run(self.indexes())
-        records = {job_id: self.record(job_id) for job_id in self.seen}
+    def everything_holds(self) -> None:
+        """One look at everything, then each rule on its own."""
+        read = self.house.store
+        ids = list(self.seen)
+        asked = (self.house.record, read.events, read.charges, read.journal)
+        found = self.run(_all([ask(job_id) for job_id in ids for ask in asked]))
+        known = [Known(*found[4 * i : 4 * i + 4]) for i in range(len(ids))]
+        self.one_index_each([each.record for each in known])
+        self.lines_in_order([each.record for each in known])
+        for job_id, now in zip(ids, known, strict=True):
+            seen = self.seen[job_id]
+            seen.status = now.record.status
+            self.one_lease(seen, now.record)
+            what_was_paid_stays(seen, now)
+            events_and_end_stand(seen, now)
+
+    def one_index_each(self, records: list[JobRecord]) -> None:
         waiting = (Status.QUEUED, Status.RUNNING)
-        assert indexes == {
-            "due": {name for name, record in records.items() if record.status in waiting},
+        assert self.run(self.indexes()) == {
+            "due": {each.id for each in records if each.status in waiting},
             "awaiting_review": {
-                name for name, record in records.items() if record.status is Status.AWAITING_REVIEW
+                each.id for each in records if each.status is Status.AWAITING_REVIEW
             },
+            "finished": {each.id for each in records if each.status.final},
         }
-        counted = Counter(record.status for record in records.values())
+        counted = Counter(each.status for each in records)
         assert self.run(self.house.store.counts()) == {s: counted[s] for s in Status}
+        page = self.house.store.page(TENANT, limit=1_000, offset=0, status=None, label=None)
+        assert {each.id for each in self.run(page).records} == {each.id for each in records}
 
-    @invariant()
-    def one_lease_each(self) -> None:
-        for job_id, seen in self.seen.items():
-            record = self.record(job_id)
-            assert record.epoch == len(seen.helds)
-            owning = [held for held in seen.helds if self.run(self.house.store.owns(held))]
-            running = record.status is Status.RUNNING
-            assert owning == (seen.helds[-1:] if running else [])
-            assert (record.lease is not None) == running
-
-    @invariant()
-    def lines_in_order(self) -> None:
+    def lines_in_order(self, records: list[JobRecord]) -> None:
         lines: dict[str, list[JobRecord]] = {}
-        for job_id, seen in self.seen.items():
-            record = self.record(job_id)
+        for record in records:
             if not record.status.final:
-                lines.setdefault(seen.conversation, []).append(record)
+                lines.setdefault(record.conversation_id, []).append(record)
         for conversation, line in lines.items():
             head = self.run(self.house.store.next_in_line(TENANT, conversation))
             assert head == line[0].id
             assert {record.status for record in line[1:]} <= {Status.QUEUED}
             assert all(record.epoch == 0 for record in line[1:])
 
-    @invariant()
-    def events_and_ends_stand(self) -> None:
-        for job_id, seen in self.seen.items():
-            record, events = self.record(job_id), self.run(self.house.store.events(job_id))
-            assert [event.seq for event in events] == list(range(1, len(events) + 1))
-            assert list(events[: len(seen.events)]) == seen.events
-            finals = [event for event in events if event.final]
-            assert finals == (list(events[-1:]) if record.status.final else [])
-            assert [event.kind for event in events].count("decided") == seen.decided
-            paid = [charge.call for charge in self.run(self.house.store.charges(job_id))]
-            assert sorted(paid) == sorted(seen.charges)
-            assert seen.ended in (None, record)
-            seen.events = list(events)
-            seen.ended = record if record.status.final else None
+    def one_lease(self, seen: Seen, record: JobRecord) -> None:
+        assert record.conversation_id == seen.conversation
+        assert record.epoch == len(seen.helds)
+        owns = self.run(_all([self.house.store.owns(held) for held in seen.helds]))
+        running = record.status is Status.RUNNING
+        assert owns == [False] * (len(owns) - running) + [True] * running
+        assert (record.lease is not None) == running
+        assert (record.review is not None) == (record.status is Status.AWAITING_REVIEW)
+
+
+def what_was_paid_stays(seen: Seen, now: Known) -> None:
+    assert sorted(charge.call for charge in now.charges) == sorted(seen.charges)
+    assert set(now.journal) == seen.journal
+    assert now.record.graph == seen.graph
+
+
+def events_and_end_stand(seen: Seen, now: Known) -> None:
+    events, final = list(now.events), now.record.status.final
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[: len(seen.events)] == seen.events
+    assert [event for event in events if event.final] == (events[-1:] if final else [])
+    decided = [event for event in events if event.kind == "decided"]
+    assert sum(event.data["by"] != EXPIRY for event in decided) == seen.decided
+    opened = Counter(_reviews(events, "review_opened"))
+    assert Counter(_reviews(events, "decided")) <= opened
+    assert Counter(_reviews(events, "review_expired")) <= opened
+    assert seen.ended in (None, now.record)
+    seen.events = events
+    seen.ended = now.record if final else None
+
+
+async def _all(asked: list[Awaitable[Any]]) -> list[Any]:
+    return await asyncio.gather(*asked)
+
+
+def _reviews(events: Any, kind: str) -> Iterator[str]:
+    return (event.data["review_id"] for event in events if event.kind == kind)
+
+
+def _current(events: Any) -> list[Event]:
+    """The events since the job was last begun anew."""
+    kept: list[Event] = []
+    for event in events:
+        kept = [] if event.kind == "begun_anew" else [*kept, event]
+    return kept

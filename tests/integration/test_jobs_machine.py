@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import redis
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from job_machine import JobMachine
+from job_machine import JobMachine, walks
 
 from jobs import keys
 from jobs.keys import JobKeys
@@ -28,9 +29,17 @@ def machine(redis_url):
                 await client.hset(JobKeys(record.id).record, "due_at", past)
                 await client.zadd(keys.DUE, {record.id: past})
 
+        async def come_overdue(self, record):
+            past = await self.house.store.now() - 1
+            client, name = self.house.store.redis, JobKeys(record.id).record
+            state = json.loads(await client.hget(name, "state"))
+            state["review"]["expires_at"] = past
+            await client.hset(name, "state", json.dumps(state))
+            await client.zadd(keys.AWAITING_REVIEW, {record.id: past})
+
         async def indexes(self):
             client, found = self.house.store.redis, {}
-            for name in (keys.DUE, keys.AWAITING_REVIEW):
+            for name in (keys.DUE, keys.AWAITING_REVIEW, keys.FINISHED):
                 scores = dict(await client.zrange(name, 0, -1, withscores=True))
                 found[name.removeprefix(keys.PREFIX)] = {job.decode() for job in scores}
                 if name == keys.DUE:
@@ -38,17 +47,13 @@ def machine(redis_url):
                         assert (await self.house.record(job.decode())).due_at == score
             return found
 
+        async def left_of(self, job_id):
+            # its conversation bears its id, and other jobs may still belong to that
+            found = await self.house.store.redis.keys(f"{keys.JOB}{job_id}*")
+            return sorted(key.decode() for key in found)
+
     return RedisMachine
 
 
 def test_the_invariants_hold_through_every_walk(machine):
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=12,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            database=None,
-        ),
-    )
+    run_state_machine_as_test(machine, settings=walks(12, 30))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
 from job_examples import NOW
-from job_machine import JobMachine
+from job_machine import JobMachine, walks
 
 from jobs.memory_store import MemoryStore
 
@@ -17,19 +16,28 @@ class MemoryMachine(JobMachine):
     async def come_due(self, record):
         self.now = max(self.now, record.due_at)
 
+    async def come_overdue(self, record):
+        self.now = max(self.now, record.review.expires_at)
+
     async def indexes(self):
-        # this form has no indexes that could go wrong: `due` is asked at the end of time
+        # this form has no indexes that could go wrong: it is asked at the end of time
         now, self.now = self.now, NOW * 2
         due = await self.house.store.due(1_000)
+        finished = await self.house.store.finished(NOW * 2, 1_000)
         self.now = now
         waits = {name for name in self.seen if (await self.house.record(name)).review}
-        return {"due": set(due), "awaiting_review": waits}
+        return {"due": set(due), "awaiting_review": waits, "finished": set(finished)}
+
+    async def left_of(self, job_id):
+        store = self.house.store
+        kept = {
+            "record": await store.load(job_id),
+            "events": await store.events(job_id),
+            "journal": await store.journal(job_id),
+            "charges": await store.charges(job_id),
+        }
+        return [name for name, found in kept.items() if found]
 
 
 TestMemoryMachine = MemoryMachine.TestCase
-TestMemoryMachine.settings = settings(
-    max_examples=120,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+TestMemoryMachine.settings = walks(120, 40)
