@@ -8,10 +8,14 @@ from typing import Any
 import httpx
 
 from agents.models.errors import ModelRefused, ModelUnavailable
+from agents.models.lanes import Lanes
 
 _SHOWN_CHARACTERS = 120
-# More than any worker holds jobs: a call must wait for its provider, never for a free connection.
-_LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=100)
+# A proxy that the environment names has the same or a narrower pattern, stands before this one and
+# so is still used.
+_ANYWHERE = "all://*"
+# For such a proxy: a call must wait for its provider, never for a free connection.
+_LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
 
 
 def connect(tls: ssl.SSLContext) -> httpx.AsyncClient:
@@ -20,7 +24,12 @@ def connect(tls: ssl.SSLContext) -> httpx.AsyncClient:
     Without this check a proxy's HTML page is an AttributeError in groq's client and an empty
     answer, counted as success, in google-genai's.
     """
-    return httpx.AsyncClient(verify=tls, limits=_LIMITS, event_hooks={"response": [_check]})
+    return httpx.AsyncClient(
+        verify=tls,
+        limits=_LIMITS,
+        mounts={_ANYWHERE: Lanes(tls)},
+        event_hooks={"response": [_check]},
+    )
 
 
 async def _check(response: httpx.Response) -> None:

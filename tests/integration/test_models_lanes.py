@@ -1,0 +1,124 @@
+"""Many calls in flight: connections are opened as needed, used again, and closed when idle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from agents.models import lanes
+from agents.models.connection import connect
+from agents.models.lanes import WIDTH, Lanes
+
+BODY = b'{"choices": [1]}'
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n" + BODY
+
+
+class Server:
+    """Answers requests when it is told to; counts connections."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.open = 0
+        self.waiting = 0
+        self.go_on = asyncio.Event()
+        self.url = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened += 1
+        self.open += 1
+        try:
+            while (await reader.readuntil(b"\r\n\r\n")).startswith(b"GET"):
+                self.waiting += 1
+                await self.go_on.wait()
+                self.waiting -= 1
+                writer.write(ANSWER)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.open -= 1
+        finally:
+            writer.close()
+
+    async def until_waiting(self, count: int) -> None:
+        async with asyncio.timeout(10):
+            while self.waiting < count:
+                await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    found = Server()
+    listening = await asyncio.start_server(found.serve, "127.0.0.1", 0, backlog=512)
+    found.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    yield found
+    found.go_on.set()
+    listening.close()
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with connect(httpx.create_ssl_context()) as found:
+        yield found
+
+
+async def many(client: httpx.AsyncClient, server: Server, count: int) -> None:
+    """So many requests, all of them under way at the same time."""
+    server.go_on.clear()
+    asked = [asyncio.create_task(client.get(server.url)) for _ in range(count)]
+    await server.until_waiting(count)
+    server.go_on.set()
+    assert {(await each).status_code for each in asked} == {200}
+
+
+async def test_none_waits_for_a_connection_and_all_are_used_again(
+    server: Server, client: httpx.AsyncClient
+) -> None:
+    await many(client, server, 10 * WIDTH)
+    assert server.opened == 10 * WIDTH
+    await many(client, server, 10 * WIDTH)
+    assert server.opened == 10 * WIDTH
+
+
+async def test_one_at_a_time_has_one_connection(server: Server, client: httpx.AsyncClient) -> None:
+    for _ in range(5):
+        await many(client, server, 1)
+    assert server.opened == 1
+
+
+async def test_a_lane_that_nothing_uses_is_closed(
+    server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "_KEPT_SECONDS", 0.05)
+    await many(client, server, 3 * WIDTH)
+    await asyncio.sleep(0.1)
+    await many(client, server, 1)
+    async with asyncio.timeout(10):
+        while server.open > 1:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_request_that_fails_or_is_given_up_leaves_its_lane(server: Server) -> None:
+    transport = Lanes(httpx.create_ssl_context())
+    async with httpx.AsyncClient(transport=transport) as client:
+        with pytest.raises(httpx.ConnectError):
+            await client.get("http://127.0.0.1:1/")
+        asked = asyncio.create_task(client.get(server.url))
+        await server.until_waiting(1)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await many(client, server, 1)
+        assert [lane.busy for lane in transport._lanes] == [0]
+
+
+async def test_a_proxy_of_the_environment_is_used(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.go_on.set()
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("ALL_PROXY", server.url)
+    async with connect(httpx.create_ssl_context()) as client:
+        answer = await client.get("http://nowhere.invalid/")
+    assert (answer.status_code, server.opened) == (200, 1)
