@@ -52,12 +52,14 @@ def build(name: ModelName, options: ModelOptions, role: Role) -> BaseChatModel:
 def _groq(
     model: str, settings: dict[str, Any], tokens: int, tls: ssl.SSLContext, http: httpx.AsyncClient
 ) -> BaseChatModel:
+    from agents.models.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
+
     chat: BaseChatModel = init_chat_model(
         model,
         **settings,
         max_tokens=tokens,
         max_retries=0,
-        http_async_client=http,
+        async_client=completions(settings["api_key"], settings["base_url"], http),
         http_client=httpx.Client(verify=tls),
     )
     return chat
