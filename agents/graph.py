@@ -31,8 +31,11 @@ MOST_STEPS = 10_000
 `max_revisions` and `Bounds.steps`."""
 
 
-def build(checkpointer: BaseCheckpointSaver[Any]) -> Graph:
-    """The graph, compiled. Threads (jobs) share it; it holds nothing of any of them."""
+def build(checkpointer: BaseCheckpointSaver[Any] | None) -> Graph:
+    """The graph, compiled. Threads (jobs) share it; it holds nothing of any of them.
+
+    None: a job that is never paused can do without checkpoints, and so without a thread.
+    """
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("planner", planner)
     graph.add_node("executor", build_executor(build_agent()))

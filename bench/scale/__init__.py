@@ -1,0 +1,10 @@
+"""How far it scales: many jobs in flight at once, and one job that gets long.
+
+model       what the model answers in both parts, and after how long
+deployment  a throw-away Redis, worker processes as we recommend them, the model's HTTP server
+flight      many jobs through that, from their admission to the end of the last
+bare        the same graph in one process of its own, without persistence
+length      one job of so many tool calls, and what each has cost
+memory      what processes take, with all that they have started
+figures     from what was measured to ratios, and to what they were to be
+"""

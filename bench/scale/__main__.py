@@ -1,0 +1,112 @@
+"""`python -m bench.scale [--json]`: many jobs in flight, and one job that gets long.
+
+Keys of the JSON line, for 50, 200 and 500 jobs: `makespan_ratio_N` (over the ideal, the time of one
+job's 5 calls), `makespan_vs_bare_N` (over a bare loop, in the same run), `rss_mb_N` (the peak of
+all workers with their rooms, shared pages in parts), `rooms_mb_N` of it, and both makespans. For
+10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis), `event_bytes_per_call_N`
+of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of 400 to 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from bench.scale import figures, length, model
+from bench.scale.deployment import House, started
+from bench.scale.figures import FLIGHTS, LENGTHS, Flight, PerCall
+from bench.scale.flight import fly
+from cli.errors import CliError
+from cli.screen import Screen, print_json
+from drills.outer import told
+
+HEADS = ("WHAT", "FIGURE", "GOAL", "")
+SLOTS = 256
+WARM_JOBS = 16
+JOBS_AS_LONG = {10: 5, 100: 2, 400: 1}
+"""A short job is over in less than a second: the median of some says more than one."""
+BARE_SECONDS = 240
+
+
+def flights(house: House, counts: Sequence[int], seconds: float, screen: Screen) -> list[Flight]:
+    """Both sides in turn, for each number of jobs."""
+    asyncio.run(fly(house, WARM_JOBS, 0.0))
+    found = []
+    for jobs in counts:
+        ours = asyncio.run(fly(house, jobs, seconds))
+        bare = _bare(house, jobs, seconds)
+        ideal = model.FLIGHT_CALLS * seconds
+        memory = ours.memory
+        found.append(Flight(jobs, ideal, ours.seconds, bare, memory.together, memory.below))
+        text = f"{ours.seconds:.1f} s, bare {bare:.1f} s, ideal {ideal:g} s; "
+        text += f"{memory.own:.0f} MiB, and {memory.below:.0f} of rooms"
+        screen.line(f"{jobs} jobs", text)
+    return found
+
+
+def lengths(house: House, tools: Sequence[int], screen: Screen) -> list[PerCall]:
+    """Jobs of each length, one at a time."""
+    asyncio.run(length.run(house, tools[0]))
+    found = []
+    for count in tools:
+        jobs = [asyncio.run(length.run(house, count)) for _ in range(JOBS_AS_LONG.get(count, 1))]
+        cost = PerCall.of(jobs)
+        found.append(cost)
+        text = f"{cost.ms:.1f} ms, {cost.redis_bytes:,.0f} bytes in Redis a call, "
+        text += f"{cost.event_bytes:,.0f} of them events"
+        screen.line(f"{count} tool calls", text)
+    return found
+
+
+def _bare(house: House, jobs: int, seconds: float) -> float:
+    argv = [sys.executable, "-P", "-m", "bench.scale.bare", str(jobs), f"{seconds:g}"]
+    done = subprocess.run(
+        argv, env=dict(house.env), capture_output=True, text=True, timeout=BARE_SECONDS, check=False
+    )
+    if done.returncode:
+        raise CliError("the bare side failed", done.stderr[-2_000:])
+    took: float = json.loads(done.stdout.splitlines()[-1])["seconds"]
+    return took
+
+
+def settings() -> Mapping[str, str]:
+    """What is recommended for a server (docs/deployment.md); and a job of 400 calls in one revision
+    is beyond the bound.
+    """
+    return {"FETTLE_CONCURRENCY": str(SLOTS), "FETTLE_MAX_STEPS": str(2 * LENGTHS[-1])}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+@click.option("--jobs", type=click.IntRange(1), multiple=True, default=FLIGHTS, show_default=True)
+@click.option("--seconds", type=float, default=1.0, show_default=True, help="of a model's call")
+@click.option("--calls", type=click.IntRange(1), multiple=True, default=LENGTHS, show_default=True)
+@click.option("--workers", type=click.IntRange(1), help="processes; else one a processor")
+def main(
+    as_json: bool,
+    jobs: tuple[int, ...],
+    seconds: float,
+    calls: tuple[int, ...],
+    workers: int | None,
+) -> None:
+    """Measure, and hold the figures against their goals."""
+    screen = Screen(stderr=as_json)
+    with told(screen):
+        count = workers or os.cpu_count() or 1
+        with started(count, settings()) as house:
+            screen.line("workers", f"{count}, with {SLOTS} slots each")
+            keys = figures.flight_keys(flights(house, jobs, seconds, screen))
+            keys |= figures.length_keys(lengths(house, calls, screen))
+    screen.rows(HEADS, figures.rows(keys))
+    if as_json:
+        print_json(keys)
+
+
+if __name__ == "__main__":
+    main()

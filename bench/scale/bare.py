@@ -1,0 +1,93 @@
+"""The bare side: `python -m bench.scale.bare JOBS SECONDS`, a process of its own with one loop.
+
+The same graph, tools, rooms and model; no queue, no record, no checkpoint. It is given the loop
+that the workers have (uvloop), and the whole machine for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+
+import click
+import uvloop
+
+from agents.graph import build
+from agents.job import JobInput, initial_state
+from agents.memory import (
+    MemoryBudget,
+    MemoryCancel,
+    MemoryEvents,
+    MemoryJournal,
+    MemoryRecord,
+    MemoryWorkspace,
+    PooledModels,
+)
+from agents.models import ModelPool
+from agents.ports import Ports
+from bench.scale import model
+from sandbox.protocol import Sandbox
+from settings.worker import WorkerSettings
+from worker.backend import backend, limits
+from worker.fit import model_options
+
+WARM_JOBS = 8
+
+
+async def fly(jobs: int, seconds: float) -> float:
+    """So many jobs at once in this loop; returns the seconds until the last one's end."""
+    settings = WorkerSettings()
+    pool = ModelPool(model_options(settings))
+    sandbox = backend(settings)
+    graph = build(None)
+
+    async def run(name: str) -> None:
+        record = MemoryRecord()
+        ports = _ports(record, sandbox, pool, name, settings)
+        await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
+        _check(record)
+
+    try:
+        await sandbox.check()
+        await asyncio.gather(*(run(model.flight(0)) for _ in range(WARM_JOBS)))
+        begun = time.perf_counter()
+        await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
+        return time.perf_counter() - begun
+    finally:
+        await sandbox.close()
+        await pool.aclose()
+
+
+def _ports(
+    record: MemoryRecord, sandbox: Sandbox, pool: ModelPool, name: str, settings: WorkerSettings
+) -> Ports:
+    return Ports(
+        journal=MemoryJournal(record),
+        events=MemoryEvents(record),
+        budget=MemoryBudget(record),
+        cancel=MemoryCancel(),
+        workspace=MemoryWorkspace(record),
+        sandbox=sandbox,
+        models=PooledModels(pool, name),
+        limits=limits(settings),
+    )
+
+
+def _check(record: MemoryRecord) -> None:
+    """Both sides must have done the same."""
+    done = (len(record.charges), len(record.outcomes) - len(record.charges))
+    assert done == (model.FLIGHT_CALLS, model.FLIGHT_TOOLS), done
+
+
+@click.command()
+@click.argument("jobs", type=int)
+@click.argument("seconds", type=float)
+def main(jobs: int, seconds: float) -> None:
+    """Print {"seconds": ...} for so many jobs whose model takes SECONDS a call."""
+    sys.stdout.write(json.dumps({"seconds": uvloop.run(fly(jobs, seconds))}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""From what was measured to ratios, and to what they were to be. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+FLIGHTS = (50, 200, 500)
+LENGTHS = (10, 100, 400)
+
+GOALS = {
+    "makespan_ratio_50": 1.2,
+    "makespan_vs_bare_500": 1.5,
+    "rss_mb_500": 1024.0,
+    "ms_per_call_ratio_400_to_10": 1.5,
+    "bytes_per_call_ratio_400_to_10": 1.3,
+    "event_bytes_per_call_ratio_400_to_10": 1.3,
+}
+"""Each is a bound: at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """So many jobs at once on both sides, in seconds; `ideal` is that of the calls of one job one
+    after another, since nothing else has to take time: all jobs wait at the same time. Memory in
+    MiB is the peak of all workers with their rooms, of which `rooms_mb` is the rooms'.
+    """
+
+    jobs: int
+    ideal: float
+    ours: float
+    bare: float
+    memory_mb: float
+    rooms_mb: float
+
+    @property
+    def over_ideal(self) -> float:
+        """Makespan over the ideal."""
+        return self.ours / self.ideal
+
+    @property
+    def over_bare(self) -> float:
+        """Makespan over that of the bare loop."""
+        return self.ours / self.bare
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a whole job: seconds from its submission to its end, bytes that its data take in Redis'
+    memory, those of them that are events, and bytes of files in the artifact store.
+    """
+
+    tools: int
+    seconds: float
+    redis_bytes: int
+    event_bytes: int
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PerCall:
+    """What one tool call of a job has cost: medians over the jobs of that length."""
+
+    tools: int
+    ms: float
+    redis_bytes: float
+    event_bytes: float
+    file_bytes: float
+
+    @classmethod
+    def of(cls, jobs: Sequence[Cost]) -> PerCall:
+        """From jobs of one length; what belongs to the whole job is shared among its calls."""
+        tools = jobs[0].tools
+        return cls(
+            tools,
+            statistics.median(job.seconds for job in jobs) * 1000 / tools,
+            statistics.median(job.redis_bytes for job in jobs) / tools,
+            statistics.median(job.event_bytes for job in jobs) / tools,
+            statistics.median(job.file_bytes for job in jobs) / tools,
+        )
+
+
+def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
+    """What `--json` prints of the first part."""
+    told: dict[str, float] = {}
+    for each in flights:
+        told[f"makespan_ratio_{each.jobs}"] = round(each.over_ideal, 3)
+        told[f"makespan_vs_bare_{each.jobs}"] = round(each.over_bare, 3)
+        told[f"rss_mb_{each.jobs}"] = round(each.memory_mb, 1)
+        told[f"rooms_mb_{each.jobs}"] = round(each.rooms_mb, 1)
+        told[f"makespan_s_{each.jobs}"] = round(each.ours, 2)
+        told[f"bare_s_{each.jobs}"] = round(each.bare, 2)
+    return told
+
+
+def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
+    """What it prints of the second; the ratios are those of the longest to the shortest."""
+    told: dict[str, float] = {}
+    for each in costs:
+        told[f"ms_per_call_{each.tools}"] = round(each.ms, 2)
+        told[f"bytes_per_call_{each.tools}"] = round(each.redis_bytes)
+        told[f"event_bytes_per_call_{each.tools}"] = round(each.event_bytes)
+        told[f"file_bytes_per_call_{each.tools}"] = round(each.file_bytes)
+    short, long = costs[0], costs[-1]
+    between = f"{long.tools}_to_{short.tools}"
+    told[f"ms_per_call_ratio_{between}"] = round(long.ms / short.ms, 3)
+    told[f"bytes_per_call_ratio_{between}"] = round(long.redis_bytes / short.redis_bytes, 3)
+    told[f"event_bytes_per_call_ratio_{between}"] = round(long.event_bytes / short.event_bytes, 3)
+    return told
+
+
+def rows(keys: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """A table: each key, its figure, its goal, and whether it is met."""
+    return [(key, f"{value:g}", *_judged(key, value)) for key, value in keys.items()]
+
+
+def _judged(key: str, value: float) -> tuple[str, str]:
+    goal = GOALS.get(key)
+    if goal is None:
+        return "", ""
+    return f"≤ {goal:g}", "met" if value <= goal else "missed"

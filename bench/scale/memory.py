@@ -1,0 +1,92 @@
+"""What processes take in memory, with all that they have started: supervisors, nurseries, rooms.
+
+A page that several processes share counts in parts (PSS): copies of one nursery share nearly all
+of theirs, and the sum of what each maps (RSS) would count those pages once a room. Where PSS may
+not be read, RSS counts, which is more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+EVERY_SECONDS = 0.5
+_PROC = Path("/proc")
+_KIB_A_PAGE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """MiB: of the processes themselves, and of what they have started."""
+
+    own: float = 0.0
+    below: float = 0.0
+
+    @property
+    def together(self) -> float:
+        """All of it."""
+        return self.own + self.below
+
+
+def taken(pids: Sequence[int]) -> Taken:
+    """What these processes and all below them take now."""
+    below = set(_below(pids)) - set(pids)
+    return Taken(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
+
+
+class Peak:
+    """The most that was seen while a `with` block ran, looked at twice a second."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
+        self.most = Taken()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            self.most = max(self.most, taken(self._pids), key=lambda each: each.together)
+            if self._over.wait(EVERY_SECONDS):
+                return
+
+
+def _below(pids: Sequence[int]) -> Iterator[int]:
+    children: dict[int, list[int]] = defaultdict(list)
+    for place in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended since it was listed
+            after_name = (place / "stat").read_text().rpartition(")")[2].split()
+            children[int(after_name[1])].append(int(place.name))
+    line = list(pids)
+    while line:
+        found = children[line.pop()]
+        yield from found
+        line += found
+
+
+def _kib(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        for line in (_PROC / str(pid) / "smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    with contextlib.suppress(OSError):
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _KIB_A_PAGE
+    return 0

@@ -1,0 +1,34 @@
+"""The benchmark of scale, a short slice, as an operator starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+SLICE = ("--jobs", "5", "--seconds", "0.05", "--calls", "2", "--calls", "4", "--workers", "1")
+
+
+def test_it_measures_both_sides_and_both_parts() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.scale", "--json", *SLICE],
+        check=False,
+        cwd=TOP,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    ideal = 5 * 0.05
+    assert told["makespan_s_5"] > ideal
+    assert told["bare_s_5"] > ideal
+    assert abs(told["makespan_vs_bare_5"] - told["makespan_s_5"] / told["bare_s_5"]) < 0.1
+    assert 0 < told["rooms_mb_5"] < told["rss_mb_5"]
+    assert told["file_bytes_per_call_4"] > 49_000
+    assert told["bytes_per_call_4"] > told["event_bytes_per_call_4"] > 4_000
+    assert told["ms_per_call_ratio_4_to_2"] > 0
