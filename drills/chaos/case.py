@@ -26,8 +26,6 @@ class Bounds:
     """Within it, no call follows the answer to a cancel (J11)."""
     grace: float = 10.0
     """How much later all may be when Redis was away: leases are then not taken back at once."""
-    boot: float = 15.0
-    """How long a process may take to start on a busy machine, for a job that has to run alone."""
 
     @property
     def recovery(self) -> float:

@@ -17,7 +17,7 @@ from statistics import median
 from drills.chaos import recovery
 from drills.chaos.case import Bounds, Case, Violation
 from drills.chaos.checks import holding, keeping, listing, paying, reviewing, rooms, telling
-from drills.chaos.oplog import Entry
+from drills.chaos.oplog import Entry, Retried
 from drills.chaos.reading import Reading
 
 __all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
@@ -46,8 +46,9 @@ CHECKS: Mapping[str, Sequence[Check]] = {
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
-    those of jobs that had to run alone, in a process that was started for them, are apart.
-    `reasons` are those that jobs failed for.
+    `recoveries_alone` are those among them of jobs that had to run alone.
+    `reasons` are those that jobs failed for; `tried_anew` were, when they had failed or were
+    cancelled.
     """
 
     jobs: int
@@ -60,6 +61,7 @@ class Verdict:
     repeated_in_flight: int
     recoveries: tuple[float, ...]
     recoveries_alone: tuple[float, ...]
+    tried_anew: int
 
     @property
     def recovery_p50(self) -> float | None:
@@ -90,6 +92,7 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         finished_twice=tuple(keeping.finished_twice(case)),
         repeated_paid_calls=sum(not each.needed for each in repeats),
         repeated_in_flight=sum(each.needed for each in repeats),
-        recoveries=tuple(each.own or 0.0 for each in came_back if not each.alone),
+        recoveries=tuple(each.own or 0.0 for each in came_back),
         recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
+        tried_anew=sum(entry.granted for entry in case.all(Retried)),
     )

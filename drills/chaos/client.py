@@ -18,6 +18,7 @@ from drills.chaos.oplog import (
     Decided,
     Moment,
     OperationLog,
+    Retried,
     Seen,
     Submitted,
     Told,
@@ -78,6 +79,14 @@ class Client:
         asked = Moment.now()
         status, _ = await self._send(f"/jobs/{job_id}/cancel")
         entry = Cancelled(asked=asked, status=status, job_id=job_id)
+        self._log.add(entry)
+        return entry
+
+    async def retry(self, job_id: str) -> Retried:
+        """POST /jobs/{id}/retry. One without an answer may have made an heir, too."""
+        asked = Moment.now()
+        status, answer = await self._send(f"/jobs/{job_id}/retry")
+        entry = Retried(asked=asked, status=status, job_id=job_id, heir=_text(answer.get("id")))
         self._log.add(entry)
         return entry
 

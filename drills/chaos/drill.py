@@ -25,7 +25,7 @@ from drills.chaos.faults import Faults
 from drills.chaos.load import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
-from drills.chaos.reading import Reading, lines, of_store
+from drills.chaos.reading import Reading, at_rest, lines, of_store
 from drills.chaos.remains import GRACE_SECONDS, alone
 from drills.chaos.schedule import Fault, Schedule, schedule
 from drills.chaos.supervised import SupervisedFaults
@@ -132,6 +132,7 @@ async def _own(
         keeping.cancel()
     redis = connect(house.redis.url)
     try:
+        await at_rest(redis, wish.bounds.recovery + REST_SECONDS)
         reading = await of_store(redis)
     finally:
         await redis.aclose()

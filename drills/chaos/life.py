@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from cli.events import Event
 from drills.chaos.client import Client
@@ -16,6 +16,9 @@ AGAIN_SECONDS = 0.3
 PASSING = frozenset({429, 500, 502, 503, 504})
 """Answers after which one may ask again."""
 
+OVER = frozenset({"succeeded", "failed", "cancelled"})
+
+A = TypeVar("A", bound=Answered)
 Hears = Callable[[str, Event], None]
 
 
@@ -32,6 +35,7 @@ class Life:
         self._hears = hears
         self._answers = list(plan.answers)
         self.job_id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.heirs: list[str] = []
 
     async def live(self) -> None:
         """To its end, or to a review that nobody answers."""
@@ -43,7 +47,20 @@ class Life:
             if self._plan.resubmits or self._plan.other_body:
                 doing.create_task(self._ask_again())
             await self._follow(job_id, doing)
-        await self._client.look(job_id)
+        told = await self._client.look(job_id)
+        if self._plan.retry and told is not None and told["status"] in OVER:
+            await self._try_anew(job_id)
+
+    async def _try_anew(self, job_id: str) -> None:
+        """Ask for an heir, and go with it to its end; a job that succeeded has none."""
+        entry = await self._insist(lambda: self._client.retry(job_id))
+        if not entry.granted or entry.heir is None:
+            return
+        self.heirs.append(entry.heir)
+        self._answers = ["approve"]
+        async with asyncio.TaskGroup() as doing:
+            await self._follow(entry.heir, doing)
+        await self._client.look(entry.heir)
 
     async def _submitted(self) -> str:
         while True:
@@ -94,10 +111,10 @@ class Life:
         ]
         await asyncio.gather(*copies)
 
-    async def _insist(self, ask: Callable[[], Any]) -> None:
+    async def _insist(self, ask: Callable[[], Awaitable[A]]) -> A:
         """Ask until there is an answer."""
         while True:
-            entry: Answered = await ask()
+            entry = await ask()
             if entry.status is not None and entry.status not in PASSING:
-                return
+                return entry
             await asyncio.sleep(AGAIN_SECONDS)

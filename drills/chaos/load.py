@@ -76,7 +76,7 @@ class Load:
             self.failures += [str(error) for error in group.exceptions]
         finally:
             if life.job_id.done() and not life.job_id.cancelled():
-                self.job_ids.append(life.job_id.result())
+                self.job_ids += [life.job_id.result(), *life.heirs]
 
     def _heard(self, job_id: str, event: Event) -> None:
         self._progress.heard(job_id, event)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from jobs.record import JobRecord, Status
 
 TOGETHER = 200
 """Jobs read in one round trip."""
+REST_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,16 @@ async def of_store(redis: Redis, tenant: str = "default") -> Reading:
         for job in await _jobs(redis, ids[start : start + TOGETHER]):
             jobs[job.id] = job
     return Reading(jobs, await _indexes(redis, tenant))
+
+
+async def at_rest(redis: Redis, seconds: float) -> None:
+    """Return when no job is queued or running, or after so many seconds: a client that was given
+    no answer may have begun a job that nobody follows.
+    """
+    for _ in range(round(seconds / REST_SECONDS)):
+        if not await redis.zcard(keys.DUE):
+            return
+        await asyncio.sleep(REST_SECONDS)
 
 
 def lines(reading: Reading) -> Iterator[str]:

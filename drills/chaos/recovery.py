@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from drills.chaos.case import Bounds, Case, Violation
+from drills.chaos.case import Case, Violation
 from drills.chaos.oplog import Mended, Struck
 from drills.chaos.story import Attempt
 from jobs.lifecycle import CRASHES_BEFORE_ALONE
@@ -25,7 +25,7 @@ class Recovery:
     seconds: float | None
     blind: float
     alone: bool
-    """It had crashed twice: a process of its own had to be started for it first (J7)."""
+    """It had crashed twice: a process of its own had to be made for it first (J7)."""
 
     @property
     def own(self) -> float | None:
@@ -56,19 +56,16 @@ def recoveries(case: Case) -> list[Recovery]:
 def in_time(case: Case) -> Iterator[Violation]:
     """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
 
-    A job that must run alone has the time besides in which a process starts.
+    No other time is forgiven: not that in which a slot gets free, and not that in which a process
+    is made for a job that has to run alone.
     """
     most = case.bounds.recovery
     for each in recoveries(case):
         if each.own is None:
             yield Violation("J8", each.job_id, f"never ran again after a {each.fault}")
-        elif each.own > most + _more(case.bounds, each):
+        elif each.own > most + (case.bounds.grace if each.blind else 0):
             said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
             yield Violation("J8", each.job_id, said)
-
-
-def _more(bounds: Bounds, each: Recovery) -> float:
-    return (bounds.grace if each.blind else 0) + (bounds.boot if each.alone else 0)
 
 
 def _alone(attempt: Attempt) -> bool:

@@ -107,8 +107,11 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
     recovered = f"p50 {p50:.1f} s, worst {most:.1f} s, of {len(took)}" if p50 and most else "none"
     screen.line("recovery", recovered)
     if alone := verdict.recoveries_alone:
-        said = f"{len(alone)} jobs had crashed twice and ran alone, worst after {max(alone):.1f} s"
+        said = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
         screen.line("alone", said)
+    left = sum(violation.rule == "J14" for violation in verdict.violations)
+    screen.line("left", f"{left or 'no'} processes of workers or rooms; containers are not counted")
+    screen.line("anew", f"{verdict.tried_anew} jobs that failed or were cancelled were tried again")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
     if outcome.passed:
         screen.line("passed", f"{jobs}: none lost, none finished twice", Tone.GOOD)
@@ -128,6 +131,7 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "jobs": verdict.jobs,
         "statuses": dict(verdict.statuses),
         "failed_for": dict(verdict.reasons),
+        "tried_anew": verdict.tried_anew,
         "kills": outcome.kills,
         "whole_worker_kills": outcome.faults.get("worker-kill", 0),
         "faults": dict(outcome.faults),
@@ -140,6 +144,7 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "recoveries": len(verdict.recoveries),
         "recovery_s_p50": _round(verdict.recovery_p50),
         "recovery_s_max": _round(verdict.recovery_max),
+        "recoveries_alone": len(verdict.recoveries_alone),
         "recovery_alone_s_max": _round(max(verdict.recoveries_alone, default=None)),
         "ended_by_themselves": dict(outcome.unasked),
         "client_failures": len(outcome.failures),

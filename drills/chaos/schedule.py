@@ -76,6 +76,7 @@ class JobPlan:
     run out, the job is left waiting. `cancel_after` is seconds from the submission. `resubmits`
     sends the same request again, `other_body` another one with the same key. `follows` goes on in
     the conversation of the job before. `drops` are the events after which the reader hangs up.
+    `retry` asks, when it is over, to have it tried anew: only what failed or was cancelled is.
     """
 
     number: int
@@ -92,6 +93,7 @@ class JobPlan:
     resubmits: int = 0
     other_body: bool = False
     drops: tuple[int, ...] = ()
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ def _plan(dice: random.Random, number: int, at: float) -> JobPlan:
         resubmits=1 if dice.random() < 0.1 else 0,
         other_body=dice.random() < 0.05,
         drops=tuple(n for n in range(1, 12) if dice.random() < 0.06),
+        retry=dice.random() < 0.3,
     )
 
 

@@ -429,6 +429,31 @@ def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
     assert (verdict.recovery_p50, verdict.recovery_max) == (2.0, 2.0)
 
 
+def test_what_a_frozen_worker_had_lost_before_it_was_killed_is_no_recovery() -> None:
+    story = a_story()
+    story.at = 6.0
+    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
+    assert story.verdict().recoveries == ()
+
+
+def test_a_job_that_has_to_run_alone_has_no_more_time_than_others() -> None:
+    story = a_story()
+    story.submit("twice")
+    for pid in (21, 22):
+        story.claim("twice", pid)
+        story.at += 0.1
+        story.log.append(Struck(at=story.moment(), fault="child-kill", pids=(pid,)))
+        story.at += 3.0
+        story.expire("twice")
+    story.at += 2.0
+    story.claim("twice", 23, alone=True)
+    story.succeed("twice")
+    verdict = story.verdict()
+    assert verdict.recoveries_alone == pytest.approx((5.0,))
+    assert verdict.recoveries == pytest.approx((3.0, 5.0))
+    assert [(v.rule, v.job_id) for v in verdict.violations] == [("J8", "twice")]
+
+
 def test_a_time_without_redis_is_not_the_recoverys() -> None:
     story = a_story()
     story.at = 3.0
