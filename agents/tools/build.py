@@ -19,7 +19,7 @@ def build_tools() -> list[BaseTool]:
             coroutine=body,
             name=body.__name__,
             args_schema=create_schema_from_function(
-                body.__name__, body, parse_docstring=True, include_injected=False
+                body.__name__, body, parse_docstring=True, filter_args=("runtime",)
             ),
             parse_docstring=True,
             response_format="content_and_artifact",
