@@ -15,7 +15,8 @@ from bench.provider.server import ProviderServer
 def main(arguments: list[str] | None = None) -> int:
     """Serves until SIGINT or SIGTERM. Its first line on stdout is JSON with the base URLs."""
     options = _parser().parse_args(arguments)
-    with ProviderServer(_script(options.script), host=options.host, port=options.port) as server:
+    script = _script(options.script)
+    with ProviderServer(script, host=options.host, port=options.port, remembers=False) as server:
         urls = {"groq": server.groq_url, "gemini": server.gemini_url, "openai": server.openai_url}
         sys.stdout.write(json.dumps(urls) + "\n")
         sys.stdout.flush()

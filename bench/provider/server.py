@@ -25,15 +25,22 @@ class ProviderServer:
 
     `script` is a list of turns, played in the order of the requests, or a function from the
     request to the turn; it runs on the server's event loop, so it must not block. `port=0` takes
-    a free one. `requests` are those received so far, in order.
+    a free one. `requests` are those received so far, in order, unless it `remembers` none: long
+    conversations add up.
     """
 
     def __init__(
-        self, script: Script | Sequence[Turn], *, host: str = "127.0.0.1", port: int = 0
+        self,
+        script: Script | Sequence[Turn],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        remembers: bool = True,
     ) -> None:
         self._script = as_script(script)
         self._host = host
         self._port = port
+        self._remembers = remembers
         self._numbers = itertools.count(1)
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="provider", daemon=True)
@@ -129,7 +136,8 @@ class ProviderServer:
         if request is None:
             await http.send(writer, 404, _json({"error": {"message": "no such path"}}))
             return True
-        self.requests.append(request)
+        if self._remembers:
+            self.requests.append(request)
         return await self._play(self._decide(request), request, writer)
 
     def _decide(self, request: Request) -> Turn:

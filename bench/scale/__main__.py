@@ -20,7 +20,7 @@ import click
 
 from bench.scale import figures, length, model
 from bench.scale.deployment import House, started
-from bench.scale.figures import FLIGHTS, LENGTHS, Flight, PerCall
+from bench.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
 from bench.scale.flight import fly
 from cli.errors import CliError
 from cli.screen import Screen, print_json
@@ -29,39 +29,38 @@ from drills.outer import told
 HEADS = ("WHAT", "FIGURE", "GOAL", "")
 SLOTS = 256
 WARM_JOBS = 16
-JOBS_AS_LONG = {10: 5, 100: 2, 400: 1}
+JOBS_AS_LONG = {10: 8, 100: 2, 400: 1}
 """A short job is over in less than a second: the median of some says more than one."""
 BARE_SECONDS = 240
 
 
-def flights(house: House, counts: Sequence[int], seconds: float, screen: Screen) -> list[Flight]:
-    """Both sides in turn, for each number of jobs."""
+def flights(
+    house: House, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
+) -> list[Flight]:
+    """Both sides in turn, for each number of jobs; which begins changes from round to round."""
     asyncio.run(fly(house, WARM_JOBS, 0.0))
     found = []
     for jobs in counts:
-        ours = asyncio.run(fly(house, jobs, seconds))
-        bare = _bare(house, jobs, seconds)
-        ideal = model.FLIGHT_CALLS * seconds
-        memory = ours.memory
-        found.append(Flight(jobs, ideal, ours.seconds, bare, memory.together, memory.below))
-        text = f"{ours.seconds:.1f} s, bare {bare:.1f} s, ideal {ideal:g} s; "
-        text += f"{memory.own:.0f} MiB, and {memory.below:.0f} of rooms"
-        screen.line(f"{jobs} jobs", text)
+        ours, bare = [], []
+        for number in range(rounds):
+            if number % 2:
+                bare.append(_bare(house, jobs, seconds))
+            ours.append(asyncio.run(fly(house, jobs, seconds)))
+            if not number % 2:
+                bare.append(_bare(house, jobs, seconds))
+        found.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, ours, bare))
+        screen.line(f"{jobs} jobs", str(found[-1]))
     return found
 
 
 def lengths(house: House, tools: Sequence[int], screen: Screen) -> list[PerCall]:
-    """Jobs of each length, one at a time."""
-    asyncio.run(length.run(house, tools[0]))
-    found = []
-    for count in tools:
-        jobs = [asyncio.run(length.run(house, count)) for _ in range(JOBS_AS_LONG.get(count, 1))]
-        cost = PerCall.of(jobs)
-        found.append(cost)
-        text = f"{cost.ms:.1f} ms, {cost.redis_bytes:,.0f} bytes in Redis a call, "
-        text += f"{cost.event_bytes:,.0f} of them events"
-        screen.line(f"{count} tool calls", text)
-    return found
+    """One job at a time, the short ones before and after the long: a slow moment meets both."""
+    asyncio.run(length.run(house, min(tools)))
+    costs: list[Cost] = []
+    for count in figures.there_and_back({each: JOBS_AS_LONG.get(each, 1) for each in tools}):
+        costs.append(asyncio.run(length.run(house, count)))
+        screen.line(f"{count} tool calls", f"{costs[-1].seconds:.1f} s")
+    return [PerCall.of([cost for cost in costs if cost.tools == each]) for each in sorted(tools)]
 
 
 def _bare(house: House, jobs: int, seconds: float) -> float:
@@ -87,12 +86,14 @@ def settings() -> Mapping[str, str]:
 @click.option("--jobs", type=click.IntRange(1), multiple=True, default=FLIGHTS, show_default=True)
 @click.option("--seconds", type=float, default=1.0, show_default=True, help="of a model's call")
 @click.option("--calls", type=click.IntRange(1), multiple=True, default=LENGTHS, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="of flights")
 @click.option("--workers", type=click.IntRange(1), help="processes; else one a processor")
 def main(
     as_json: bool,
     jobs: tuple[int, ...],
     seconds: float,
     calls: tuple[int, ...],
+    rounds: int,
     workers: int | None,
 ) -> None:
     """Measure, and hold the figures against their goals."""
@@ -101,7 +102,7 @@ def main(
         count = workers or os.cpu_count() or 1
         with started(count, settings()) as house:
             screen.line("workers", f"{count}, with {SLOTS} slots each")
-            keys = figures.flight_keys(flights(house, jobs, seconds, screen))
+            keys = figures.flight_keys(flights(house, jobs, seconds, rounds, screen))
             keys |= figures.length_keys(lengths(house, calls, screen))
     screen.rows(HEADS, figures.rows(keys))
     if as_json:

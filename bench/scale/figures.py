@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.scale.memory import Taken
+
 FLIGHTS = (50, 200, 500)
 LENGTHS = (10, 100, 400)
 
@@ -21,6 +23,14 @@ GOALS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Flown:
+    """Seconds from the first admission to the last end, and the most memory that it took."""
+
+    seconds: float
+    memory: Taken
+
+
+@dataclass(frozen=True, slots=True)
 class Flight:
     """So many jobs at once on both sides, in seconds; `ideal` is that of the calls of one job one
     after another, since nothing else has to take time: all jobs wait at the same time. Memory in
@@ -33,6 +43,18 @@ class Flight:
     bare: float
     memory_mb: float
     rooms_mb: float
+
+    @classmethod
+    def of(cls, jobs: int, ideal: float, ours: Sequence[Flown], bare: Sequence[float]) -> Flight:
+        """From rounds: medians of time, the most of memory."""
+        most = max((each.memory for each in ours), key=lambda memory: memory.together)
+        seconds = statistics.median(each.seconds for each in ours)
+        return cls(jobs, ideal, seconds, statistics.median(bare), most.together, most.below)
+
+    def __str__(self) -> str:
+        times = f"{self.ours:.1f} s, bare {self.bare:.1f} s, ideal {self.ideal:g} s"
+        workers = self.memory_mb - self.rooms_mb
+        return f"{times}; workers {workers:.0f} MiB, their rooms {self.rooms_mb:.0f} MiB"
 
     @property
     def over_ideal(self) -> float:
@@ -79,6 +101,14 @@ class PerCall:
             statistics.median(job.event_bytes for job in jobs) / tools,
             statistics.median(job.file_bytes for job in jobs) / tools,
         )
+
+
+def there_and_back(times: Mapping[int, int]) -> list[int]:
+    """Each number so many times: half of them first, then the odd ones, then the half again in the
+    other order.
+    """
+    half = [each for each in sorted(times) for _ in range(times[each] // 2)]
+    return [*half, *(each for each in sorted(times) if times[each] % 2), *reversed(half)]
 
 
 def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:

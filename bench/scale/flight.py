@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass
 
 from bench.scale import model
 from bench.scale.deployment import House
-from bench.scale.memory import Peak, Taken
+from bench.scale.figures import Flown
+from bench.scale.memory import Peak
 from cli.errors import CliError
 from jobs.operations import Operations, Submitted
 from jobs.record import Status
@@ -18,14 +18,6 @@ from jobs.spec import JobSpec
 TENANT = "bench"
 LOOK_SECONDS = 0.05
 MOST_SECONDS = 240.0
-
-
-@dataclass(frozen=True, slots=True)
-class Flown:
-    """Seconds from the first admission to the last end, and the most memory that it took."""
-
-    seconds: float
-    memory: Taken
 
 
 async def fly(house: House, jobs: int, seconds: float) -> Flown:

@@ -6,7 +6,8 @@ import pytest
 
 from bench.provider import Message, Request
 from bench.scale import figures, model
-from bench.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, PerCall
+from bench.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
+from bench.scale.memory import Taken
 
 FLIGHT = Flight(50, ideal=5.0, ours=6.0, bare=8.0, memory_mb=300.04, rooms_mb=100.0)
 
@@ -20,6 +21,22 @@ def test_makespans_are_held_against_the_ideal_and_the_bare_loop() -> None:
         "makespan_s_50": 6.0,
         "bare_s_50": 8.0,
     }
+
+
+def test_of_several_rounds_the_median_counts_and_the_most_memory() -> None:
+    flown = [
+        Flown(6.0, Taken(10.0, 5.0)),
+        Flown(9.0, Taken(11.0, 6.0)),
+        Flown(7.0, Taken(1.0, 1.0)),
+    ]
+    found = Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])
+    assert found == Flight(50, 5.0, 7.0, 8.0, 17.0, 6.0)
+    assert "7.0 s, bare 8.0 s, ideal 5 s; workers 11 MiB, their rooms 6 MiB" in str(found)
+
+
+def test_short_jobs_come_before_and_after_long_ones() -> None:
+    assert figures.there_and_back({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
+    assert figures.there_and_back({2: 1, 4: 1}) == [2, 4]
 
 
 def test_a_call_costs_its_share_of_the_median_job() -> None:
