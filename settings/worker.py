@@ -39,6 +39,9 @@ class WorkerSettings(StoreSettings, SandboxSettings):
     max_job_tokens: int = Field(2_000_000, gt=0, description="tokens a job may spend in all")
 
     concurrency: int = Field(32, gt=0, description="jobs a worker process holds at once")
+    runs_at_once: int = Field(
+        8, gt=0, description="runs of code that a worker process lets go on at once; others wait"
+    )
     lease_seconds: float = Field(
         15.0, gt=0, description="a silent worker's job is taken back after"
     )

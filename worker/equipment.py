@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
 from jobs.store import Held
 from sandbox.protocol import Limits, Sandbox
+from worker.bounded import Bounded
 from worker.checkpoints import Command, RedisSaver
 from worker.ledger import CURRENT, Ledger
 from worker.ports.budget import TokenBudget
@@ -31,7 +33,7 @@ class Equipment:
     """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
 
     A checkpoint is written through the ledger of the attempt at work (`ledger.CURRENT`), so that it
-    bears that attempt's epoch.
+    bears that attempt's epoch. `turns` are the runs of code that may go on at once, over all jobs.
     """
 
     store: RedisStore
@@ -44,6 +46,7 @@ class Equipment:
     limits: Limits
     bounds: Bounds
     max_job_tokens: int
+    turns: asyncio.Semaphore
     graph: Any = field(init=False)
     _saver: RedisSaver = field(init=False)
 
@@ -74,7 +77,9 @@ class Equipment:
             budget=TokenBudget(ledger, self.max_job_tokens),
             cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
-            sandbox=self.run_cache.of(record) if self.run_cache else self.sandbox,
+            sandbox=Bounded(
+                self.run_cache.of(record) if self.run_cache else self.sandbox, self.turns
+            ),
             models=RoleModels(self.models, self.choice, record.spec.model),
             limits=self.limits,
             bounds=self.bounds,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from agents.models import ModelOptions, ModelPool
 from agents.ports import Bounds
 from jobs.redis_store import RedisStore
@@ -31,6 +33,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps),
         max_job_tokens=settings.max_job_tokens,
+        turns=asyncio.Semaphore(settings.runs_at_once),
     )
 
 

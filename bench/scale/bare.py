@@ -31,6 +31,7 @@ from bench.scale import model
 from sandbox.protocol import Sandbox
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
+from worker.bounded import Bounded
 from worker.fit import model_options
 
 WARM_JOBS = 8
@@ -40,7 +41,8 @@ async def fly(jobs: int, seconds: float) -> float:
     """So many jobs at once in this loop; returns the seconds until the last one's end."""
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
-    sandbox = backend(settings)
+    bound = asyncio.Semaphore(settings.runs_at_once)
+    sandbox = Bounded(backend(settings), bound)
     graph = build(None)
 
     async def run(name: str) -> None:
