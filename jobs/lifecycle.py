@@ -280,14 +280,13 @@ def _rests(record: JobRecord, now: int) -> bool:
 
 
 def _leave_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
-    ran = now - record.claimed_at if record.lease and record.claimed_at else 0
     return _next(
         record,
         now,
         lease=None,
         claimed_at=None,
         crashes=0,
-        ran_ms=record.ran_ms + max(ran, 0),
+        ran_ms=record.ran(now),
         **fields,
     )
 

@@ -119,6 +119,12 @@ class JobRecord:
     key_id: str = ""
     request_id: str = ""
 
+    def ran(self, now: int) -> int:
+        """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""
+        if self.lease is None or self.claimed_at is None:
+            return self.ran_ms
+        return self.ran_ms + max(min(now, self.lease.until) - self.claimed_at, 0)
+
     @property
     def resumes_pause(self) -> bool:
         """Whether this attempt is the first behind a Decision: no call can have been in flight."""

@@ -73,7 +73,7 @@ def whole(
         "retries": record.retries,
         "last_event": events[-1].seq if events else 0,
         **_times(record),
-        "ran_seconds": _ran_ms(record, now) / 1000,
+        "ran_seconds": record.ran(now) / 1000,
     }
 
 
@@ -148,11 +148,6 @@ def _times(record: JobRecord) -> dict[str, Any]:
         "started_at": iso(record.started_at),
         "finished_at": iso(record.finished_at),
     }
-
-
-def _ran_ms(record: JobRecord, now: int) -> int:
-    present = now - record.claimed_at if record.claimed_at is not None else 0
-    return record.ran_ms + max(present, 0)
 
 
 def _review(review: Review | None) -> dict[str, Any] | None:

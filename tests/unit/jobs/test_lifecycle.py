@@ -250,3 +250,10 @@ def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
         record = follow(lifecycle.expire(claimed(record), NOW + 10**9))
     follow(lifecycle.cancel(record, NOW, by="ann"))
     assert len(names) == len(set(names))
+
+
+def test_a_job_whose_whole_fleet_is_down_runs_out_of_no_time():
+    """Only the time to the lease's end was work: an upgrade may take an hour."""
+    record = claimed(queued())
+    lost = lifecycle.expire(record, AFTER_LEASE + 3_600_000)
+    assert lost.after.ran_ms == Policy().lease_ms
