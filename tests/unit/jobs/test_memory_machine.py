@@ -40,4 +40,4 @@ class MemoryMachine(JobMachine):
 
 
 TestMemoryMachine = MemoryMachine.TestCase
-TestMemoryMachine.settings = walks(120, 40)
+TestMemoryMachine.settings = walks(100, 40)
