@@ -61,6 +61,8 @@ ROOM_WALLS = "/room/walls"
 """What `walls` says, for the nursery to read."""
 ROOM_FILTER = "/room/filter"
 """The system call filter, assembled."""
+ROOM_REHEARSAL = "/room/rehearsal"
+"""An order that a nursery runs before there are rooms (`room/rehearsal.py`)."""
 ROOM_NOTHING = "/room/nothing"
 """An empty file that nobody may open. It lies over each of `MASKED`."""
 

@@ -14,7 +14,7 @@ from sandbox import frames, policy
 from sandbox.layers import layers, probe
 from sandbox.local.lines import wants_libraries
 from sandbox.local.link import Dropped, Link, RoomLost, SupervisorLost
-from sandbox.order import Order, order
+from sandbox.order import Order, order, require
 from sandbox.outcome import Forged, died, finish, read_header
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
@@ -56,7 +56,7 @@ class LocalSandbox:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose supervisor or nursery
         was lost is run once more.
         """
-        order(command, limits, "python")  # what is wrong with it is told before anything starts
+        require(command, limits)  # what is wrong with it is told before anything starts
         try:
             return await self._run(command, limits)
         except (SupervisorLost, RoomLost):

@@ -74,20 +74,20 @@ class Order:
 
 def main(control: int, given_path: str) -> None:
     """Serve one order over the socket `control`, with an interpreter that starts from nothing."""
-    serve(control, control, Given.read(given_path), None)
+    os.set_inheritable(control, False)
+    harden()
+    serve(control, control, Given.read(given_path), None, Tally())
 
 
-def serve(read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None) -> None:
+def serve(
+    read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None, tally: Tally
+) -> None:
     """Say that the room is ready, take one order, run it, answer. Returns also where no order came
     before the end of `read_fd`; the caller ends the process.
 
-    `spare` is a process that waits to take the order (`interpreter.prepare`); without one, a new
-    process is started.
+    Neither descriptor may be inheritable, and the process must be hardened. `spare` is a process
+    that waits to take the order (`interpreter.prepare`); without one, a new process is started.
     """
-    for fd in (read_fd, write_fd):
-        os.set_inheritable(fd, False)
-    harden()
-    tally = Tally()
     wire.write_all(write_fd, READY)
     try:
         order = Order(read_fd)
@@ -108,13 +108,14 @@ def harden() -> None:
 
 def _start(spare: program.Waiting | None, order: Order, given: Given) -> program.Program:
     """The process that waits already, where there is one; else a new one."""
-    words, env = order.words, dict(given.env)
+    words = order.words
     if order.code is not None:
         program.write_main(given.main, order.code)
         words = program.python_command(given.python, given.main)
-    if order.seed is not None:
-        env["PYTHONHASHSEED"] = order.seed
     if spare is None:
+        env = dict(given.env)
+        if order.seed is not None:
+            env["PYTHONHASHSEED"] = order.seed
         return program.start(words, env, order.rlimits)
     blobs = [word.encode(errors="replace") for word in words]
     header = [

@@ -12,6 +12,7 @@ import os
 import signal
 
 from sandbox.room import agent, interpreter, landlock
+from sandbox.room.tally import Tally
 
 FONTS = "/room/fonts"
 GIVEN = "/room/given"
@@ -36,8 +37,10 @@ def _serve(control: tuple[int, int], given: agent.Given) -> None:
     # The agent is the container's init: what it does not handle does not reach it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
+    agent.harden()
+    tally = Tally()
     spare = interpreter.prepare(given)
-    agent.serve(*control, given, spare)
+    agent.serve(*control, given, spare, tally)
     os._exit(0)
 
 

@@ -41,25 +41,43 @@ _AT_START = frozenset({"sitecustomize", "usercustomize"})
 
 
 class Known:
-    """What is the same for all forks, found out once, when everything is loaded.
+    """What is the same for all forks, made once in the process that they are forked from, when
+    everything is loaded: it takes on their `__main__` and surroundings, and puts our own modules
+    out of sight. From here on nothing may be imported.
 
-    A fork that asks writes to each name and each module that it looks at, if only their count of
-    references; and a page that is written to is copied. Those pages are most of what a fork costs.
+    A fork that did it would write to each name and each module that it looks at, if only to their
+    count of references; and a page that is written to is copied. Those pages are most of what a
+    fork costs.
     """
 
     def __init__(self, given: Given) -> None:
         self.given = given
-        self.ours = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
-        self.loaded = frozenset(sys.modules).difference(self.ours, ["__main__"])
+        ours = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+        self.loaded = frozenset(sys.modules).difference(ours, ["__main__"])
         if dict(os.environ) != dict(given.env):
             os.environ.clear()
             os.environ.update(given.env)
         sys.path[:] = [place for place in sys.path if place != _TOP]
         for place in [place for place in sys.path_importer_cache if place.startswith("/work")]:
             del sys.path_importer_cache[place]  # it was looked into before there was anything
-        self.main, self.streams = _main(given), _streams()
-        self.kept: list[types.ModuleType] = []
-        """Modules that are out of sight: to free them would write to all that they hold."""
+        for name, stream in zip(_STREAMS, _streams(), strict=True):
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+        sys.argv = [given.main]
+        sys.orig_argv = program.python_command(given.python, given.main)
+        self.kept: list[object] = [sys.modules.pop(name) for name in ours]
+        """What is to stay, out of sight: to free it would write to all that it holds."""
+        self.renew()
+        self.signals = _signals()
+        self.descriptors = os.sysconf("SC_OPEN_MAX")
+
+    def renew(self) -> None:
+        """A new `__main__`, the last of all modules: `ending` looks no further than that. To be
+        called again after `gc.freeze`, for what is frozen is not let go of.
+        """
+        main = _main(self.given)
+        self.kept.append(sys.modules.pop("__main__"))
+        sys.modules["__main__"] = main
 
 
 class Begin(BaseException):
@@ -130,8 +148,7 @@ def _code(channel: int, known: Known) -> types.CodeType | str:
     """
     given, loaded = known.given, known.loaded
     try:
-        _let_go(channel)
-        _take_on(known)
+        _let_go(channel, known)
         _fresh()
         orders = Orders(channel)
         os.close(channel)
@@ -145,16 +162,20 @@ def _code(channel: int, known: Known) -> types.CodeType | str:
     return code
 
 
-def _let_go(channel: int) -> None:
+def _signals() -> list[tuple[int, object]]:
+    """What is to be done on which signals, where it is not what is done here."""
+    # Of numbers: `signal`'s own functions make an enumeration's member of each.
+    wanted = ((each, _HANDLERS.get(each, _signal.SIG_DFL)) for each in range(1, _signal.NSIG))
+    return [pair for pair in wanted if _signal.getsignal(pair[0]) not in {pair[1], None}]
+
+
+def _let_go(channel: int, known: Known) -> None:
     """Drop what belongs to the processes above: descriptors, signal handlers, invisibility."""
     os.closerange(3, channel)
-    os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(channel + 1, known.descriptors)
     _signal.set_wakeup_fd(-1)
-    # Of numbers: `signal`'s own functions make an enumeration's member of each.
-    for number in range(1, _signal.NSIG):
-        wanted = _HANDLERS.get(number, _signal.SIG_DFL)
-        if _signal.getsignal(number) not in {wanted, None}:
-            _signal.signal(number, wanted)
+    for number, wanted in known.signals:
+        _signal.signal(number, wanted)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     program.set_dumpable(1)
 
@@ -205,19 +226,6 @@ def _main(given: Given) -> types.ModuleType:
     main.__cached__ = None  # type: ignore[attr-defined]
     main.__loader__ = importlib.machinery.SourceFileLoader("__main__", given.main)
     return main
-
-
-def _take_on(known: Known) -> None:
-    """The new `__main__` and its surroundings; our own modules out of sight."""
-    for name, stream in zip(_STREAMS, known.streams, strict=True):
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-    for name in (*known.ours, "__main__"):
-        known.kept.append(sys.modules.pop(name))
-    sys.modules["__main__"] = known.main  # the last: `ending` looks no further than that
-    del known.main, known.streams  # the program's now: they go when it lets go of them
-    sys.argv = [known.given.main]
-    sys.orig_argv = program.python_command(known.given.python, known.given.main)
 
 
 def _fresh() -> None:

@@ -24,7 +24,8 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from sandbox.room import agent, interpreter, pages, preload
+from sandbox.room import agent, interpreter, pages, preload, rehearsal
+from sandbox.room.tally import Tally
 from sandbox.room.walls import Walls
 
 MESSAGE_BYTES = 4096
@@ -56,7 +57,13 @@ def main(control: int, stock: str) -> None:
         preload.load(words)
         fonts = _files(walls.fonts)
         _close_fonts()
-    common = _Common(walls, given, interpreter.Known(given), fonts)
+    known = interpreter.Known(given)
+    common = _Common(walls, given, known, fonts)
+    known.kept.append(common)
+    rehearsal.rehearse("/room/rehearsal", known)
+    gc.collect()
+    gc.freeze()  # what came since: a collection in a copy would write to each of them
+    known.renew()
     if words:
         pages.gather()
     _require_no_descriptors(control)
@@ -80,6 +87,7 @@ class _Common:
         fonts: dict[str, bytes],
     ) -> None:
         self.walls, self.given, self.known, self.fonts = walls, given, known, fonts
+        self.tally = Tally()
 
 
 def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> None:
@@ -132,7 +140,7 @@ def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
         os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     spare = interpreter.prepare(common.known)
-    agent.serve(room, room, common.given, spare)
+    agent.serve(room, room, common.given, spare, common.tally)
     os._exit(0)
 
 

@@ -18,15 +18,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 STANDARD = (
-    *("abc", "argparse", "array", "ast", "asyncio", "base64", "bisect", "calendar", "cmath"),
-    *("collections", "concurrent.futures", "contextlib", "copy", "csv", "ctypes", "dataclasses"),
-    *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "glob", "hashlib"),
-    *("heapq", "html", "inspect", "io", "itertools", "json", "logging", "math", "operator"),
-    *("pathlib", "pickle", "pprint", "queue", "random", "re", "secrets", "shutil", "signal"),
-    *("socket", "sqlite3", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap"),
-    *("threading", "time", "timeit", "traceback", "types", "typing", "unittest", "urllib.parse"),
-    *("uuid", "warnings", "weakref", "zipfile", "zlib"),
-    *("concurrent.futures.thread", "encodings.ascii", "encodings.latin_1", "encodings.idna"),
+    *("abc", "ast", "base64", "bisect", "collections", "contextlib", "copy", "csv", "dataclasses"),
+    *("datetime", "enum", "functools", "heapq", "inspect", "io", "itertools", "json", "math"),
+    *("operator", "pathlib", "random", "re", "string", "struct", "textwrap", "threading", "time"),
+    *("traceback", "types", "typing", "warnings", "weakref"),
 )
 INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas", "pytest")
 USUAL = (*STANDARD, *INSTALLED)

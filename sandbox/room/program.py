@@ -4,7 +4,7 @@ It is either a new one (`start`), or one that was forked ahead and waits for its
 `interpreter.py` is what goes on in it). It runs one order either way, and ends.
 """
 
-# ruff: noqa: PTH101, PTH120, PTH123
+# ruff: noqa: PTH101, PTH120
 
 from __future__ import annotations
 
@@ -125,6 +125,7 @@ def write_main(main: str, code: bytes) -> None:
     """Put the code at `main` and close its directory: a file that the code means to leave beside
     itself fails loudly instead of being lost.
     """
-    with open(main, "wb") as file:
-        file.write(code)
+    fd = os.open(main, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    wire.write_all(fd, code)
+    os.close(fd)
     os.chmod(os.path.dirname(main), 0o555)  # noqa: S103

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 INIT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+_TOLD_BYTES = 4096
 TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
 FULL_BLOCKS = 16
 """A file system with less free than this is full: nobody writes a byte at a time."""
@@ -43,8 +44,8 @@ class Tally:
     """Looks at a run's processes; keeps the totals, and the limit that was passed."""
 
     def __init__(self) -> None:
-        self._loaded = resident(os.getpid())
-        self._places = own_places()
+        self._loaded = own_memory()
+        self._places: list[str] | None = None
         self._exact_at = self._left = 0.0
         self._limits: Mapping[str, float] = {}
         self.cpu_seconds = 0.0
@@ -112,6 +113,8 @@ class Tally:
 
     def _disk(self) -> int:
         """Inodes in use, all of the room's own file systems together."""
+        if self._places is None:
+            self._places = own_places()
         stats = [os.statvfs(place) for place in self._places]
         self.full = any(
             each.f_bavail < FULL_BLOCKS or (each.f_files and not each.f_ffree) for each in stats
@@ -178,19 +181,41 @@ def _share(pid: int) -> int:
     return resident(pid) if pid != os.getpid() else 0
 
 
+def own_memory() -> int:
+    """The bytes of this process that a fork of it begins with: those of files are mapped anew."""
+    told = _told("/proc/self/statm")  # man 5 proc: size resident shared
+    if told is None:
+        return 0
+    _, resident_pages, of_files, *_ = map(int, told.split())
+    return (resident_pages - of_files) * PAGE
+
+
 def resident(pid: int) -> int:
     """A process's resident bytes; 0 where it is gone."""
-    fields = stat(pid)
-    return 0 if fields is None else int(fields[21]) * PAGE
+    told = _told(f"/proc/{pid}/statm")
+    return 0 if told is None else int(told.split()[1]) * PAGE
 
 
 def stat(pid: int) -> list[bytes] | None:
     """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
+    told = _told(f"/proc/{pid}/stat")
+    return None if told is None else told.rpartition(b")")[2].split()
+
+
+def _told(path: str) -> bytes | None:
+    """What a short file of `/proc` says; None where its process is gone. Not by `open`, whose
+    objects lie on pages that a fresh copy of a process would have to copy.
+    """
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None
+    try:
+        return os.read(fd, _TOLD_BYTES)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def processes() -> list[int]:

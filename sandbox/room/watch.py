@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import errno
 import os
 import select
@@ -108,8 +109,10 @@ class Watch:
         """Kill what is left, and note how it went and what it was that it lacked."""
         if not running and not _went_well(self._pid):
             self._tally.last()
-        kill_all()
+        if running:
+            kill_all()
         _, self.seen.status, used = os.wait4(self._pid, 0)
+        kill_all()  # most often, and most quickly, nobody is left to be killed
         self.seen.cpu_seconds = max(self._tally.cpu_seconds, used.ru_utime + used.ru_stime)
         if self.seen.end is None and self.seen.status != 0:
             lacked = (self._tally.crowded, "processes"), (self._tally.full, "disk")
@@ -192,9 +195,14 @@ def _woken_by_children() -> int:
     woken, waking = os.pipe()
     for fd in (woken, waking):
         os.set_blocking(fd, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    # Not by `signal.signal`, which makes members of enumerations.
+    _signal.signal(_signal.SIGCHLD, _wake)
+    _signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     return woken
+
+
+def _wake(*_: object) -> None:
+    """What a signal does here: its number comes through the descriptor."""
 
 
 def reap_orphans(program: int) -> None:
