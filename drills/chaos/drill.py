@@ -32,6 +32,8 @@ from drills.chaos.supervised import SupervisedFaults
 from jobs.record import Reason
 from jobs.redis_store import connect
 
+AFTER_SECONDS = 15.0
+"""For what no client of ours follows."""
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
 REST_SECONDS = 60.0
@@ -132,7 +134,7 @@ async def _own(
         keeping.cancel()
     redis = connect(house.redis.url)
     try:
-        await at_rest(redis, wish.bounds.recovery + REST_SECONDS)
+        await at_rest(redis, wish.bounds.recovery + AFTER_SECONDS)
         reading = await of_store(redis)
     finally:
         await redis.aclose()

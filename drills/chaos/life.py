@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cli.events import Event
@@ -22,11 +23,27 @@ A = TypeVar("A", bound=Answered)
 Hears = Callable[[str, Event], None]
 
 
+@dataclass
+class Talk:
+    """A conversation: its jobs run one by one, so that one left waiting for a person holds up those
+    behind it. None is left so where others follow, and none follows where one `waits`.
+    """
+
+    followed: bool = False
+    waits: bool = False
+
+
 class Life:
     """One job. `spec` is the body of its submission; `hears` is called with what a stream tells."""
 
     def __init__(
-        self, plan: JobPlan, key: str, spec: Mapping[str, Any], client: Client, hears: Hears
+        self,
+        plan: JobPlan,
+        key: str,
+        spec: Mapping[str, Any],
+        client: Client,
+        hears: Hears,
+        talk: Talk | None = None,
     ) -> None:
         self._plan = plan
         self._key = key
@@ -36,6 +53,7 @@ class Life:
         self._answers = list(plan.answers)
         self.job_id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.heirs: list[str] = []
+        self.talk = talk or Talk()
 
     async def live(self) -> None:
         """To its end, or to a review that nobody answers."""
@@ -93,13 +111,21 @@ class Life:
                     if event.final:
                         return
                     if event.kind == "review_opened":
-                        if not self._answers:
+                        if (action := self._answer()) is None:
                             return
-                        answer = self._decide(job_id, event.data["review_id"], self._answers.pop(0))
-                        doing.create_task(answer)
+                        doing.create_task(self._decide(job_id, event.data["review_id"], action))
                     if event.seq in drops:
                         drops.discard(event.seq)
                         break
+
+    def _answer(self) -> str | None:
+        """The decision on the next review; None where it is left open."""
+        if self._answers:
+            return self._answers.pop(0)
+        if self.talk.followed:
+            return "approve"
+        self.talk.waits = True
+        return None
 
     async def _decide(self, job_id: str, review_id: str, action: str) -> None:
         await asyncio.sleep(self._plan.think)

@@ -59,15 +59,23 @@ class Load:
     def _begin(self, plan: JobPlan) -> None:
         key = f"{self._prefix}-{plan.number}"
         spec = dict(self._spec_of(plan, key))
-        if plan.follows and self._last is not None and self._last.job_id.done():
-            spec["conversation_id"] = self._last.job_id.result()
-        life = Life(plan, key, spec, self._client, self._heard)
-        self._last = life if "conversation_id" not in spec else self._last
+        first = self._followed() if plan.follows else None
+        if first is not None:
+            spec["conversation_id"] = first.job_id.result()
+        life = Life(plan, key, spec, self._client, self._heard, first.talk if first else None)
+        self._last = first or life
         self._progress.submitted += 1
         task = asyncio.create_task(self._live(life))
         self._lives.add(task)
         self._progress.living = len(self._lives)
         task.add_done_callback(self._ended)
+
+    def _followed(self) -> Life | None:
+        """The job whose conversation the next one joins, if there is one that goes on."""
+        if (last := self._last) is None or not last.job_id.done() or last.talk.waits:
+            return None
+        last.talk.followed = True
+        return last
 
     async def _live(self, life: Life) -> None:
         try:
