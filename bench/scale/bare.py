@@ -34,7 +34,7 @@ from worker.backend import backend, limits
 from worker.bounded import Bounded
 from worker.fit import model_options
 
-WARM_JOBS = 8
+WARM_JOBS = 50
 
 
 async def fly(jobs: int, seconds: float) -> float:
@@ -42,7 +42,8 @@ async def fly(jobs: int, seconds: float) -> float:
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     bound = asyncio.Semaphore(settings.runs_at_once)
-    sandbox = Bounded(backend(settings), bound)
+    rooms = backend(settings)
+    sandbox = Bounded(rooms, bound)
     graph = build(None)
 
     async def run(name: str) -> None:
@@ -53,7 +54,8 @@ async def fly(jobs: int, seconds: float) -> float:
 
     try:
         await sandbox.check()
-        await asyncio.gather(*(run(model.flight(0)) for _ in range(WARM_JOBS)))
+        await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
+        await rooms.warmed()
         begun = time.perf_counter()
         await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
         return time.perf_counter() - begun
