@@ -17,7 +17,7 @@ def test_it_measures_both_sides_and_both_parts() -> None:
         [sys.executable, "-m", "bench.scale", "--json", *SLICE],
         check=False,
         cwd=TOP,
-        env=dict(os.environ),
+        env={**os.environ, "FETTLE_SANDBOX_ROOMS": "0"},
         capture_output=True,
         text=True,
         timeout=110,
