@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
+import uvloop
 
 from bench.sandbox import figures, turns
 from bench.sandbox.bare import Bare
@@ -98,7 +99,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     ):
         bare = Bare.ready(settings.sandbox_python, Path(folder))
         screen.line("bare", f"{bare.quick} -I -c")
-        return asyncio.run(MEASURES[name](ready, bare, pace))
+        return uvloop.run(MEASURES[name](ready, bare, pace))  # as a worker does
 
 
 @click.command()

@@ -15,7 +15,6 @@ import itertools
 import os
 import time
 from collections import deque
-from pathlib import Path
 
 from sandbox.local import delegation, keeper
 from sandbox.local.hierarchy import NoCgroup, Place, look
@@ -25,6 +24,7 @@ __all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup", "host_pid"]
 
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
+_FDINFO_BYTES = 4096
 _KEPT = 2
 """Groups without a room that are kept for rooms to come: one ends for about each that is made."""
 
@@ -104,8 +104,12 @@ class Cgroups:
 
 def host_pid(pidfd: int) -> int | None:
     """The pid, as this process sees it, behind a pidfd; None where it has ended or is hidden."""
-    told = Path("/proc/self/fdinfo", str(pidfd)).read_text()
-    pid = next(int(line.split()[1]) for line in told.splitlines() if line.startswith("Pid:"))
+    fd = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        told = os.read(fd, _FDINFO_BYTES)
+    finally:
+        os.close(fd)
+    pid = int(told.partition(b"\nPid:")[2].split(None, 1)[0])
     return pid if pid > 0 else None
 
 

@@ -169,7 +169,9 @@ class Pool:
             free = (each for each in self._all.values() if each.ready and each.number is None)
             line = self._line(wish)
             fitting = (each for each in free if each.room.size == wish.size and each.line is line)
-            chosen = next((each for each in fitting if not each.room.doomed), None)
+            # A nursery that is dying has closed its socket before its rooms die, too.
+            sound = (each for each in fitting if not each.room.doomed)
+            chosen = next((each for each in sound if not each.room.generation.lost()), None)
             if chosen is not None:
                 self._hand_over(chosen, wish)
 

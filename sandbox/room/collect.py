@@ -64,9 +64,11 @@ class _Found:
 def collect(work: str, before: Mapping[str, bytes], limits: Mapping[str, float]) -> Collected:
     """Compare `work` with what was laid there: new and changed regular files, within limits."""
     result = Collected()
-    present = {found.path for found in _walk(work) if stat.S_ISREG(found.mode)}
-    result.deleted = sorted(before.keys() - present)
-    kept = {path: len(data) for path, data in before.items() if path in present}
+    kept: dict[str, int] = {}
+    if before:
+        present = {found.path for found in _walk(work) if stat.S_ISREG(found.mode)}
+        result.deleted = sorted(before.keys() - present)
+        kept = {path: len(data) for path, data in before.items() if path in present}
     total = sum(kept.values())
     for found in _walk(work):
         grown = total - kept.get(found.path, 0) + found.size

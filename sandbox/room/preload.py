@@ -18,8 +18,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 STANDARD = (
-    *("abc", "ast", "base64", "bisect", "collections", "contextlib", "copy", "csv", "dataclasses"),
-    *("datetime", "enum", "functools", "heapq", "inspect", "io", "itertools", "json", "math"),
+    *("abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum"),
+    *("functools", "heapq", "inspect", "io", "itertools", "json", "math"),
     *("operator", "pathlib", "random", "re", "string", "struct", "textwrap", "threading", "time"),
     *("traceback", "types", "typing", "warnings", "weakref"),
 )

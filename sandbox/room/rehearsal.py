@@ -31,6 +31,8 @@ def rehearse(order: str, known: interpreter.Known) -> None:
         data = file.read()
     given = agent.Given(known.given.python, MAIN, known.given.env)
     before = set(os.listdir("/proc/self/fd"))
+    # The nursery does not want to know how its children ended; an agent does.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     for _ in range(TIMES):
         _once(data, given, known)
     # As it was: what a process does once, and for the rest of its life.
