@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-EVERY_SECONDS = 0.5
+EVERY_SECONDS = 1.0
+"""A look takes some 25 ms of a processor, which those that are looked at could use."""
 _PROC = Path("/proc")
 _KIB_A_PAGE = 4
 
@@ -41,7 +42,7 @@ def taken(pids: Sequence[int]) -> Taken:
 
 
 class Peak:
-    """The most that was seen while a `with` block ran, looked at twice a second."""
+    """The most that was seen while a `with` block ran, looked at each second and at its end."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
@@ -63,10 +64,10 @@ class Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        while True:
+        over = False
+        while not over:
+            over = self._over.wait(EVERY_SECONDS)
             self.most = max(self.most, taken(self._pids), key=lambda each: each.together)
-            if self._over.wait(EVERY_SECONDS):
-                return
 
 
 def _below(pids: Sequence[int]) -> Iterator[int]:
