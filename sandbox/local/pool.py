@@ -7,44 +7,24 @@ import selectors
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from sandbox import policy
-from sandbox.local.cgroup import Cgroups, Hits
+from sandbox.local.cgroup import Cgroups
 from sandbox.local.generation import Generation
 from sandbox.local.plan import Plan
 from sandbox.local.rooms import Room
 from sandbox.local.succession import Succession
+from sandbox.local.wish import Gone, Wish
 
 REFILL_SECONDS = 0.1
 """A room that was taken is replaced after this time, or after its run where that ends earlier, or
 at once where none is left: making one takes a processor for some 10 ms, which a short run had
 better have for itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A run that waits for a room with a `/work` of `size` bytes, for `seconds` at most."""
-
-    number: int
-    size: int
-    seconds: float
-    memory: int
-    """Bytes, as `processes` and `cpus` the bounds of its control group."""
-    processes: int
-    cpus: float | None = None
-    libraries: bool = False
-    """Whether a room with the usual libraries loaded is the better one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """How the room of the run `number` ended. `lost`: with its nursery, by no fault of the run."""
-
-    number: int
-    lost: bool = False
-    hits: Hits = field(default_factory=Hits)
+LOAD_SECONDS = 5.0
+"""The usual libraries are loaded when the first run wants them, or after this time without a run:
+that takes a processor for nearly two seconds, for which a fresh worker has better uses."""
 
 
 @dataclass(eq=False)
@@ -92,7 +72,7 @@ class Pool:
         self._disappointed: set[int] = set()  # those whose nursery has ended once
         self._past: dict[int, Gone] = {}  # rooms that ended before they were dropped
         self._spare, self._size = 0, 0
-        self._refill_at = float("inf")
+        self._refill_at = self._load_at = float("inf")
 
     @property
     def warm(self) -> bool:
@@ -107,12 +87,22 @@ class Pool:
         self._spare, self._size = spare, size
         if spare:
             self._plain.load(policy.Stock.STANDARD)
-            self._loaded.load(policy.Stock.USUAL)
+            self._load_at = time.monotonic() + LOAD_SECONDS
         self._fill()
+
+    def load(self) -> None:
+        """Warm the loaded line now, if rooms are to stand ready at all."""
+        self._load_at = float("inf")
+        if self._spare:
+            self._loaded.load(policy.Stock.USUAL)
 
     def take(self, wish: Wish) -> None:
         """Give a room to a run: at once where one stands ready, else as soon as it does."""
         self._size = wish.size
+        if wish.libraries:
+            self.load()
+        elif self._load_at != float("inf"):
+            self._load_at = time.monotonic() + LOAD_SECONDS
         for each in self._all.values():
             if each.ready and each.number is None and each.room.size != wish.size:
                 each.room.kill()
@@ -147,8 +137,10 @@ class Pool:
                     each.room.generation.kill()
         if self._refill_at <= now:
             self._fill()
+        if self._load_at <= now:
+            self.load()
         due = min((each.until for each in self._all.values()), default=float("inf"))
-        due = min(due, self._refill_at, *(line.overdue(now) for line in self._lines))
+        due = min(due, self._refill_at, self._load_at, *(line.overdue(now) for line in self._lines))
         return max(0.0, due - now)
 
     def end(self) -> None:

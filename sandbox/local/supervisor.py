@@ -30,7 +30,8 @@ from typing import Any
 from sandbox import remedies
 from sandbox.local import ground, orphans, plan, rooms, stepdown
 from sandbox.local.cgroup import Cgroups
-from sandbox.local.pool import Gone, Pool, Wish
+from sandbox.local.pool import Pool
+from sandbox.local.wish import Gone, Wish
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
@@ -94,6 +95,7 @@ class Supervisor:
             pool.keep(message["rooms"], message["size"])
         elif word == "warm":
             self._asked_for_warmth = True
+            pool.load()
 
     def _open(self, python: str, bwrap: str | None, uid: int, generation: int) -> None:
         try:

@@ -152,6 +152,18 @@ async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
     assert sandbox._link._process.pid == supervisor
 
 
+async def test_libraries_are_loaded_for_the_first_run_that_wants_them(
+    sandbox: LocalSandbox,
+) -> None:
+    await sandbox.run(Command.python("print(1)"), Limits())
+    assert sandbox._link is not None
+    supervisor = sandbox._link._process.pid
+    assert len(_nurseries(supervisor)) == 1
+    assert (await sandbox.run(Command.python("import numpy"), Limits())).succeeded
+    assert len(_nurseries(supervisor)) == 2
+    await sandbox.warmed()
+
+
 async def test_a_run_whose_nursery_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._link is not None
