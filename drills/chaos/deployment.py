@@ -33,10 +33,6 @@ from settings.children import sealed
 READY_SECONDS = 90.0
 LOG_LINES = 15
 SLOTS = 16
-ROOMS = "0"
-"""Rooms that stand ready. To load the usual libraries for them takes a processor for two seconds,
-which a worker that lives for ten would spend on nothing else: the jobs here do not want them.
-"""
 READY = re.compile(rb'"worker": "[^"]*:(\d+):[0-9a-f]+",[^\n]*"event": "worker ready"')
 DIED = re.compile(rb"^worker \d+ ended with -?\d+$", re.MULTILINE)
 NAMED = 'GROQ_API_KEY=pid-$$ exec "$@"'
@@ -171,7 +167,6 @@ class Deployment:
             "FETTLE_RETRY_SECONDS": "0.5",
             "FETTLE_DRAIN_SECONDS": "3",
             "FETTLE_CONCURRENCY": str(SLOTS),
-            "FETTLE_SANDBOX_ROOMS": ROOMS,
             "FETTLE_RATE_LIMIT": "1000000/minute",
         }
         return sealed({**own, **self.given})

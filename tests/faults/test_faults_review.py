@@ -15,6 +15,7 @@ from jobs.record import JobRecord, Reason, Status
 from jobs.spec import OnExpiry
 
 WAITS = Status.AWAITING_REVIEW
+FINAL = tuple(status for status in Status if status.final)
 ACTIONS = (
     {"action": "approve"},
     {"action": "revise", "feedback": "again"},
@@ -91,6 +92,8 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
         ]
         told = await scene.operations.store.events(job.id)
         assert [event.data["action"] for event in told if event.kind == "decided"] == [won]
+    for job in jobs:  # one that was sent back asks again
+        await scene.house.until(scene.operations, job.id, WAITS, *FINAL)
     await scene.judge()
 
 
