@@ -257,6 +257,8 @@ def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:
         *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
         *("--info-fd", str(given.info)),
         *(word for name, value in env.items() for word in ("--setenv", name, value)),
+        # What a library calls is looked up once, and not in each copy that is the first to call it.
+        *("--setenv", "LD_BIND_NOW", "1"),
         *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
         *(word for target, at in ground.links for word in ("--symlink", target, at)),
         *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),

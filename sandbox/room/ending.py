@@ -22,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+TIMES = 9
+"""Code finds its form when it has run eight times (`Include/internal/pycore_code.h` of CPython)."""
 _UNFLUSHED = 120
 _INTERRUPTED = -1
 _GONE_FIRST = (
@@ -46,6 +48,19 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
     status = 0 if failure is None else _uncaught(failure)
     failure = None  # it holds the program's frames
     _end(status, loaded)
+
+
+def practise(code: types.CodeType | None, loaded: frozenset[str]) -> None:
+    """Those parts of an end that leave a process as it was."""
+    exec(code or "", {})  # noqa: S102
+    for name in _GONE_FIRST:
+        if hasattr(sys, name):
+            setattr(sys, name, getattr(sys, name))
+    _flush()
+    there = [weakref.ref(sys.modules[name]) for name in _own(loaded)]
+    gc.collect()
+    _clear(dict.fromkeys(("_private", "public"), there))
+    _flush_files()
 
 
 def _uncaught(error: BaseException) -> int:
