@@ -82,11 +82,11 @@ def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> N
     assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
 
 
-def test_the_nurserys_environment_is_the_codes_and_no_more() -> None:
+def test_the_nurserys_environment_is_the_codes_and_a_word_to_the_linker() -> None:
     # bubblewrap is started with an empty one: --clearenv does not clear /proc/1/environ.
     every = words()
     given = {every[at + 1]: every[at + 2] for at, word in enumerate(every) if word == "--setenv"}
-    assert given == policy.environment(GROUND)
+    assert given == {**policy.environment(GROUND), "LD_BIND_NOW": "1"}
     assert not {"--clearenv", "--unsetenv"} & set(every)
 
 
