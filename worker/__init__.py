@@ -4,6 +4,8 @@ __main__     a worker process: Celery's solo pool in the main thread takes hints
 engine       ... and an event loop in a thread of its own works on the jobs
 attempts     the jobs this process holds: slots, stop, drain
 attempt      one try at one job
+loners       jobs that crashed twice run in processes of their own, forked from ...
+zygote       ... a copy of the worker from before it began
 ledger       everything an attempt puts on record, in order and fenced by its epoch
 leases       one thread renews every lease of the process and announces the worker
 sweeper      due jobs without a hint, leases that ran out
