@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agents.models import ModelName, Role, Usage, price
+from agents.models import ModelName, Role, Usage, price, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
 
@@ -21,6 +22,14 @@ M = TypeVar("M", bound=BaseMessage)
 
 _SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 """Messages are recorded as the checkpoints hold them; types it does not know are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A request as the model gets it: all messages, and the names of the tools on offer."""
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[str]
 
 
 async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
@@ -56,16 +65,26 @@ async def model_call(
     call: Callable[[], Awaitable[AIMessage]],
     *,
     offered: Sequence[str] = (),
+    whole: Whole | None = None,
 ) -> AIMessage:
-    """One call of the model of `role`, made once. `offered` are the names of its tools."""
+    """One call of the model of `role`, made once. `offered` are the names of its tools.
+
+    `whole` is the request as the model gets it, where there is more to it than `messages` and
+    `offered` say. A recording's turn is kept before the call is on record: the event names it.
+    """
     name = ports.models.name(role)
+    given = whole or Whole(messages, offered)
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
         message = await call()
         seconds = time.monotonic() - started
         charge = _charge(message, role, name, at)
-        fact = Fact(at, "model_called", _fields(charge, seconds))
+        fields = _fields(charge, seconds)
+        if ports.redaction is not None:
+            turn = turn_of(role, name, given.messages, given.tools, message, ports.redaction)
+            fields["recorded"] = await ports.workspace.keep(written(turn).encode())
+        fact = Fact(at, "model_called", fields)
         return message, finished(message, facts=(fact,), charge=charge)
 
     return await once(ports, at.key(digest(role, name, offered, said(messages))), make)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agents.models.redaction import Redaction
 from agents.turn import Turn
 from sandbox.protocol import Limits, Sandbox
 
@@ -182,6 +183,8 @@ class Ports:
     bounds: Bounds = field(default_factory=Bounds)
     turn: Turn = field(default_factory=Turn)
     """Held by the tool call at work: tools touch the workspace one at a time."""
+    redaction: Redaction | None = None
+    """What takes secrets out of the job's recording; None: it is not recorded."""
 
 
 class Models(Protocol):

@@ -18,6 +18,7 @@ def job(job_id: str) -> dict[str, str]:
         "files": f"{base}/files",
         "archive": f"{base}/files.tar.gz",
         "artifacts": f"{base}/artifacts",
+        "recording": f"{base}/recording",
     }
 
 
@@ -26,9 +27,10 @@ def artifact(job_id: str, name: str) -> str:
     return f"/jobs/{job_id}/artifacts/{quote(name)}"
 
 
-def file(job_id: str, path: str) -> str:
-    """A workspace file's bytes."""
-    return f"/jobs/{job_id}/files/{quote(path)}"
+def file(job_id: str, path: str, at: str = "now") -> str:
+    """A workspace file's bytes, as it stands or as it was at the job's start."""
+    then = "" if at == "now" else f"?at={at}"
+    return f"/jobs/{job_id}/files/{quote(path)}{then}"
 
 
 def add_to_job(told: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from api.routes import (
     keys,
     metrics,
     problems,
+    recording,
     review,
     system,
 )
@@ -27,7 +28,20 @@ from api.startup import check
 from api.wall import Wall
 from settings.api import ApiSettings
 
-ROUTES = (jobs, events, review, files, artifacts, keys, system, health, metrics, problems, docs)
+ROUTES = (
+    jobs,
+    events,
+    review,
+    files,
+    artifacts,
+    recording,
+    keys,
+    system,
+    health,
+    metrics,
+    problems,
+    docs,
+)
 
 
 def create_app(settings: ApiSettings) -> FastAPI:

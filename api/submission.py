@@ -53,6 +53,7 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         timeout_seconds=timeout,
         priority=asked.priority,
         labels=tuple(dict.fromkeys(asked.labels)),
+        record=asked.record,
     )
 
 

@@ -21,6 +21,8 @@
 | failed | reason, detail |
 | cancelled | by |
 
+A recorded job's `model_called` has `recorded` too: the digest of its turn, see `jobs.recording`.
+
 A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
 artifacts: [{name, digest, size, media_type}], refused: [str]}. `code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`

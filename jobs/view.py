@@ -92,6 +92,7 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "retry_of": asked.retry_of,
         "review_expires_seconds": asked.review_expires_seconds,
         "on_expiry": str(asked.on_expiry),
+        "record": asked.record,
     }
 
 

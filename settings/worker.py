@@ -30,6 +30,11 @@ class WorkerSettings(StoreSettings, SandboxSettings):
     recordings_dir: Path = Field(
         REPOSITORY / "agents" / "recordings", description="where recording:NAME is looked up"
     )
+    record: Path | None = Field(
+        None,
+        description="directory where the model's side of every job is written down, a file a job; "
+        "`recording:NAME` plays it",
+    )
     model_timeout_seconds: float = Field(
         120.0, gt=0, description="bound on one model call, with its tries"
     )

@@ -197,6 +197,7 @@ class Attempt:
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
+        await self.equipment.write_down(self.record)
         now = await patient(self.operations.store.now)
         review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value, now)
         return await patient(lambda: self.operations.pause(self.held, review))
@@ -208,6 +209,7 @@ class Attempt:
         if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
             said = f"not approved within {spec.max_revisions} revisions"
             return await self._failed(Reason.UNAPPROVED, said, result)
+        await self.equipment.write_down(self.record)
         return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
 
     async def _fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
@@ -225,6 +227,7 @@ class Attempt:
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None
     ) -> JobRecord | Refusal:
+        await self.equipment.write_down(self.record)
         return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
 
     async def _snapshot(self) -> StateSnapshot:

@@ -25,6 +25,7 @@ from worker.ports.cancel import StoreCancel
 from worker.ports.models import ModelChoice, RoleModels
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
+from worker.recordings import Recordings
 from worker.run_cache import RunCache
 
 
@@ -43,6 +44,7 @@ class Equipment:
     run_cache: RunCache | None
     models: ModelPool
     choice: ModelChoice
+    recordings: Recordings
     limits: Limits
     bounds: Bounds
     max_job_tokens: int
@@ -83,6 +85,7 @@ class Equipment:
             models=RoleModels(self.models, self.choice, record.spec.model),
             limits=self.limits,
             bounds=self.bounds,
+            redaction=self.recordings.of(record),
         )
 
     async def inherit(self, parent_id: str, job_id: str) -> None:
@@ -95,6 +98,10 @@ class Equipment:
     async def give_up(self, job_id: str) -> None:
         """Remove the checkpoints of the job of the attempt at work, in fenced writes."""
         await self._saver.adelete_thread(job_id)
+
+    async def write_down(self, record: JobRecord) -> None:
+        """Have the job's recording as a file, where the operator wants one."""
+        await self.recordings.write(record, self.store, self.blobs)
 
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""

@@ -13,6 +13,7 @@ from worker.backend import backend, limits
 from worker.equipment import Equipment
 from worker.ports.models import GOOGLE_DEFAULT, GROQ_DEFAULT, ModelChoice
 from worker.readiness import Readiness
+from worker.recordings import Recordings, redaction
 from worker.run_cache import RunCache
 
 MOST_TRY_SECONDS = 60.0
@@ -30,6 +31,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         run_cache=RunCache.over(sandbox, settings),
         models=ModelPool(model_options(settings)),
         choice=model_choice(settings),
+        recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps),
         max_job_tokens=settings.max_job_tokens,
@@ -49,6 +51,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         max_retries=settings.model_max_retries,
         max_output_tokens=settings.max_output_tokens,
         recordings=settings.recordings_dir,
+        redaction=redaction(settings),
     )
 
 

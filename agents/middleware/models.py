@@ -8,7 +8,7 @@ from typing import Any, cast
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
 
-from agents.calls import model_call
+from agents.calls import Whole, model_call
 from agents.history import replies
 from agents.models import ReplyMalformed, malformed
 from agents.place import within
@@ -58,7 +58,14 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
 
     state = cast("dict[str, Any]", request.state)
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
-    return await model_call(request.runtime.context, EXECUTOR, at, request.messages, call)
+    ports, whole = request.runtime.context, _whole(request)
+    return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole)
+
+
+def _whole(request: ModelRequest[Ports]) -> Whole:
+    first = [request.system_message] if request.system_message else []
+    names = [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
+    return Whole([*first, *request.messages], names)
 
 
 def _callable(message: AIMessage) -> AIMessage:

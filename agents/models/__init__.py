@@ -19,8 +19,10 @@ from agents.models.pricing import Usage, price
 from agents.models.provider import ProviderModel
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
+from agents.models.redaction import Redaction
 from agents.models.role import Role
 from agents.models.structured import Answer, ask, read
+from agents.models.written import turn_of, written
 
 __all__ = [
     "KEY_VARIABLES",
@@ -39,6 +41,7 @@ __all__ = [
     "RecordedModel",
     "Recording",
     "RecordingDeparted",
+    "Redaction",
     "ReplyMalformed",
     "Role",
     "Usage",
@@ -50,4 +53,6 @@ __all__ = [
     "malformed",
     "price",
     "read",
+    "turn_of",
+    "written",
 ]

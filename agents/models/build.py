@@ -30,7 +30,8 @@ def build(name: ModelName, options: ModelOptions, role: Role) -> BaseChatModel:
     Raises ModelNotConfigured if the key or the recording is missing.
     """
     if name.is_recording:
-        return RecordedModel(recording=load(options.recordings, name.model), role=role)
+        recording = load(options.recordings, name.model)
+        return RecordedModel(recording=recording, role=role, redaction=options.redaction)
     settings: dict[str, Any] = {
         "model_provider": name.provider,
         "api_key": options.api_key(name),

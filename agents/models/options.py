@@ -9,6 +9,7 @@ from pathlib import Path
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.patience import Patience
+from agents.models.redaction import Redaction
 
 KEY_VARIABLES: Mapping[str, str] = {"groq": "GROQ_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 """The environment variable that holds each provider's key; only `settings/` reads it."""
@@ -38,6 +39,7 @@ class ModelOptions:
     max_output_tokens: int = 2_048
     temperature: float = 0.0
     recordings: Path = SHIPPED_RECORDINGS
+    redaction: Redaction = field(default_factory=Redaction)
 
     @property
     def patience(self) -> Patience:

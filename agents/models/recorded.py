@@ -12,7 +12,7 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.messages.tool import ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -23,6 +23,8 @@ from typing_extensions import override
 
 from agents.models import departure
 from agents.models.recording import RecordedReply, RecordedTurn, RecordedUsage, Recording
+from agents.models.redaction import Redaction
+from agents.models.request import own_messages, request_of
 from agents.models.role import Role
 
 
@@ -31,7 +33,8 @@ class RecordedModel(BaseChatModel):
 
     It holds no cursor: which turn to play follows from the request alone, so that a worker that
     takes a job over after a crash gets the same answers as the one that died. A turn that names
-    its place (`after`) comes before one that does not, an exact one before one that `contains`.
+    its place (`after`) comes before one that does not, an exact one before one that `contains`. A
+    turn that holds its whole request answers no other, unless the recording is not strict.
 
     Raises RecordingDeparted when no turn fits, several fit equally well, or the reply calls a tool
     that the request does not offer.
@@ -39,6 +42,7 @@ class RecordedModel(BaseChatModel):
 
     recording: Recording
     role: Role
+    redaction: Redaction = Redaction()
 
     @override
     def bind_tools(
@@ -59,8 +63,8 @@ class RecordedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        number, turn = self._turn(messages)
         offered = [tool["function"]["name"] for tool in kwargs.get("tools", ())]
+        number, turn = self._turn(messages, offered)
         for call in turn.reply.tool_calls:
             if call.name not in offered:
                 raise departure.not_offered(self.recording, number, call.name, offered)
@@ -69,7 +73,7 @@ class RecordedModel(BaseChatModel):
             "model_provider": "recording",
             "model_name": self.recording.name,
             "turn": number,
-            "finish_reason": "tool_calls" if message.tool_calls else "stop",
+            "finish_reason": turn.reply.finish or ("tool_calls" if message.tool_calls else "stop"),
         }
         return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -83,20 +87,27 @@ class RecordedModel(BaseChatModel):
     ) -> ChatResult:
         return self._generate(messages, stop, None, **kwargs)
 
-    def _turn(self, messages: list[BaseMessage]) -> tuple[int, RecordedTurn]:
+    def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:
         """The turn to play, with its number in the file, from 1."""
         text = str(messages[-1].text)
-        after = sum(isinstance(message, AIMessage) for message in messages)
+        after = own_messages(messages)
+        asked = request_of(messages, tools, self.redaction)
+
+        def fits(turn: RecordedTurn) -> bool:
+            if turn.request is not None and self.recording.strict:
+                return turn.request == asked
+            return turn.after in {None, after} and turn.answers(text)
+
         fitting = [
             (number, turn)
             for number, turn in enumerate(self.recording.turns, 1)
-            if turn.role == self.role and turn.after in {None, after} and turn.answers(text)
+            if turn.role == self.role and fits(turn)
         ]
         if not fitting:
-            raise departure.departed(self.recording, self.role, text, after)
+            raise departure.departed(self.recording, self.role, asked, after)
         best = min(_looseness(turn) for _, turn in fitting)
         first, *others = [each for each in fitting if _looseness(each[1]) == best]
-        if others:
+        if any(turn.reply != first[1].reply for _, turn in others):
             numbers = [first[0], *(number for number, _ in others)]
             raise departure.ambiguous(self.recording, self.role, numbers)
         return first
@@ -119,8 +130,20 @@ def _message(reply: RecordedReply, digest: str) -> AIMessage:
         ToolCall(name=call.name, args=call.args, id=f"call_{digest}_{i}", type="tool_call")
         for i, call in enumerate(reply.tool_calls)
     ]
+    broken = [
+        InvalidToolCall(
+            name=call.name,
+            args=call.args,
+            id=f"broken_{digest}_{i}",
+            error=None,
+            type="invalid_tool_call",
+        )
+        for i, call in enumerate(reply.broken_calls)
+    ]
     usage = _usage(reply.usage) if reply.usage else None
-    return AIMessage(content=reply.content, tool_calls=calls, usage_metadata=usage)
+    return AIMessage(
+        content=reply.content, tool_calls=calls, invalid_tool_calls=broken, usage_metadata=usage
+    )
 
 
 def _usage(usage: RecordedUsage) -> UsageMetadata:

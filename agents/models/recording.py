@@ -19,6 +19,10 @@
 
 `RecordedTurn` says what the fields mean. When a job departs from its recording, the error shows the
 request as it was; from there it goes into `expect`.
+
+Fettle writes recordings too (`agents.models.written`): there a turn has the whole `request` in
+place of `expect`, and playing is strict. `strict: false` at the top of the file compares only the
+last message, as with `expect`.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from agents.models.errors import ModelNotConfigured
 from agents.models.faults import in_words
+from agents.models.request import RecordedRequest
 from agents.models.role import Role
 
 
@@ -53,16 +58,29 @@ class RecordedCall(_Written):
     args: dict[str, Any] = {}
 
 
+class BrokenCall(_Written):
+    """A tool call whose arguments were no valid JSON: their text, as it came."""
+
+    name: str
+    args: str
+
+
 class RecordedReply(_Written):
-    """What the model says: text, tool calls or both."""
+    """What the model says: text, tool calls or both.
+
+    `finish` is the provider's word for why the reply ended, where that matters: it was cut off,
+    broken or empty.
+    """
 
     content: str = ""
     tool_calls: tuple[RecordedCall, ...] = ()
+    broken_calls: tuple[BrokenCall, ...] = ()
+    finish: str | None = None
     usage: RecordedUsage | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.content and not self.tool_calls:
+        if not (self.content or self.tool_calls or self.broken_calls or self.finish):
             raise ValueError("a reply has content, tool_calls or both")
         return self
 
@@ -72,26 +90,44 @@ class RecordedTurn(_Written):
 
     `expect` is the text of the request's last message, compared without trailing whitespace:
     the whole of it (`exact`) or a part (`contains`). `after` is how many of the request's messages
-    are the model's own; without it the turn fits anywhere.
+    are the model's own; without it the turn fits anywhere. `request` stands in place of `expect`
+    where the whole request is known; `model` is who answered.
     """
 
     role: Role
-    expect: str
+    model: str | None = None
+    expect: str | None = None
     match: Literal["exact", "contains"] = "exact"
     after: int | None = Field(default=None, ge=0)
+    request: RecordedRequest | None = None
     reply: RecordedReply
+
+    @model_validator(mode="after")
+    def _knows_its_question(self) -> Self:
+        if (self.expect is None) == (self.request is None):
+            raise ValueError("a turn has either expect or request")
+        return self
+
+    @property
+    def question(self) -> str:
+        """The text of the last message that it expects."""
+        return self.request.texts[-1][1] if self.request else self.expect or ""
 
     def answers(self, text: str) -> bool:
         """Whether this turn knows the question, wherever in the conversation it is asked."""
-        expected, asked = bare(self.expect), bare(text)
+        expected, asked = bare(self.question), bare(text)
         return expected == asked if self.match == "exact" else expected in asked
 
 
 class Recording(_Written):
-    """A whole file. `about` says who wrote it and whether a provider was called."""
+    """A whole file. `about` says who wrote it and whether a provider was called.
+
+    `strict`: a turn with a `request` answers that very request and no other.
+    """
 
     name: str
     about: str
+    strict: bool = True
     turns: tuple[RecordedTurn, ...]
 
 

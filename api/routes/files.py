@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import mimetypes
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api import links, problems
@@ -17,8 +18,13 @@ from api.routes.found import found
 from api.schemas.file import File, FileList
 from api.services import ServicesDep
 from jobs import manifest
+from jobs.record import JobRecord
 
 router = APIRouter(tags=["files"])
+
+When = Annotated[
+    Literal["now", "start"], Query(description="`start`: the files that the job was submitted with")
+]
 
 
 @router.get(
@@ -27,12 +33,12 @@ router = APIRouter(tags=["files"])
     summary="List the workspace",
     responses=responses(problems.NOT_FOUND),
 )
-async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+async def listing(job_id: str, house: ServicesDep, caller: Reader, at: When = "now") -> Response:
     """The files with their digests and sizes."""
-    digest = (await found(house, caller, job_id)).record.workspace
+    digest = _workspace((await found(house, caller, job_id)).record, at)
     workspace = await manifest.load(house.blobs, digest)
     files = [
-        File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path))
+        File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path, at))
         for path, entry in sorted(workspace.files.items())
     ]
     return as_json(FileList(files=files, digest=digest))
@@ -68,10 +74,15 @@ async def archive(job_id: str, request: Request, house: ServicesDep, caller: Rea
     },
 )
 async def file(
-    job_id: str, path: str, request: Request, house: ServicesDep, caller: Reader
+    job_id: str,
+    path: str,
+    request: Request,
+    house: ServicesDep,
+    caller: Reader,
+    at: When = "now",
 ) -> Response:
     """One file's bytes; its digest is the ETag."""
-    digest = (await found(house, caller, job_id)).record.workspace
+    digest = _workspace((await found(house, caller, job_id)).record, at)
     entry = (await manifest.load(house.blobs, digest)).files.get(path)
     if entry is None:
         raise Refused(problems.NOT_FOUND, "the workspace has no such file")
@@ -80,3 +91,7 @@ async def file(
     if unchanged(request, entry.digest):
         return Response(status_code=304, headers=headers)
     return Response(await house.blobs.get(entry.digest), headers=headers)
+
+
+def _workspace(record: JobRecord, at: str) -> str | None:
+    return record.workspace if at == "now" else record.spec.workspace

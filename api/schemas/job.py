@@ -26,6 +26,7 @@ class Spec(Told):
     retry_of: str | None = Field(None, description="the job that this one tries anew")
     review_expires_seconds: int | None = None
     on_expiry: OnExpiry = OnExpiry.STAY
+    record: bool = False
 
 
 class Plan(Told):

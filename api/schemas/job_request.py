@@ -86,6 +86,9 @@ class JobRequest(Asked):
     labels: list[Label] = Field(
         default_factory=list, max_length=20, description="words to find the job by"
     )
+    record: bool = Field(
+        False, description="write down the model's side: GET /jobs/{id}/recording gives it"
+    )
 
     @model_validator(mode="after")
     def _expiry_wants_a_time(self) -> JobRequest:

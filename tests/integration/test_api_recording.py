@@ -1,0 +1,60 @@
+"""Recordings over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from api_front import settings_for, started
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
+    job_id = await front.submit(record=True)
+    path = f"/jobs/{job_id}/recording"
+    assert (await front.job(job_id))["spec"]["record"] is True
+    assert (await front.job(job_id))["links"]["recording"] == path
+    missing = await front.client.get(path)
+    assert missing.status_code == 404
+    assert "was not recorded" in missing.json()["detail"]
+
+    held = await front.claim(job_id)
+    turns = [await front.house.blobs.put(f"- role: {role}\n".encode()) for role in ("a", "b")]
+    calls = [("model_called", {"model": "groq:m", "recorded": digest}) for digest in turns]
+    await front.tell(held, calls[0], ("answered", {}), calls[1])
+    answer = await front.client.get(path)
+    assert answer.headers["content-type"] == "application/yaml"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert yaml.safe_load(answer.content) == {
+        "about": f"Job {job_id}, answered by groq:m. Secrets are removed.",
+        "strict": True,
+        "turns": [{"role": "a"}, {"role": "b"}],
+    }
+
+
+async def test_only_a_reader_of_the_same_tenant_gets_it(front):
+    job_id = await front.submit(record=True)
+    held = await front.claim(job_id)
+    digest = await front.house.blobs.put(b"- role: a\n")
+    await front.tell(held, ("model_called", {"model": "groq:m", "recorded": digest}))
+    others = {
+        403: await front.key("submit"),
+        404: await front.key("read", name="bob", tenant="elsewhere"),
+        200: await front.key("read", name="eve"),
+    }
+    for status, secret in others.items():
+        async with front.with_key(secret) as client:
+            assert (await client.get(f"/jobs/{job_id}/recording")).status_code == status
+
+
+async def test_the_files_that_a_job_started_with_stay_to_be_read(front):
+    job_id = await front.submit(files={"a.py": "1"})
+    await front.finish(job_id)
+    listed = (await front.client.get(f"/jobs/{job_id}/files?at=start")).json()["files"]
+    assert [file["path"] for file in listed] == ["a.py"]
+    assert (await front.client.get(listed[0]["href"])).text == "1"
+    assert (await front.client.get(f"/jobs/{job_id}/files?at=noon")).status_code == 422

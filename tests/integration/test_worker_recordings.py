@@ -1,0 +1,114 @@
+"""A job written down while a provider answers it, and played back without one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from house import House, a_house, ok
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from jobs.operations import Operations
+from jobs.record import JobRecord, Reason, Status
+from jobs.recording import recording
+from jobs.review import Action, Decision
+from jobs.spec import JobSpec
+
+MODEL = "groq:llama-3.3-70b-versatile"
+KEY = "the-operators-own-key"
+SPEC = JobSpec(task=f"Print 6 times 7. The key {KEY} is not for you.", model=MODEL)
+OF_THE_CALL = {"call", "model", "cost_usd", "seconds", "recorded", "at"}
+"""What tells one call, or one run of the same code, from another."""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY=KEY) as made:
+        yield made
+
+
+def works(request: Request) -> Turn:
+    """Plans, runs wrong code, is sent back, runs right code."""
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+    if request.forced_tool == "Verdict":
+        right = "stdout:\n42" in request.last_text
+        verdict = {"verdict": "approve", "run": "r2"} if right else {"verdict": "revise"}
+        told = {"feedback": "It must print 42.", **verdict}
+        return Reply(tool_calls=(ToolCall("Verdict", told),))
+    if request.messages[-1].speaker == "tool":
+        return Reply("It is printed.")
+    code = "print(6 * 7)" if "must print 42" in request.last_text else "print(6 + 7)"
+    return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+
+
+async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: House) -> None:
+    folder = house.folder / "recordings"
+    folder.mkdir()
+    async with house.operations() as operations:
+        with ProviderServer(works) as server:
+            house.worker(groq_base_url=server.groq_url, record=str(folder))
+            job = await ended(house, operations, SPEC)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            told = await events(operations, job)
+        text = (folder / f"{job.id}.yaml").read_text()
+        assert KEY not in text
+        assert len(re.findall("^- role:", text, re.MULTILINE)) == 7
+        assert [path.name for path in folder.iterdir()] == [f"{job.id}.yaml"]  # and no half of one
+
+        spec = JobSpec(task=SPEC.task, model=f"recording:{job.id}")
+        again = await ended(house, operations, spec)
+        assert again.status is Status.SUCCEEDED, again.detail
+        assert again.result == job.result
+        assert await events(operations, again) == told
+
+        spec = JobSpec(task="Print 6 times 8.", model=f"recording:{job.id}")
+        other = await ended(house, operations, spec)
+        assert (other.status, other.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+        assert "role: planner" in other.detail
+        assert "-Print 6 times 7. The key <secret-removed> is not for you." in other.detail
+        assert "+Print 6 times 8." in other.detail
+
+
+async def test_only_a_job_that_asks_for_it_is_recorded_and_over_a_pause(house: House) -> None:
+    async with house.operations() as operations:
+        with ProviderServer(works) as server:
+            house.worker(groq_base_url=server.groq_url)
+            plain = await ended(house, operations, SPEC)
+            told = await operations.store.events(plain.id)
+            assert await recording(plain.id, told, house.blobs) is None
+
+            asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
+            job_id = await house.submit(operations, asked)
+            paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+            assert paused.review is not None
+            delegate = Decision(paused.review.id, Action.DELEGATE, by="ada")
+            ok(await operations.decide(job_id, delegate))
+            paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+            assert paused.review is not None
+            ok(await operations.decide(job_id, replace(delegate, review_id=paused.review.id)))
+            await house.until(operations, job_id)
+            told = await operations.store.events(job_id)
+            written = await recording(job_id, told, house.blobs)
+            assert written is not None
+            roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)
+            assert roles == ["planner", *(["executor"] * 2 + ["critic"]) * 2]
+
+
+async def ended(house: House, operations: Operations, spec: JobSpec) -> JobRecord:
+    return await house.until(operations, await house.submit(operations, spec))
+
+
+async def events(operations: Operations, job: JobRecord) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was told of a job, without times and without who answered."""
+    found = await operations.store.events(job.id)
+    first = ("submitted", "started")
+    return [
+        (event.kind, {k: v for k, v in event.data.items() if k not in OF_THE_CALL})
+        for event in found
+        if event.kind not in first
+    ]

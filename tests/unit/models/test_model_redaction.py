@@ -1,0 +1,64 @@
+"""What no recording may hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.models.redaction import REMOVED, Redaction
+
+GROQ = "gsk_" + "a1B2" * 8
+BEARER = "Authorization: Bearer abcdefgh.12345"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("my hunter22 key", f"my {REMOVED} key"),
+        ("hunter22-and-more", f"{REMOVED}"),
+        (f"use {GROQ}.", f"use {REMOVED}."),
+        ("AIza" + "x" * 35, REMOVED),
+        ("sk-ant-" + "x" * 30, REMOVED),
+        ("AKIAABCDEFGHIJKLMNOP", REMOVED),
+        (f"curl -H '{BEARER}'", f"curl -H 'Authorization: Bearer {REMOVED}'"),
+        ('{"authorization": "Basic dXNlcjpwYXNz"}', f'{{"authorization": "Basic {REMOVED}"}}'),
+        ("-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----", REMOVED),
+        ("short", "short"),
+    ],
+)
+def test_a_secret_is_taken_out(text: str, left: str) -> None:
+    redaction = Redaction.of(["hunter22", "hunter22-and-more", "short", ""])
+    assert redaction.text(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'headers={"Authorization": f"Bearer {key}"}',
+        "Authorization: must be there",
+        "the task-sk-etch",
+        "a disk-space check of sk-learn",
+    ],
+)
+def test_code_that_handles_secrets_stays_as_it_is(text: str) -> None:
+    assert Redaction().text(text) == text
+
+
+def test_values_are_cleaned_at_every_depth() -> None:
+    value = {"a": [GROQ, {"hunter22": 1}], "b": None}
+    left = {"a": [REMOVED, {REMOVED: 1}], "b": None}
+    assert Redaction.of(["hunter22"]).value(value) == left
+
+
+@given(st.lists(st.sampled_from(["hunter22", GROQ, BEARER, " ", "\n", REMOVED, "x", "\ud800"])))
+def test_a_clean_text_stays_as_it_is(parts: list[str]) -> None:
+    redaction = Redaction.of(["hunter22"])
+    once = redaction.text("".join(parts))
+    assert "hunter22" not in once
+    assert GROQ not in once
+    assert redaction.text(once) == once
+
+
+def test_its_representation_tells_no_secret() -> None:
+    assert "hunter22" not in repr(Redaction.of(["hunter22"]))

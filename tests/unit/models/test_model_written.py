@@ -1,0 +1,188 @@
+"""Calls written down as turns, and played back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+
+from agents.models import RecordedModel, RecordingDeparted, Redaction, Usage, load, turn_of, written
+from agents.models.redaction import REMOVED
+
+SECRET = "hunter22"
+REDACTION = Redaction.of([SECRET])
+CALL = {"name": "python", "args": {"code": "print(1)\nprint(2)"}, "id": "c1", "type": "tool_call"}
+TOKENS = {"input_tokens": 31, "output_tokens": 9, "total_tokens": 40}
+
+FIRST: list[BaseMessage] = [SystemMessage("Be brief.\nBe right."), HumanMessage("Print 1 and 2.")]
+RUN = AIMessage("", tool_calls=[CALL], usage_metadata=TOKENS)
+SECOND: list[BaseMessage] = [*FIRST, RUN, ToolMessage("1\n2\n", tool_call_id="c1")]
+DONE = AIMessage("It prints 1 and 2.")
+
+
+@tool
+def python(code: str) -> str:
+    """Runs code."""
+    return code
+
+
+def file_of(*calls: tuple[Sequence[BaseMessage], AIMessage], strict: bool = True) -> str:
+    turns = [
+        written(turn_of("executor", "groq:m", asked, ["python"], reply, REDACTION))
+        for asked, reply in calls
+    ]
+    return f"about: by a test\nstrict: {str(strict).lower()}\nturns:\n" + "".join(turns)
+
+
+def playing(folder: Path, text: str) -> Any:
+    (folder / "it.yaml").write_text(text, encoding="utf-8")
+    model = RecordedModel(recording=load(folder, "it"), role="executor", redaction=REDACTION)
+    return model.bind_tools([python])
+
+
+def test_it_reads_like_the_conversation() -> None:
+    assert file_of((FIRST, RUN), (SECOND, DONE)) == (
+        """\
+about: by a test
+strict: true
+turns:
+- role: executor
+  model: groq:m
+  after: 0
+  request:
+    tools:
+    - python
+    messages:
+    - system: |-
+        Be brief.
+        Be right.
+    - human: Print 1 and 2.
+  reply:
+    tool_calls:
+    - name: python
+      args:
+        code: |-
+          print(1)
+          print(2)
+    usage:
+      input_tokens: 31
+      output_tokens: 9
+- role: executor
+  model: groq:m
+  after: 1
+  request:
+    before: 13d4415edfd3c887
+    tools:
+    - python
+    messages:
+    - tool: |
+        1
+        2
+  reply:
+    content: It prints 1 and 2.
+"""
+    )
+
+
+def test_what_was_recorded_is_played(tmp_path: Path) -> None:
+    model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE)))
+    run = model.invoke(FIRST)
+    assert [(call["name"], call["args"]) for call in run.tool_calls] == [("python", CALL["args"])]
+    assert Usage.of(run) == Usage(31, 9)
+    again = [*FIRST, run, ToolMessage("1\n2\n", tool_call_id=run.tool_calls[0]["id"])]
+    assert model.invoke(again).content == "It prints 1 and 2."
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            [SystemMessage("Be brief.\nBe quick."), FIRST[1]],
+            "+++ asked (system)\n@@ -1,2 +1,2 @@\n Be brief.\n-Be right.\n+Be quick.",
+        ),
+        (
+            [FIRST[0], HumanMessage("Print 1 and 3.")],
+            "message 2 differs:\n--- recorded (human)\n+++ asked (human)\n@@ -1 +1 @@\n-Print 1 ",
+        ),
+        ([FIRST[0]], "--- recorded (human)\n+++ asked (nothing)"),
+        ([*FIRST, RUN, ToolMessage("1\n3\n", tool_call_id="c1")], "turn 2\nmessage 1 differs"),
+        ([FIRST[0], HumanMessage("Else."), *SECOND[2:]], "turn 2\nan earlier message"),
+    ],
+)
+def test_another_request_fails_and_shows_the_first_difference(
+    tmp_path: Path, asked: list[BaseMessage], said: str
+) -> None:
+    model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE)))
+    with pytest.raises(RecordingDeparted) as departed:
+        model.invoke(asked)
+    assert said in str(departed.value)
+
+
+def test_other_tools_are_another_request(tmp_path: Path) -> None:
+    text = file_of((FIRST, DONE)).replace("- python\n", "- python\n    - browser\n")
+    with pytest.raises(RecordingDeparted, match=r"tools differ: recorded \['python', 'browser'\]"):
+        playing(tmp_path, text).invoke(FIRST)
+
+
+def test_one_that_is_not_strict_compares_the_last_message_alone(tmp_path: Path) -> None:
+    model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE), strict=False))
+    assert model.invoke([SystemMessage("Else."), FIRST[1]]).tool_calls
+    with pytest.raises(RecordingDeparted, match="nearest: turn 1"):
+        model.invoke([FIRST[0], HumanMessage("Print 3.")])
+
+
+def test_a_secret_is_in_no_file_and_the_prompt_that_has_it_still_plays(tmp_path: Path) -> None:
+    asked = [FIRST[0], HumanMessage(f"Log in with {SECRET}.")]
+    said = AIMessage(f"I use {SECRET}.", tool_calls=[{**CALL, "args": {"code": f"'{SECRET}'"}}])
+    told = [*asked, said, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
+    text = file_of((asked, said), (told, DONE))
+    assert SECRET not in text
+    assert text.count(REMOVED) == 4
+    model = playing(tmp_path, text)
+    assert model.invoke(asked).content == f"I use {REMOVED}."
+    assert model.invoke(told).content == DONE.content
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        AIMessage("half", response_metadata={"finish_reason": "length"}),
+        AIMessage("", response_metadata={"finish_reason": "MALFORMED_FUNCTION_CALL"}),
+        AIMessage(""),
+        AIMessage(
+            "",
+            invalid_tool_calls=[
+                {"name": "python", "args": '{"code', "id": "b", "error": None}  # type: ignore[list-item]
+            ],
+        ),
+    ],
+)
+def test_a_reply_that_ended_badly_ends_so_again(tmp_path: Path, reply: AIMessage) -> None:
+    played = playing(tmp_path, file_of((FIRST, reply))).invoke(FIRST)
+    ending = reply.response_metadata.get("finish_reason", "stop")
+    assert (played.content, played.response_metadata["finish_reason"]) == (reply.content, ending)
+    broken = [(call["name"], call["args"]) for call in reply.invalid_tool_calls]
+    assert [(call["name"], call["args"]) for call in played.invalid_tool_calls] == broken
+
+
+TEXTS = st.text(
+    st.one_of(st.characters(), st.sampled_from("\n\r\t \x85\u2028\ufeff:#-|>'\"\x1b\\%@"))
+)
+
+
+@settings(max_examples=50)
+@given(TEXTS.filter(bool), TEXTS, TEXTS)
+def test_every_text_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, asked: str, args: str, said: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    reply = AIMessage(said, tool_calls=[{**CALL, "args": {"code": args, "n": [1, None, True]}}])
+    played = playing(folder, file_of(([HumanMessage(asked)], reply))).invoke([HumanMessage(asked)])
+    assert played.content == Redaction().text(said)
+    assert played.tool_calls[0]["args"] == {"code": Redaction().text(args), "n": [1, None, True]}

@@ -1,0 +1,72 @@
+"""Recordings: which jobs are recorded, and where an operator finds them as files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import structlog
+from pydantic import SecretStr
+
+from agents.models import Redaction
+from jobs.blobs import Blobs
+from jobs.errors import JobsError
+from jobs.record import JobRecord
+from jobs.recording import SUFFIX, recording
+from jobs.store import Store
+from settings.worker import WorkerSettings
+
+log = structlog.get_logger("worker.recordings")
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """`folder`: every job is recorded, and its file stands there; None: only jobs that ask for it,
+    and the API gives out what was recorded."""
+
+    folder: Path | None
+    redaction: Redaction
+
+    def of(self, record: JobRecord) -> Redaction | None:
+        """What takes secrets out of this job's recording; None: it is not recorded."""
+        return self.redaction if self.folder is not None or record.spec.record else None
+
+    async def write(self, record: JobRecord, store: Store, blobs: Blobs) -> None:
+        """Write the job's file, as far as the job has come, in one step.
+
+        A job does not fail because its recording cannot be written: that is logged.
+        """
+        if self.folder is None:
+            return
+        try:
+            content = await recording(record.id, await store.events(record.id), blobs)
+            if content is not None:
+                await asyncio.to_thread(_replace, self.folder / f"{record.id}{SUFFIX}", content)
+        except (JobsError, OSError) as error:
+            log.warning("recording not written", job_id=record.id, why=str(error))
+
+
+def redaction(settings: WorkerSettings) -> Redaction:
+    """One that knows every secret among the settings, and the passwords in Redis' addresses."""
+    values = [getattr(settings, name) for name in type(settings).model_fields]
+    secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+    urls = (settings.redis_url, settings.broker_url)
+    passwords = [unquote(urlsplit(url).password or "") for url in urls]
+    return Redaction.of([*secrets, *passwords])
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Readable by its owner alone, as `mkstemp` makes it: prompts are nobody else's affair."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
