@@ -22,6 +22,7 @@ COMMANDS = {
     "review": "Decide a job's open review.",
     "cancel": "Cancel a job.",
     "retry": "Try a failed or cancelled job anew, from where it stopped.",
+    "replay": "Play a finished job again, offline, and compare.",
     "keys": "Create, list and revoke API keys.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",

@@ -75,14 +75,20 @@ class Service:
         """POST /jobs/{id}/retry: the new job."""
         return self._json("POST", f"{_path(job_id)}/retry")
 
-    def files(self, job_id: str) -> Sequence[Mapping[str, Any]]:
-        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]."""
-        listed: Sequence[Mapping[str, Any]] = self._json("GET", f"{_path(job_id)}/files")["files"]
+    def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now or start."""
+        found = self._json("GET", f"{_path(job_id)}/files", params={"at": at})
+        listed: Sequence[Mapping[str, Any]] = found["files"]
         return listed
 
-    def file(self, job_id: str, path: str) -> bytes:
+    def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/files/{path}: its bytes."""
-        return self._send("GET", f"{_path(job_id)}/files/{quote(path)}").content
+        name = f"{_path(job_id)}/files/{quote(path)}"
+        return self._send("GET", name, params={"at": at}).content
+
+    def recording(self, job_id: str) -> bytes:
+        """GET /jobs/{id}/recording: the model's side, as YAML."""
+        return self._send("GET", f"{_path(job_id)}/recording").content
 
     def artifact(self, job_id: str, name: str) -> bytes:
         """GET /jobs/{id}/artifacts/{name}: the bytes of its newest version."""

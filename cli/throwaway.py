@@ -25,9 +25,15 @@ LOG_LINES = 15
 
 @contextmanager
 def throwaway(
-    screen: Screen, *, workers: int = 1, env: Mapping[str, str] | None = None
+    screen: Screen,
+    *,
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    key: str | None = None,
 ) -> Iterator[Service]:
     """A service that is ready for jobs; `env` goes to its processes, over what they are given.
+
+    Its key is `key`, else one that nobody knows.
 
     Raises CliError where it cannot become so.
     """
@@ -38,7 +44,8 @@ def throwaway(
             )
         processes = stack.enter_context(running(signals))
         bubblewrap.ensure()
-        with _Starting(screen, processes, Path(folder)).service(workers, env or {}) as service:
+        starting = _Starting(screen, processes, Path(folder))
+        with starting.service(workers, env or {}, key or secrets.token_urlsafe(24)) as service:
             yield service
 
 
@@ -50,7 +57,7 @@ class _Starting:
         self._processes = processes
         self._folder = folder
 
-    def service(self, workers: int, given: Mapping[str, str]) -> Service:
+    def service(self, workers: int, given: Mapping[str, str], key: str) -> Service:
         """Start Redis, then API and workers, and wait until a job could run."""
         begun = time.monotonic()
         redis_port, api_port = ports.free(2)
@@ -60,7 +67,6 @@ class _Starting:
         except CliError as error:
             raise self._failure(server.program, error.title) from None
         self._screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
-        key = secrets.token_urlsafe(24)
         own = environment(
             redis_url=server.url,
             broker_url=server.broker_url,

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from cli import recordings
 from cli.context import open_service
-from cli.following import to_the_end
+from cli.following import DETACHED, to_the_end
 from cli.screen import Screen, print_json
 
 
@@ -32,15 +33,31 @@ from cli.screen import Screen, print_json
 @click.option("--priority", type=click.Choice(["high", "normal", "low"]))
 @click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
 @click.option("--timeout", type=int, metavar="SECONDS", help="Bound on the running time.")
+@click.option(
+    "--record",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the model's side down, to be played as recording:NAME.",
+)
 @click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
 @click.pass_obj
-def command(flags: Mapping[str, Any], /, *, no_wait: bool, as_json: bool, **asked: Any) -> int:
+def command(
+    flags: Mapping[str, Any],
+    /,
+    *,
+    record: Path | None,
+    no_wait: bool,
+    as_json: bool,
+    **asked: Any,
+) -> int:
     """Submit TASK (`-` reads it from stdin), show its progress, print its answer.
 
     On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
     """
     spec = _spec(asked)
+    if record:
+        spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
         job = service.submit(spec)
         if no_wait:
@@ -49,8 +66,13 @@ def command(flags: Mapping[str, Any], /, *, no_wait: bool, as_json: bool, **aske
             else:
                 click.echo(job["id"])
             return 0
-        Screen(stderr=as_json).line("job", job["id"])
-        return to_the_end(service, job["id"], as_json=as_json)
+        screen = Screen(stderr=as_json)
+        screen.line("job", job["id"])
+        code = to_the_end(service, job["id"], as_json=as_json)
+        if record and code != DETACHED:
+            recordings.save(service, job["id"], record)
+            screen.line("recorded", str(record))
+        return code
 
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,6 +90,15 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "timeout_seconds": asked["timeout"],
     }
     return {name: value for name, value in spec.items() if value not in (None, {}, [])}
+
+
+def _can_be_written(path: Path, *, no_wait: bool) -> bool:
+    """Said before the job is paid for."""
+    if no_wait:
+        raise click.UsageError("--record waits for the job's end: it goes without --no-wait")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--record")
+    return True
 
 
 def _file(path: Path) -> tuple[str, str]:

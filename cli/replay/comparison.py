@@ -1,0 +1,110 @@
+"""What two lives of the same job have in common: pure, over jobs as the API tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import zip_longest
+from typing import Any
+
+from cli.service import Job
+
+RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
+TEXTS = ("code", "stdout", "stderr")
+VERDICT = ("revision", "verdict", "feedback", "run", "overruled")
+OUTCOME = ("status", "reason")
+MOST_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A part of the job; `differs` names what is not the same, with both values."""
+
+    part: str
+    differs: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def same(self) -> bool:
+        """Whether all of it is."""
+        return not self.differs
+
+    def shown(self) -> Iterator[str]:
+        """The differences, line by line."""
+        for name, (old, new) in self.differs.items():
+            yield f"{self.part}, {name}:"
+            yield from _difference(_text(old), _text(new))
+
+
+def compare(old: Job, new: Job) -> list[Compared]:
+    """Plan, each run, each verdict, files, answer, outcome. Times, cost and ids do not count."""
+    return [
+        _part("plan", _plan(old), _plan(new)),
+        *_each("run", [*map(_run, old["runs"])], [*map(_run, new["runs"])]),
+        *_each("verdict", _verdicts(old), _verdicts(new)),
+        _part("files", _files(old), _files(new)),
+        _part("outcome", _outcome(old), _outcome(new)),
+    ]
+
+
+def _part(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Compared:
+    keys = dict.fromkeys([*old, *new])
+    pairs = {key: (old.get(key), new.get(key)) for key in keys}
+    return Compared(name, {key: pair for key, pair in pairs.items() if pair[0] != pair[1]})
+
+
+def _each(
+    name: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> Iterator[Compared]:
+    for number, (was, now) in enumerate(zip_longest(old, new), 1):
+        if was is None or now is None:
+            there = (was is not None, now is not None)
+            yield Compared(f"{name} {number}", {"there": there})
+        else:
+            yield _part(f"{name} {number}", was, now)
+
+
+def _plan(job: Job) -> Mapping[str, Any]:
+    return {"steps": job["plan"]["steps"] if job["plan"] else None}
+
+
+def _run(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    texts = {part: (run[part]["text"], run[part].get("digest")) for part in TEXTS}
+    made = {file["name"]: file["digest"] for file in run["artifacts"]}
+    return {
+        **{name: run[name] for name in RUN},
+        **{part: text for part, (text, _) in texts.items()},
+        "whole texts": [digest for _, digest in texts.values()],
+        "files": made,
+    }
+
+
+def _verdicts(job: Job) -> list[Mapping[str, Any]]:
+    return [{name: verdict[name] for name in VERDICT} for verdict in job["critiques"]]
+
+
+def _files(job: Job) -> Mapping[str, Any]:
+    return {file["name"]: file["digest"] for file in job["artifacts"]}
+
+
+def _outcome(job: Job) -> Mapping[str, Any]:
+    """Which person has approved is no part of it: the one who plays it again answers for them."""
+    result = job["result"] or {}
+    by = result.get("approved_by")
+    return {
+        **{name: job[name] for name in OUTCOME},
+        "approved by": by if by in (None, "critic") else "a person",
+        "override": result.get("override"),
+        "answer": result.get("answer"),
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(str, value))
+    return str(value)
+
+
+def _difference(old: str, new: str) -> list[str]:
+    lines = list(unified_diff(old.split("\n"), new.split("\n"), "recorded", "played", lineterm=""))
+    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], "..."]

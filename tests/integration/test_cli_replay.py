@@ -1,0 +1,76 @@
+"""A recorded job, played again offline by `fettle replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fronts import front
+from house import House, a_house
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from cli.main import run
+from cli.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+MODEL = "groq:llama-3.3-70b-versatile"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.delenv("FETTLE_API_KEY", raising=False)
+
+
+def works(request: Request) -> Turn:
+    """Runs what the file says, and more once a person has asked for it."""
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+    if request.messages[-1].speaker == "tool":
+        return Reply("It is printed.")
+    more = "print(0)" if "ada has looked at the work" in request.last_text else ""
+    code = f"print(open('seven.txt').read())\n{more}"
+    return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+
+
+def worked(service: Service) -> str:
+    """A job that ada sends back, then runs code of her own in, then approves."""
+    secret = service.create_key({"name": "ada", "scopes": ["review", "read"]})["secret"]
+    spec = {"task": "Print it.", "files": {"seven.txt": "7"}, "model": MODEL}
+    job_id = service.submit({**spec, "review": True, "record": True})["id"]
+    decisions = iter(
+        [
+            {"action": "revise", "feedback": "And zero."},
+            {"action": "edit", "code": "print('by hand')"},
+            {"action": "approve"},
+        ]
+    )
+    with Service(service.url, secret) as ada:
+        for event in service.events(str(job_id)):
+            if event.kind == "review_opened":
+                ada.decide(str(job_id), next(decisions))
+    return str(job_id)
+
+
+def test_a_job_is_recorded_and_played_again_with_its_decisions(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ProviderServer(works) as server:
+        house.worker(groq_base_url=server.groq_url)
+        with front(house) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = worked(service)
+            house.stop_workers()
+            asked = len(server.requests)
+            assert run(["--url", api.url, "replay", job_id]) == 0, capsys.readouterr()
+        assert len(server.requests) == asked
+    shown = capsys.readouterr().out
+    for part in ("plan", "run 1", "run 2", "run 3", "files", "outcome"):
+        assert f"{part}\tsame\t\n" in shown
+    assert "everything is the same" in shown

@@ -1,0 +1,170 @@
+"""Comparing two lives of a job, and which jobs can be played again."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_service import Answer, event, job, problem, stream
+
+from cli.main import run
+from cli.replay.comparison import compare
+from cli.replay.original import fetch
+from cli.service import Service
+
+SPEC = {
+    "task": "Sort a list",
+    "review": True,
+    "model": "groq:m",
+    "steps": [],
+    "max_revisions": 3,
+    "on_exhausted": "accept",
+    "timeout_seconds": 900,
+    "retry_of": None,
+}
+
+
+def text(said, digest=None):
+    return {"text": said, "dropped_bytes": 0, "digest": digest, "href": f"/texts/{said}"}
+
+
+def a_run(stdout="42\n", **changed):
+    plain = {"number": 1, "revision": 1, "by": "executor", "end": "exited", "exit_code": 0}
+    more = {"signal": None, "succeeded": True, "refused": [], "artifacts": [], "seconds": 0.1}
+    texts = {"code": text("print(42)"), "stdout": text(stdout), "stderr": text("")}
+    return {**plain, **more, **texts, **changed}
+
+
+def critique(verdict="approve"):
+    fields = {"revision": 1, "verdict": verdict, "feedback": "", "run": "r1", "overruled": None}
+    return {**fields, "at": "2026-11-21T12:00:00.000Z"}
+
+
+def whole(**changed):
+    return job(**{"runs": [a_run()], "critiques": [critique()], "spec": SPEC, **changed})
+
+
+def differing(new):
+    return {part.part: set(part.differs) for part in compare(whole(), new) if not part.same}
+
+
+def test_times_cost_and_ids_do_not_count():
+    later = whole(id="j2", ran_seconds=9, runs=[a_run(seconds=3.0)], cost={})
+    assert differing(later) == {}
+    parts = [part.part for part in compare(whole(), later)]
+    assert parts == ["plan", "run 1", "verdict 1", "files", "outcome"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"plan": {"steps": ["Else"]}}, {"plan": {"steps"}}),
+        ({"plan": None}, {"plan": {"steps"}}),
+        ({"runs": [a_run("43\n")]}, {"run 1": {"stdout"}}),
+        ({"runs": [a_run(exit_code=1, succeeded=False)]}, {"run 1": {"exit_code", "succeeded"}}),
+        ({"runs": [a_run(), a_run()]}, {"run 2": {"there"}}),
+        ({"runs": []}, {"run 1": {"there"}}),
+        ({"runs": [a_run(code=text("print(42)", "d"))]}, {"run 1": {"whole texts"}}),
+        ({"critiques": [critique("revise")]}, {"verdict 1": {"verdict"}}),
+        ({"artifacts": [{"name": "a", "digest": "1"}]}, {"files": {"a"}}),
+        ({"status": "failed", "reason": "rejected"}, {"outcome": {"status", "reason"}}),
+        ({"result": None}, {"outcome": {"approved by", "answer", "override"}}),
+    ],
+)
+def test_what_differs_is_named(changed, found):
+    assert differing(whole(**changed)) == found
+
+
+def test_which_person_approved_does_not_matter_but_that_one_did():
+    def by(name):
+        result = {"answer": "a", "approved_by": name, "override": False, "artifacts": []}
+        return whole(result=result)
+
+    assert all(part.same for part in compare(by("ada"), by("operator")))
+    assert not all(part.same for part in compare(by("ada"), by("critic")))
+
+
+def test_a_difference_is_shown_as_one():
+    parts = compare(whole(), whole(runs=[a_run("43\n")]))
+    shown = next("\n".join(part.shown()) for part in parts if not part.same)
+    assert shown.startswith("run 1, stdout:\n--- recorded\n+++ played\n")
+    assert "-42\n+43" in shown
+
+
+def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
+    decisions = [
+        {"action": "revise", "feedback": "More.", "by": "ada"},
+        {"action": "edit", "feedback": "", "by": "bob"},
+        {"action": "approve", "feedback": "", "by": "eve"},
+    ]
+    runs = [a_run(), a_run(by="bob", code=text("mine"))]
+    tiny.on("GET /jobs/j1", Answer(200, whole(runs=runs, decisions=decisions)))
+    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a.py"}]}))
+    tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\n"))
+    tiny.on("GET /texts/mine", Answer(200, b"print('mine')"))
+    with Service(tiny.url, "k") as service:
+        original = fetch(service, "j1")
+    assert original.recording == b"about: x\n"
+    assert original.spec["model"] == "recording:j1"
+    assert original.spec["files"] == {"a.py": "A = 1\n"}
+    assert "retry_of" not in original.spec
+    assert original.names == {"ada", "bob"}
+    said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
+    code = "print('mine')"
+    assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
+    assert {asked.path.partition("?")[2] for asked in tiny.asked if "files" in asked.path} == {
+        "at=start"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"status": "cancelled"}, "it is cancelled"),
+        ({"status": "failed", "reason": "deadline"}, "from outside (deadline)"),
+        ({"spec": {**SPEC, "retry_of": "j0"}}, "it went on where j0 had stopped"),
+        ({"conversation_id": "c"}, "it follows up other jobs"),
+    ],
+)
+def test_what_cannot_repeat_is_refused(tiny, capsys, changed, why):
+    tiny.on("GET /jobs/j1", Answer(200, whole(**changed)))
+    assert run(["--url", tiny.url, "replay", "j1"]) == 1
+    assert why in capsys.readouterr().err
+
+
+def test_a_job_that_was_not_recorded_says_how_one_is(tiny, capsys):
+    tiny.on("GET /jobs/j1", Answer(200, whole()))
+    tiny.on("GET /jobs/j1/recording", problem(404, "Not found", "submit it with `record`"))
+    assert run(["--url", tiny.url, "replay", "j1"]) == 1
+    assert "submit it with `record`" in capsys.readouterr().err
+
+
+@pytest.fixture
+def finished(tiny):
+    told = event(1, "succeeded", approved_by="critic")
+    tiny.on("POST /jobs", Answer(202, job(status="queued")))
+    tiny.on("GET /jobs/j1/events", stream(told))
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
+
+
+def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tmp_path):
+    file = tmp_path / "it.yaml"
+    assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 0
+    assert tiny.asked[0].body == {"task": "Sort", "record": True}
+    assert file.read_bytes() == b"about: x\n"
+    assert file.stat().st_mode & 0o077 == 0
+    assert list(tmp_path.iterdir()) == [file]
+    assert f"recorded: {file}" in capsys.readouterr().out
+
+
+def test_recording_waits_for_the_end(tiny, tmp_path):
+    file = str(tmp_path / "it.yaml")
+    assert run(["--url", tiny.url, "run", "Sort", "--record", file, "--no-wait"]) == 2
+    assert tiny.asked == []
+
+
+def test_a_folder_that_is_not_there_is_said_so_before_anything_is_paid(tiny, capsys, tmp_path):
+    file = tmp_path / "nowhere" / "it.yaml"
+    assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert tiny.asked == []
