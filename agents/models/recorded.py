@@ -91,10 +91,11 @@ class RecordedModel(BaseChatModel):
         """The turn to play, with its number in the file, from 1."""
         text = str(messages[-1].text)
         after = own_messages(messages)
-        asked = request_of(messages, tools, self.redaction)
+        strict = self.recording.holds_requests  # to write one down costs more than to play
+        asked = request_of(messages, tools, self.redaction) if strict else None
 
         def fits(turn: RecordedTurn) -> bool:
-            if turn.request is not None and self.recording.strict:
+            if turn.request is not None and strict:
                 return turn.request == asked
             return turn.after in {None, after} and turn.answers(text)
 
@@ -104,6 +105,7 @@ class RecordedModel(BaseChatModel):
             if turn.role == self.role and fits(turn)
         ]
         if not fitting:
+            asked = asked or request_of(messages, tools, self.redaction)
             raise departure.departed(self.recording, self.role, asked, after)
         best = min(_looseness(turn) for _, turn in fitting)
         first, *others = [each for each in fitting if _looseness(each[1]) == best]

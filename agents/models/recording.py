@@ -27,6 +27,7 @@ last message, as with `expect`.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -129,6 +130,11 @@ class Recording(_Written):
     about: str
     strict: bool = True
     turns: tuple[RecordedTurn, ...]
+
+    @cached_property
+    def holds_requests(self) -> bool:
+        """Whether whole requests are compared."""
+        return self.strict and any(turn.request is not None for turn in self.turns)
 
 
 def bare(text: str) -> str:

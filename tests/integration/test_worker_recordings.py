@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,25 +73,23 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: 
         assert "+Print 6 times 8." in other.detail
 
 
-async def test_only_a_job_that_asks_for_it_is_recorded_and_over_a_pause(house: House) -> None:
+async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(house: House) -> None:
     async with house.operations() as operations:
         with ProviderServer(works) as server:
-            house.worker(groq_base_url=server.groq_url)
-            plain = await ended(house, operations, SPEC)
-            told = await operations.store.events(plain.id)
-            assert await recording(plain.id, told, house.blobs) is None
-
+            house.worker(groq_base_url=server.groq_url, fail_point="after_journal:2")
             asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
             job_id = await house.submit(operations, asked)
-            paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
-            assert paused.review is not None
-            delegate = Decision(paused.review.id, Action.DELEGATE, by="ada")
-            ok(await operations.decide(job_id, delegate))
-            paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
-            assert paused.review is not None
-            ok(await operations.decide(job_id, replace(delegate, review_id=paused.review.id)))
-            await house.until(operations, job_id)
+            await house.told(operations, job_id, "model_called", times=2)
+            house.worker(groq_base_url=server.groq_url)
+            for _ in range(2):
+                paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+                assert paused.review is not None
+                delegate = Decision(paused.review.id, Action.DELEGATE, by="ada")
+                ok(await operations.decide(job_id, delegate))
+            job = await house.until(operations, job_id)
+            assert (job.status, job.attempts > 3) == (Status.SUCCEEDED, True)
             told = await operations.store.events(job_id)
+            assert "lease_lost" in [event.kind for event in told]
             written = await recording(job_id, told, house.blobs)
             assert written is not None
             roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)

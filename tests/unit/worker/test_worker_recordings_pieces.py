@@ -1,0 +1,65 @@
+"""Which secrets are known, and what happens where no file can be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Redaction
+from jobs.blobs import MemoryBlobs
+from jobs.events import NewEvent
+from jobs.memory_store import MemoryStore
+from jobs.operations import Operations, Submitted
+from jobs.record import JobRecord
+from jobs.recording import recording
+from jobs.spec import JobSpec
+from jobs.store import Writes
+from settings.worker import WorkerSettings
+from worker.recordings import Recordings, redaction
+
+
+def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETTLE_REDIS_URL", "redis://me:p%40ssword-1@127.0.0.1:1/0")
+    monkeypatch.setenv("FETTLE_BROKER_URL", "redis+socket:///tmp/x?virtual_host=1")
+    monkeypatch.setenv("GROQ_API_KEY", "groq-word")
+    monkeypatch.setenv("GOOGLE_API_KEY", "google-word")
+    monkeypatch.setenv("FETTLE_S3_SECRET_KEY", "storage-word")
+    words = "p@ssword-1 groq-word google-word storage-word and the rest"
+    left = redaction(WorkerSettings()).text(words)
+    assert left == f"{'<secret-removed> ' * 4}and the rest"
+
+
+async def recorded(store: MemoryStore, blobs: MemoryBlobs, **spec: Any) -> JobRecord:
+    """A job at work, with one recorded call."""
+    operations = Operations(store, lambda *_: None)
+    submitted = await operations.submit("default", JobSpec(task="x", **spec), by="me")
+    assert isinstance(submitted, Submitted)
+    record = await operations.claim(submitted.record.id, "worker")
+    assert isinstance(record, JobRecord)
+    call = {"model": "groq:m", "recorded": await blobs.put(b"- role: planner\n")}
+    writes = Writes(events=[NewEvent("a", "model_called", call)])
+    await store.write(record.id, record.epoch, writes)
+    return record
+
+
+async def test_a_file_that_cannot_be_written_fails_no_job(tmp_path: Path) -> None:
+    store, blobs = MemoryStore(), MemoryBlobs()
+    record = await recorded(store, blobs)
+    (tmp_path / "no-folder").write_text("")
+    await Recordings(tmp_path / "no-folder", Redaction()).write(record, store, blobs)
+    await Recordings(tmp_path / "new" / "er", Redaction()).write(record, store, blobs)
+    (file,) = (tmp_path / "new" / "er").iterdir()
+    assert file.name == f"{record.id}.yaml"
+    assert file.read_bytes() == await recording(record.id, await store.events(record.id), blobs)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+async def test_a_folder_has_every_job_recorded_and_a_job_may_ask_for_it(tmp_path: Path) -> None:
+    store, blobs = MemoryStore(), MemoryBlobs()
+    asks = await recorded(store, blobs, record=True)
+    plain = await recorded(store, blobs)
+    every, asked = Recordings(tmp_path, Redaction()), Recordings(None, Redaction())
+    assert every.of(plain) == every.of(asks) == asked.of(asks) == Redaction()
+    assert asked.of(plain) is None
