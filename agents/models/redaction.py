@@ -11,6 +11,9 @@ REMOVED = "<secret-removed>"
 SHORTEST = 6
 """Characters of a secret that is looked for: a shorter one would blot out innocent words."""
 
+_BEGINNINGS = ("gsk_", "AIza", "sk-", "fettle_", "AKIA", "ASIA", "-----BEGIN")
+"""What every shape begins with: to look for these takes a tenth of the time of the pattern."""
+
 _SHAPES = re.compile(
     r"gsk_[A-Za-z0-9]{20,}"  # Groq
     r"|AIza[A-Za-z0-9_-]{30,}"  # Google
@@ -47,7 +50,10 @@ class Redaction:
         """The text without secrets; half a surrogate pair, which no file takes, becomes U+FFFD."""
         for secret in self.secrets:
             text = text.replace(secret, REMOVED)
-        text = _SHAPES.sub(REMOVED, _HEADER.sub(rf"\1{REMOVED}", text))
+        if "authorization" in text.lower():
+            text = _HEADER.sub(rf"\1{REMOVED}", text)
+        if any(beginning in text for beginning in _BEGINNINGS):
+            text = _SHAPES.sub(REMOVED, text)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def value(self, value: Any) -> Any:
