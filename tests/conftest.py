@@ -39,6 +39,7 @@ def redis_url(redis_named) -> str:
 collect_ignore_glob = [] if engines.OWN else ["integration/test_docker_*.py"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which tests stay in one process, where there are several: those of a file, which share what
     it starts; all that run the README's commands, which use the ports that it names; and all

@@ -19,6 +19,7 @@ GUARDED = [
     ("GET", f"{JOB}/artifacts", "read"),
     ("GET", f"{JOB}/artifacts/a", "read"),
     ("GET", f"{JOB}/runs/1/code", "read"),
+    ("GET", f"{JOB}/recording", "read"),
     ("POST", f"{JOB}/review", "review"),
     ("POST", "/keys", "admin"),
     ("GET", "/keys", "admin"),
