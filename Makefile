@@ -32,7 +32,7 @@ format: install  ## put the code in order
 
 test: install  ## pass all tests
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime

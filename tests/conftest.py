@@ -39,18 +39,6 @@ def redis_url(redis_named) -> str:
 collect_ignore_glob = [] if engines.OWN else ["integration/test_docker_*.py"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests stay in one process, where there are several: those of a file, which share what
-    it starts; all that run the README's commands, which use the ports that it names; and all
-    attacks, whose servers have an address that a room would look for.
-    """
-    for item in items:
-        shared = "e2e" in item.path.parts, item.path.name.startswith("test_attacks")
-        group = ("e2e", "attacks")[shared.index(True)] if any(shared) else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 def pytest_report_header() -> str:
     """Which of the sandbox's backends are tested here."""
     return engines.header()
