@@ -36,7 +36,7 @@ test: install  ## pass all tests
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime
-	$(BIN)/pytest tests/faults --durations=15 $(ARGS)
+	$(BIN)/pytest tests/faults --numprocesses 2 --dist loadfile --durations=15 $(ARGS)
 
 attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: on local alone
 	@if [ "$$(id -u)" = 0 ] || [ -n "$$FETTLE_SANDBOX_ENGINE" ]; then \
