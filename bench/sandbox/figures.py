@@ -6,21 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """A bound on a ratio: at most, or at least where more is better."""
-
-    bound: float
-    at_least: bool = False
-
-    def met(self, ratio: float) -> bool:
-        """Whether a ratio is on the right side of the bound."""
-        return ratio >= self.bound if self.at_least else ratio <= self.bound
-
-    def __str__(self) -> str:
-        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
-
+from bench.goal import Goal, judged
 
 GOALS = {
     "local_print_ratio": Goal(0.5),
@@ -55,10 +41,9 @@ class Figure:
 
     def row(self) -> tuple[str, ...]:
         """What a table shows."""
-        goal = GOALS.get(self.key)
-        judged = {None: "", True: "met", False: "missed"}[self.met]
         numbers = (f"{self.ours:.1f} {self.unit}", f"{self.bare:.1f} {self.unit}")
-        return (self.what, *numbers, f"{self.ratio:.2f}", str(goal or ""), judged)
+        goal = judged(GOALS.get(self.key), self.ratio)
+        return (self.what, *numbers, f"{self.ratio:.2f}", *goal)
 
 
 def latency(key: str, what: str, ours: Sequence[float], bare: Sequence[float]) -> Figure:

@@ -6,20 +6,20 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.goal import Goal, judged
 from bench.scale.memory import Taken
 
 FLIGHTS = (50, 200, 500)
 LENGTHS = (10, 100, 400)
 
 GOALS = {
-    "makespan_ratio_50": 1.2,
-    "makespan_vs_bare_500": 1.5,
-    "rss_mb_500": 1024.0,
-    "ms_per_call_ratio_400_to_10": 1.5,
-    "bytes_per_call_ratio_400_to_10": 1.3,
-    "event_bytes_per_call_ratio_400_to_10": 1.3,
+    "makespan_ratio_50": Goal(1.2),
+    "makespan_vs_bare_500": Goal(1.5),
+    "rss_mb_500": Goal(1024.0),
+    "ms_per_call_ratio_400_to_10": Goal(1.5),
+    "bytes_per_call_ratio_400_to_10": Goal(1.3),
+    "event_bytes_per_call_ratio_400_to_10": Goal(1.3),
 }
-"""Each is a bound: at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,4 @@ def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
 
 def rows(keys: Mapping[str, float]) -> list[tuple[str, ...]]:
     """A table: each key, its figure, its goal, and whether it is met."""
-    return [(key, f"{value:g}", *_judged(key, value)) for key, value in keys.items()]
-
-
-def _judged(key: str, value: float) -> tuple[str, str]:
-    goal = GOALS.get(key)
-    if goal is None:
-        return "", ""
-    return f"≤ {goal:g}", "met" if value <= goal else "missed"
+    return [(key, f"{value:g}", *judged(GOALS.get(key), value)) for key, value in keys.items()]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bench.goal import Goal
 from bench.sandbox import figures
-from bench.sandbox.figures import GOALS, Figure, Goal
+from bench.sandbox.figures import GOALS, Figure
 
 
 def test_a_latency_is_a_median_in_milliseconds_and_a_ratio_ours_over_bare():
