@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from drills import family
 
 EVERY_SECONDS = 1.0
 """A look takes some 25 ms of a processor, which those that are looked at could use."""
@@ -37,7 +38,7 @@ class Taken:
 
 def taken(pids: Sequence[int]) -> Taken:
     """What these processes and all below them take now."""
-    below = set(_below(pids)) - set(pids)
+    below = {each.pid for each in family.below(*pids)} - set(pids)
     return Taken(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
 
 
@@ -68,19 +69,6 @@ class Peak:
         while not over:
             over = self._over.wait(EVERY_SECONDS)
             self.most = max(self.most, taken(self._pids), key=lambda each: each.together)
-
-
-def _below(pids: Sequence[int]) -> Iterator[int]:
-    children: dict[int, list[int]] = defaultdict(list)
-    for place in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended since it was listed
-            after_name = (place / "stat").read_text().rpartition(")")[2].split()
-            children[int(after_name[1])].append(int(place.name))
-    line = list(pids)
-    while line:
-        found = children[line.pop()]
-        yield from found
-        line += found
 
 
 def _kib(pid: int) -> int:

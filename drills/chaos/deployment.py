@@ -24,10 +24,10 @@ from cli.deployment import environment
 from cli.errors import CliError
 from cli.processes import Child, Processes, Program
 from cli.service import Service
-from drills.chaos import family
+from drills import family
 from drills.chaos.case import Bounds
-from drills.chaos.family import Process
 from drills.chaos.proxy import Proxy
+from drills.family import Process
 from settings.children import sealed
 
 READY_SECONDS = 90.0

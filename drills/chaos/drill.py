@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 
 from cli.processes import Processes, running
 from cli.signals import Signals
-from drills.chaos import family, provider, specs, witness
+from drills import family
+from drills.chaos import provider, specs, witness
 from drills.chaos.case import Bounds
 from drills.chaos.checker import Verdict, check
 from drills.chaos.client import Client

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 import redis
 
 from cli import redis_server
-from drills.chaos import family
+from drills import family
 from drills.chaos.deployment import Deployment
-from drills.chaos.family import Process
 from drills.chaos.oplog import Mended, OperationLog, Struck
 from drills.chaos.proxy import BLACK_HOLE, PARTITION
 from drills.chaos.proxy import Fault as NetFault
 from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
+from drills.family import Process
 
 SPARED = 2
 """So many workers must be left that are fit to work."""

@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import Sequence
 
-from drills.chaos import family
-from drills.chaos.family import Process
+from drills import family
 from drills.chaos.oplog import Left, OperationLog
+from drills.family import Process
 from worker.zygote import ALONE
 
 GRACE_SECONDS = 5.0

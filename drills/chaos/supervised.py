@@ -11,12 +11,12 @@ import os
 import signal
 from collections.abc import Callable
 
-from drills.chaos import family
+from drills import family
 from drills.chaos.case import Bounds
-from drills.chaos.family import Process
 from drills.chaos.oplog import OperationLog, Struck
 from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
+from drills.family import Process
 from worker.zygote import ALONE, NAME
 
 SIGNALS = {

@@ -14,7 +14,7 @@ import pytest
 from faults_house import TWICE, Scene, Work
 
 from bench.provider import Hang, Reply
-from drills.chaos import family
+from drills import family
 from drills.chaos.oplog import Moment, Retried, Struck
 from jobs.record import JobRecord, Reason, Status
 from worker.zygote import NAME as ZYGOTE

@@ -10,7 +10,7 @@ import pytest
 from house import House, a_house, ok
 from recorded import one_run
 
-from drills.chaos import family
+from drills import family
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations

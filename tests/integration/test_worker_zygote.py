@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from drills.chaos import family
+from drills import family
 from worker.zygote import ALONE, NAME
 
 WORKER = """
