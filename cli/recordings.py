@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from cli.errors import CliError
 from cli.service import Service
+from jobs import whole_file
 
 
 def save(service: Service, job_id: str, path: Path) -> None:
@@ -17,9 +16,6 @@ def save(service: Service, job_id: str, path: Path) -> None:
     """
     content = service.recording(job_id)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
+        whole_file.write(path, content)
     except OSError as error:
         raise CliError("the recording was not saved", f"{path}: {error.strerror}") from None

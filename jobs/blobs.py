@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 from typing import Protocol
 
+from jobs import whole_file
 from jobs.errors import BlobMissing
 
 
@@ -62,7 +62,7 @@ class DirectoryBlobs:
         path = self._path(digest)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, content)
+            whole_file.write(path, content)
             _sync_directory(self._root)
         # also where another process has just put it there: it may not have come so far
         _sync_directory(path.parent)
@@ -101,18 +101,6 @@ class MemoryBlobs:
     async def remove(self, digest: str) -> None:
         """See Blobs."""
         self._kept.pop(digest, None)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
-        try:
-            part.write(content)
-            part.flush()
-            os.fsync(part.fileno())
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise
 
 
 def _sync_directory(path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,6 +11,7 @@ import structlog
 from pydantic import SecretStr
 
 from agents.models import Redaction
+from jobs import whole_file
 from jobs.blobs import Blobs
 from jobs.errors import JobsError
 from jobs.record import JobRecord
@@ -36,7 +35,8 @@ class Recordings:
         return self.redaction if self.folder is not None or record.spec.record else None
 
     async def write(self, record: JobRecord, store: Store, blobs: Blobs) -> None:
-        """Write the job's file, as far as the job has come, in one step.
+        """Write the job's file, as far as the job has come, in one step, for its owner alone:
+        prompts are nobody else's affair.
 
         A job does not fail because its recording cannot be written: that is logged.
         """
@@ -45,7 +45,7 @@ class Recordings:
         try:
             content = await recording(record.id, await store.events(record.id), blobs)
             if content is not None:
-                await asyncio.to_thread(_replace, self.folder / f"{record.id}{SUFFIX}", content)
+                await asyncio.to_thread(_put, self.folder / f"{record.id}{SUFFIX}", content)
         except (JobsError, OSError) as error:
             log.warning("recording not written", job_id=record.id, why=str(error))
 
@@ -59,14 +59,6 @@ def redaction(settings: WorkerSettings) -> Redaction:
     return Redaction.of([*secrets, *passwords])
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Readable by its owner alone, as `mkstemp` makes it: prompts are nobody else's affair."""
+def _put(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    whole_file.write(path, content)

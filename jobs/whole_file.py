@@ -1,0 +1,23 @@
+"""A file that is there whole or not at all, whenever somebody looks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put a file at `path` in one step, over one that is there, and synced to its disk.
+
+    Readable by its owner alone. Raises OSError, and then leaves nothing behind.
+    """
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
+        try:
+            part.write(content)
+            part.flush()
+            os.fsync(part.fileno())
+            Path(part.name).replace(path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
