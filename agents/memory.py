@@ -17,8 +17,9 @@ from langchain_core.language_models import BaseChatModel
 from agents.errors import BudgetExhausted, Stopped
 from agents.models import ModelName, ModelPool, Role
 from agents.paths import checked
-from agents.ports import Artifact, Charge, Fact, Finished
+from agents.ports import Artifact, Charge, Fact, Finished, Models, Ports
 from sandbox.media import media_type
+from sandbox.protocol import Sandbox
 
 
 @dataclass(slots=True)
@@ -157,6 +158,19 @@ class MemoryWorkspace:
         digest = hashlib.sha256(content).hexdigest()
         self._record.blobs[digest] = content
         return digest
+
+
+def ports_over(record: MemoryRecord, sandbox: Sandbox, models: Models) -> Ports:
+    """All of an attempt's ports over a record, with nothing that stops or bounds it."""
+    return Ports(
+        journal=MemoryJournal(record),
+        events=MemoryEvents(record),
+        budget=MemoryBudget(record),
+        cancel=MemoryCancel(),
+        workspace=MemoryWorkspace(record),
+        sandbox=sandbox,
+        models=models,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,7 @@ from langgraph.types import Command as Resume
 
 from agents.graph import Graph, build
 from agents.job import JobInput, initial_state
-from agents.memory import (
-    MemoryBudget,
-    MemoryCancel,
-    MemoryEvents,
-    MemoryJournal,
-    MemoryRecord,
-    MemoryWorkspace,
-    PooledModels,
-)
+from agents.memory import MemoryRecord, MemoryWorkspace, PooledModels, ports_over
 from agents.models import ModelOptions, ModelPool
 from agents.outcome import Outcome, outcome
 from agents.ports import Bounds, Ports
@@ -132,14 +124,10 @@ class Journey:
         bounds: Bounds | None = None,
     ) -> Journey:
         record = MemoryRecord()
-        ports = Ports(
-            journal=MemoryJournal(record),
-            events=MemoryEvents(record),
-            budget=MemoryBudget(record),
-            cancel=MemoryCancel(),
+        models = PooledModels(ModelPool(ModelOptions(recordings=folder)), f"recording:{name}")
+        ports = replace(
+            ports_over(record, sandbox, models),
             workspace=MemoryWorkspace(record, files),
-            sandbox=sandbox,
-            models=PooledModels(ModelPool(ModelOptions(recordings=folder)), f"recording:{name}"),
             bounds=bounds or Bounds(),
         )
         return cls(_graph(), record, ports, thread=secrets.token_hex(8))

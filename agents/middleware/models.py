@@ -58,7 +58,8 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
 
     state = cast("dict[str, Any]", request.state)
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
-    ports, whole = request.runtime.context, _whole(request)
+    ports = request.runtime.context
+    whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
     return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole)
 
 

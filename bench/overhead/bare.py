@@ -14,17 +14,8 @@ from langgraph.types import Command
 
 from agents.graph import build
 from agents.job import JobInput, initial_state
-from agents.memory import (
-    MemoryBudget,
-    MemoryCancel,
-    MemoryEvents,
-    MemoryJournal,
-    MemoryRecord,
-    MemoryWorkspace,
-    PooledModels,
-)
+from agents.memory import MemoryRecord, PooledModels, ports_over
 from agents.models import ModelOptions, ModelPool
-from agents.ports import Ports
 from bench.overhead import job
 from sandbox.protocol import Sandbox
 
@@ -47,7 +38,7 @@ class Bare:
         """One job from start to end; returns its seconds."""
         begun = time.perf_counter()
         record = MemoryRecord()
-        ports = self._ports(record)
+        ports = ports_over(record, self.sandbox, PooledModels(self.pool, job.MODEL))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
         feed: Any = initial_state(JobInput(job.TASK, review=True, max_revisions=job.MAX_REVISIONS))
         pauses = 0
@@ -74,17 +65,6 @@ class Bare:
         begun = time.perf_counter()
         await asyncio.gather(*(self.run() for _ in range(count)))
         return time.perf_counter() - begun
-
-    def _ports(self, record: MemoryRecord) -> Ports:
-        return Ports(
-            journal=MemoryJournal(record),
-            events=MemoryEvents(record),
-            budget=MemoryBudget(record),
-            cancel=MemoryCancel(),
-            workspace=MemoryWorkspace(record),
-            sandbox=self.sandbox,
-            models=PooledModels(self.pool, job.MODEL),
-        )
 
 
 def _check(record: MemoryRecord, pauses: int) -> None:

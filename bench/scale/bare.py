@@ -10,25 +10,16 @@ import asyncio
 import json
 import sys
 import time
+from dataclasses import replace
 
 import click
 import uvloop
 
 from agents.graph import build
 from agents.job import JobInput, initial_state
-from agents.memory import (
-    MemoryBudget,
-    MemoryCancel,
-    MemoryEvents,
-    MemoryJournal,
-    MemoryRecord,
-    MemoryWorkspace,
-    PooledModels,
-)
+from agents.memory import MemoryRecord, PooledModels, ports_over
 from agents.models import ModelPool
-from agents.ports import Ports
 from bench.scale import model
-from sandbox.protocol import Sandbox
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.bounded import Bounded
@@ -44,11 +35,11 @@ async def fly(jobs: int, seconds: float) -> float:
     bound = asyncio.Semaphore(settings.runs_at_once)
     rooms = backend(settings)
     sandbox = Bounded(rooms, bound)
-    graph = build(None)
+    graph, bounds = build(None), limits(settings)
 
     async def run(name: str) -> None:
         record = MemoryRecord()
-        ports = _ports(record, sandbox, pool, name, settings)
+        ports = replace(ports_over(record, sandbox, PooledModels(pool, name)), limits=bounds)
         await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
         _check(record)
 
@@ -62,21 +53,6 @@ async def fly(jobs: int, seconds: float) -> float:
     finally:
         await sandbox.close()
         await pool.aclose()
-
-
-def _ports(
-    record: MemoryRecord, sandbox: Sandbox, pool: ModelPool, name: str, settings: WorkerSettings
-) -> Ports:
-    return Ports(
-        journal=MemoryJournal(record),
-        events=MemoryEvents(record),
-        budget=MemoryBudget(record),
-        cancel=MemoryCancel(),
-        workspace=MemoryWorkspace(record),
-        sandbox=sandbox,
-        models=PooledModels(pool, name),
-        limits=limits(settings),
-    )
 
 
 def _check(record: MemoryRecord) -> None:
