@@ -9,6 +9,6 @@ compile() {
 }
 mkdir -p requirements
 compile pyproject.toml --output-file requirements/base.lock
-compile pyproject.toml --group dev --group build --constraints requirements/base.lock --output-file requirements/dev.lock
+compile pyproject.toml --all-extras --group dev --group build --constraints requirements/base.lock --output-file requirements/dev.lock
 compile --group build --constraints requirements/dev.lock --output-file requirements/build.lock
 compile --group sandbox --output-file requirements/sandbox.lock
