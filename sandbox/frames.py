@@ -14,8 +14,7 @@ from sandbox.outcome import HEADER_BYTES, Forged
 
 async def send(writer: asyncio.StreamWriter, order: Order) -> None:
     """Send an order. Raises OSError where the room is gone."""
-    text = order.header.encode()
-    writer.write(len(text).to_bytes(4, "big") + text)
+    writer.write(order.head)
     for blob in order.blobs:
         writer.write(blob)
         await writer.drain()

@@ -19,6 +19,12 @@ class Order:
     header: str
     blobs: tuple[bytes, ...]
 
+    @property
+    def head(self) -> bytes:
+        """The header as it goes over the wire: its size in 4 bytes, and its text."""
+        text = self.header.encode()
+        return len(text).to_bytes(4, "big") + text
+
 
 def order(command: Command, limits: Limits, python: str) -> Order:
     """The order for `command`; `python` is the interpreter's path in the room.
@@ -33,7 +39,7 @@ def order(command: Command, limits: Limits, python: str) -> Order:
 
     Raises ValueError as `require` does.
     """
-    require(command, limits)
+    _require_bounds(command, limits)
     words, code = _program(command, python)
     numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
@@ -59,11 +65,15 @@ def require(command: Command, limits: Limits) -> None:
     """Raises ValueError for a path that may not be, for files beyond the limits, for limits that
     are not positive, for a seed out of range, and for words that no program can be given.
     """
+    _require_bounds(command, limits)
+    _program(command, PYTHON)
+
+
+def _require_bounds(command: Command, limits: Limits) -> None:
     _require_limits(limits)
     if command.seed is not None and not 0 <= command.seed < SEEDS:
         raise ValueError(f"a seed must be from 0 to {SEEDS - 1}: it is {command.seed}")
     _require_files(command.files, limits)
-    _program(command, PYTHON)
 
 
 def _numbers(limits: Limits) -> dict[str, float]:

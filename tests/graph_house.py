@@ -57,8 +57,33 @@ def printed(text: str = "", *, code: int = 0, error: str = "", **files: bytes) -
     )
 
 
+TASK = "Add two numbers."
+TURNS = [
+    PLAN,
+    turn("executor", TASK, call("python", code="one"), call("python", code="two")),
+    turn("executor", "exit code 0", call("write_file", path="b.py", content="b"), after=1),
+    turn("executor", "wrote b.py", "First.", after=2),
+    verdict("(revision 1)", "revise", "Again."),
+    turn("executor", "Again.", call("python", code="three")),
+    turn("executor", "exit code 0", "Second.", after=4),
+    verdict("(revision 2)", "approve", run="r3"),
+]
+"""A job of two revisions, to be cut anywhere."""
+RUNS = ["one", "two", "three"]
+CALLS = 12
+"""What it calls: 8 of models and 4 of tools."""
+
+
+class Crash(BaseException):
+    """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
+
+
 def _named(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.replace("__", "."): content for name, content in files.items()}
+
+
+ANSWERS = {code: printed(f"{code}\n", **{code: code.encode()}) for code in RUNS}
+"""What the programs of TURNS do."""
 
 
 @dataclass

@@ -13,13 +13,12 @@ from redis.asyncio import Redis
 from bench.scale import model
 from bench.scale.deployment import House
 from bench.scale.figures import Cost
-from bench.scale.flight import TENANT
+from bench.scale.flight import admit
 from cli.errors import CliError
 from jobs.keys import JobKeys
-from jobs.operations import Operations, Submitted
+from jobs.operations import Operations
 from jobs.record import Status
 from jobs.redis_store import RedisStore
-from jobs.spec import JobSpec
 
 LOOK_SECONDS = 0.01
 MOST_SECONDS = 240
@@ -44,10 +43,7 @@ async def run(house: House, tools: int) -> Cost:
 
 
 async def _to_its_end(operations: Operations, tools: int) -> str:
-    spec = JobSpec(task=model.TASK, model=model.length(tools), timeout_seconds=MOST_SECONDS)
-    submitted = await operations.submit(TENANT, spec, by="bench")
-    assert isinstance(submitted, Submitted), submitted
-    job_id = submitted.record.id
+    job_id = await admit(operations, model.length(tools), MOST_SECONDS)
     while True:
         loaded = await operations.store.load(job_id)
         assert loaded is not None

@@ -17,7 +17,7 @@ from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.layers import layers
 from sandbox.docker.station import Station, open_station
 from sandbox.layers import probe
-from sandbox.order import Order, order
+from sandbox.order import Order, order, require
 from sandbox.outcome import Forged, died, finish, read_header
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
@@ -66,7 +66,7 @@ class DockerSandbox:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
         tried once more.
         """
-        order(command, limits, image.PYTHON)  # what is wrong with it is told before all else
+        require(command, limits)  # what is wrong with it is told before all else
         station = await self._opened()
         try:
             return await _in_a_container(station, command, limits)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import policy, seccomp
-from sandbox.order import Order, order
+from sandbox.order import order
 from sandbox.policy import Ground
 from sandbox.protocol import Command, Limits, SandboxUnavailable
 
@@ -35,13 +35,14 @@ def plan(ground: Ground) -> Plan:
     texts[policy.ROOM_WALLS] = policy.walls(ground).encode()
     texts[policy.ROOM_FILTER] = filter_
     texts[policy.ROOM_NOTHING] = b""
-    texts[policy.ROOM_REHEARSAL] = _frame(order(Command.python("0"), Limits(), ground.python))
+    texts[policy.ROOM_REHEARSAL] = _rehearsal(ground.python)
     return Plan(ground, texts)
 
 
-def _frame(ordered: Order) -> bytes:
-    header = ordered.header.encode()
-    return b"".join((len(header).to_bytes(4, "big"), header, *ordered.blobs))
+def _rehearsal(python: str) -> bytes:
+    """The order of a program that does nothing."""
+    ordered = order(Command.python("0"), Limits(), python)
+    return b"".join((ordered.head, *ordered.blobs))
 
 
 def _sources() -> dict[str, bytes]:

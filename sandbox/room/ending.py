@@ -22,8 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-TIMES = 9
-"""Code finds its form when it has run eight times (`Include/internal/pycore_code.h` of CPython)."""
 _UNFLUSHED = 120
 _INTERRUPTED = -1
 _GONE_FIRST = (

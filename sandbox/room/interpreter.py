@@ -131,10 +131,9 @@ def stage(main: Callable[[], None]) -> None:
 def practise(known: Known) -> None:
     """Do in this process what every fork of it will do: read its orders, compile, and end."""
     receiving, sending = os.pipe()
-    for _ in range(ending.TIMES):
-        wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "code 1"], [b"0"])
-        code = _compiled(Orders(receiving), known.given, known.loaded)
-        ending.practise(code, known.loaded)
+    wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "code 1"], [b"0"])
+    code = _compiled(Orders(receiving), known.given, known.loaded)
+    ending.practise(code, known.loaded)
     os.close(receiving)
     os.close(sending)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from graph_house import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
+from graph_house import ANSWERS, CALLS, RUNS, TASK, TURNS, Crash, Journey, PlannedSandbox
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 
@@ -15,26 +15,6 @@ from agents.job import JobInput
 from agents.memory import MemoryJournal, MemoryRecord
 from agents.ports import Finished
 from sandbox.protocol import Command, Limits, RunResult
-
-TASK = "Add two numbers."
-TURNS = [
-    PLAN,
-    turn("executor", TASK, call("python", code="one"), call("python", code="two")),
-    turn("executor", "exit code 0", call("write_file", path="b.py", content="b"), after=1),
-    turn("executor", "wrote b.py", "First.", after=2),
-    verdict("(revision 1)", "revise", "Again."),
-    turn("executor", "Again.", call("python", code="three")),
-    turn("executor", "exit code 0", "Second.", after=4),
-    verdict("(revision 2)", "approve", run="r3"),
-]
-RUNS = ["one", "two", "three"]
-ANSWERS = {code: printed(f"{code}\n", **{code: code.encode()}) for code in RUNS}
-CALLS = 12
-"""8 of models and 4 of tools."""
-
-
-class Crash(BaseException):
-    """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
 
 
 @dataclass

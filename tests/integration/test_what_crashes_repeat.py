@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from graph_house import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
+from graph_house import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -29,19 +29,6 @@ from agents.nodes import executor
 from agents.ports import Finished
 from agents.turn import Turn
 
-TASK = "Add two numbers."
-TURNS = [
-    PLAN,
-    turn("executor", TASK, call("python", code="one"), call("python", code="two")),
-    turn("executor", "exit code 0", call("write_file", path="b.py", content="b"), after=1),
-    turn("executor", "wrote b.py", "First.", after=2),
-    verdict("(revision 1)", "revise", "Again."),
-    turn("executor", "Again.", call("python", code="three")),
-    turn("executor", "exit code 0", "Second.", after=4),
-    verdict("(revision 2)", "approve", run="r3"),
-]
-ANSWERS = {code: printed(f"{code}\n", **{code: code.encode()}) for code in ("one", "two", "three")}
-CALLS = 12
 REPOSITORY = Path(__file__).resolve().parents[2]
 BEHIND = {
     1: "behind the planner's call, before its node ends",
@@ -54,10 +41,6 @@ BEFORE = "behind the pass, before its checkpoint"
 CUTS = (BEHIND[1], BEHIND[3], AT_WORK, BEHIND[5], BEFORE)
 AFTER_FIRST_PASS = 2
 """The step of the checkpoint behind the executor's first pass."""
-
-
-class Crash(BaseException):
-    """No Exception: nothing on the way out may catch it, as nothing catches a kill."""
 
 
 @dataclass
