@@ -10,12 +10,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
-
-from langchain_core.language_models import BaseChatModel
 
 from agents.errors import BudgetExhausted, Stopped
-from agents.models import ModelName, ModelPool, Role
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Fact, Finished, Models, Ports
 from sandbox.media import media_type
@@ -171,20 +167,3 @@ def ports_over(record: MemoryRecord, sandbox: Sandbox, models: Models) -> Ports:
         sandbox=sandbox,
         models=models,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PooledModels:
-    """Models out of a pool: `default` for every role that `by_role` does not name."""
-
-    pool: ModelPool
-    default: str
-    by_role: Mapping[str, str] = field(default_factory=dict)
-
-    def name(self, role: str) -> str:
-        """See `agents.ports.Models`."""
-        return self.by_role.get(role, self.default)
-
-    def get(self, role: str) -> BaseChatModel:
-        """See `agents.ports.Models`."""
-        return self.pool.get(ModelName.parse(self.name(role)), cast("Role", role))

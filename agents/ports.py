@@ -188,12 +188,32 @@ class Ports:
 
 
 class Models(Protocol):
-    """Models by role, as the job and the operator want them."""
+    """Models by role, as the job and the operator want them.
 
-    def name(self, role: str) -> str:
-        """`provider:model` of a role (planner, executor, critic)."""
+    Roles are those of `agents.models.Role`. A `level` is a rung of the role's escalation chain: 0
+    is the role's own model, each level above it a stronger one; what is beyond the last counts as
+    the last.
+    """
+
+    def name(self, role: str, level: int = 0) -> str:
+        """`provider:model` of the model that is to answer."""
         ...
 
-    def get(self, role: str) -> Any:
-        """The role's chat model (a LangChain BaseChatModel), built once a process."""
+    def chain(self, role: str, level: int = 0) -> Sequence[str]:
+        """The same, and after it those that stand in where it is unavailable, in order."""
+        ...
+
+    def levels(self, role: str) -> int:
+        """How many levels there are; at least 1."""
+        ...
+
+    def get(self, role: str, level: int = 0) -> Any:
+        """The model called `name(role, level)` (a BaseChatModel), built once a process.
+
+        Raises `agents.models.ModelNotConfigured`.
+        """
+        ...
+
+    def named(self, name: str, role: str) -> Any:
+        """The model with a name out of `chain`, for this role."""
         ...

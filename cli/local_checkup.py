@@ -27,7 +27,7 @@ def findings(settings: WorkerSettings) -> Iterator[Finding]:
     yield from _redis(settings)
     yield from _sandbox(settings)
     recordings = {path.stem for path in settings.recordings_dir.glob("*.yaml")}
-    yield from checkup.models(set(model_keys()), settings.model, recordings)
+    yield from checkup.models(set(model_keys()), ", ".join(settings.model) or None, recordings)
 
 
 def _redis(settings: WorkerSettings) -> Iterator[Finding]:

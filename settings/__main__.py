@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from settings.api import ApiSettings
 from settings.base import FettleSettings, StoreSettings
 from settings.client import ClientSettings
+from settings.models import ModelSettings
 from settings.provenance import variable
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.up import UpSettings
@@ -19,12 +20,13 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("API and workers", StoreSettings),
     ("API", ApiSettings),
     ("Workers", WorkerSettings),
+    ("Models", ModelSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),
 )
 
-SHARED = (StoreSettings, SandboxSettings)
+SHARED = (StoreSettings, SandboxSettings, ModelSettings)
 """What other settings are made of; told once."""
 
 HEAD = """\
@@ -68,7 +70,7 @@ def _row(name: str, field: FieldInfo) -> str:
 
 def _default(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
-    if default is None:
+    if default is None or default == ():
         return ""
     if isinstance(default, SecretStr):
         return "a known one"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
 TAKEN_OVER = (
     "FETTLE_MODEL",
-    "FETTLE_PLANNER_MODEL",
-    "FETTLE_EXECUTOR_MODEL",
-    "FETTLE_CRITIC_MODEL",
+    *(f"FETTLE_{role}_MODEL" for role in ROLES),
+    *(f"FETTLE_{role}_ESCALATION" for role in ROLES),
     "FETTLE_GROQ_",
     "FETTLE_GOOGLE_",
     "FETTLE_SANDBOX",

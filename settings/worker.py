@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import Field
 
 from settings.base import StoreSettings
+from settings.models import ModelSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 
 
-class WorkerSettings(StoreSettings, SandboxSettings):
+class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings):
     """Times in seconds."""
 
-    model: str | None = Field(
-        None, description="default model, provider:model; else by which provider has a key"
-    )
-    planner_model: str | None = Field(None, description="model of the planner, if another")
-    executor_model: str | None = Field(None, description="model of the executor, if another")
-    critic_model: str | None = Field(None, description="model of the critic, if another")
-    groq_api_key: SecretStr | None = Field(
-        None, validation_alias=AliasChoices("GROQ_API_KEY"), description="key for Groq"
-    )
-    groq_base_url: str | None = Field(None, description="another address for Groq's API")
-    google_api_key: SecretStr | None = Field(
-        None, validation_alias=AliasChoices("GOOGLE_API_KEY"), description="key for Gemini"
-    )
-    google_base_url: str | None = Field(None, description="another address for Gemini's API")
     recordings_dir: Path = Field(
         REPOSITORY / "agents" / "recordings", description="where recording:NAME is looked up"
     )
@@ -35,11 +22,6 @@ class WorkerSettings(StoreSettings, SandboxSettings):
         description="directory where the model's side of every job is written down, a file a job; "
         "`recording:NAME` plays it",
     )
-    model_timeout_seconds: float = Field(
-        120.0, gt=0, description="bound on one model call, with its tries"
-    )
-    model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
-    max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
     max_steps: int = Field(25, gt=0, description="model calls of one revision")
     max_job_tokens: int = Field(2_000_000, gt=0, description="tokens a job may spend in all")
 

@@ -16,10 +16,11 @@ from langgraph.types import Command as Resume
 
 from agents.graph import Graph, build
 from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, MemoryWorkspace, PooledModels, ports_over
+from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models import ModelOptions, ModelPool
 from agents.outcome import Outcome, outcome
 from agents.ports import Bounds, Ports
+from agents.role_models import RoleModels
 from agents.turn import Turn
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 
@@ -149,7 +150,7 @@ class Journey:
         bounds: Bounds | None = None,
     ) -> Journey:
         record = MemoryRecord()
-        models = PooledModels(ModelPool(ModelOptions(recordings=folder)), f"recording:{name}")
+        models = RoleModels.alone(ModelPool(ModelOptions(recordings=folder)), f"recording:{name}")
         ports = replace(
             ports_over(record, sandbox, models),
             workspace=MemoryWorkspace(record, files),

@@ -10,7 +10,8 @@ from typing import Any
 
 from agents.format import READS, WRITES
 from settings.worker import WorkerSettings
-from worker.fit import model_choice, model_options
+from worker.choice import chains
+from worker.fit import model_options
 
 
 def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
@@ -22,7 +23,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "models": {
-            "default": model_choice(settings).default,
+            "default": ", ".join(chains(settings).default) or None,
             "keys": sorted(model_options(settings).api_keys),
             "recordings": sorted(path.stem for path in settings.recordings_dir.glob("*.yaml")),
         },

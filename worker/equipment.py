@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.graph import build
-from agents.models import ModelPool
+from agents.models import Chains, ModelPool
 from agents.ports import Bounds, Ports
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
@@ -19,10 +19,10 @@ from jobs.store import Held
 from sandbox.protocol import Limits, Sandbox
 from worker.bounded import Bounded
 from worker.checkpoints import Command, RedisSaver
+from worker.choice import models_of
 from worker.ledger import CURRENT, Ledger
 from worker.ports.budget import TokenBudget
 from worker.ports.cancel import StoreCancel
-from worker.ports.models import ModelChoice, RoleModels
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
 from worker.recordings import Recordings
@@ -43,7 +43,7 @@ class Equipment:
     readiness: Readiness
     run_cache: RunCache | None
     models: ModelPool
-    choice: ModelChoice
+    chains: Chains
     recordings: Recordings
     limits: Limits
     bounds: Bounds
@@ -82,7 +82,7 @@ class Equipment:
             sandbox=Bounded(
                 self.run_cache.of(record) if self.run_cache else self.sandbox, self.turns
             ),
-            models=RoleModels(self.models, self.choice, record.spec.model),
+            models=models_of(self.models, record.spec.model, self.chains),
             limits=self.limits,
             bounds=self.bounds,
             redaction=self.recordings.of(record),

@@ -10,8 +10,8 @@ from jobs.redis_store import RedisStore
 from jobs.storage import open_blobs
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
+from worker.choice import chains
 from worker.equipment import Equipment
-from worker.ports.models import GOOGLE_DEFAULT, GROQ_DEFAULT, ModelChoice
 from worker.readiness import Readiness
 from worker.recordings import Recordings, redaction
 from worker.run_cache import RunCache
@@ -30,7 +30,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         readiness=Readiness(sandbox, settings.sandbox),
         run_cache=RunCache.over(sandbox, settings),
         models=ModelPool(model_options(settings)),
-        choice=model_choice(settings),
+        chains=chains(settings),
         recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps),
@@ -53,18 +53,3 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         recordings=settings.recordings_dir,
         redaction=redaction(settings),
     )
-
-
-def model_choice(settings: WorkerSettings) -> ModelChoice:
-    """The default model is the one set, else that of the provider whose key there is."""
-    default = settings.model
-    if default is None and settings.groq_api_key:
-        default = GROQ_DEFAULT
-    if default is None and settings.google_api_key:
-        default = GOOGLE_DEFAULT
-    by_role = {
-        "planner": settings.planner_model,
-        "executor": settings.executor_model,
-        "critic": settings.critic_model,
-    }
-    return ModelChoice(default, tuple((role, name) for role, name in by_role.items() if name))

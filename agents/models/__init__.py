@@ -1,6 +1,7 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
 from agents.models.build import build
+from agents.models.chains import Chains
 from agents.models.classify import classify
 from agents.models.ending import cut_off, malformed
 from agents.models.errors import (
@@ -20,15 +21,17 @@ from agents.models.provider import ProviderModel
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
 from agents.models.redaction import Redaction
-from agents.models.role import Role
+from agents.models.role import LIGHT, Role
 from agents.models.structured import Answer, ask, read
 from agents.models.written import turn_of, written
 
 __all__ = [
     "KEY_VARIABLES",
+    "LIGHT",
     "PUBLIC_URLS",
     "SHIPPED_RECORDINGS",
     "Answer",
+    "Chains",
     "ModelError",
     "ModelName",
     "ModelNameInvalid",

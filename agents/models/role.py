@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
-Role = Literal["planner", "executor", "critic"]
+Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
+
+LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
+"""Roles with short and simple questions: a small model does, where none is named for them."""

@@ -14,8 +14,9 @@ from langgraph.types import Command
 
 from agents.graph import build
 from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, PooledModels, ports_over
+from agents.memory import MemoryRecord, ports_over
 from agents.models import ModelOptions, ModelPool
+from agents.role_models import RoleModels
 from bench.overhead import job
 from sandbox.protocol import Sandbox
 
@@ -38,7 +39,7 @@ class Bare:
         """One job from start to end; returns its seconds."""
         begun = time.perf_counter()
         record = MemoryRecord()
-        ports = ports_over(record, self.sandbox, PooledModels(self.pool, job.MODEL))
+        ports = ports_over(record, self.sandbox, RoleModels.alone(self.pool, job.MODEL))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
         feed: Any = initial_state(JobInput(job.TASK, review=True, max_revisions=job.MAX_REVISIONS))
         pauses = 0

@@ -17,8 +17,9 @@ import uvloop
 
 from agents.graph import build
 from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, PooledModels, ports_over
+from agents.memory import MemoryRecord, ports_over
 from agents.models import ModelPool
+from agents.role_models import RoleModels
 from bench.scale import model
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
@@ -39,7 +40,7 @@ async def fly(jobs: int, seconds: float) -> float:
 
     async def run(name: str) -> None:
         record = MemoryRecord()
-        ports = replace(ports_over(record, sandbox, PooledModels(pool, name)), limits=bounds)
+        ports = replace(ports_over(record, sandbox, RoleModels.alone(pool, name)), limits=bounds)
         await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
         _check(record)
 

@@ -8,8 +8,8 @@ import pytest
 from graph_house import Journey, PlannedSandbox, only, printed
 
 from agents.job import JobInput
-from agents.memory import PooledModels
 from agents.models import ModelOptions, ModelPool
+from agents.role_models import RoleModels
 from bench.provider import ProviderServer, Refusal, Reply, ToolCall, Turn
 from bench.provider.request import Request
 
@@ -28,7 +28,7 @@ async def play(name: str, folder: Path, *first: Turn) -> tuple[Journey, list[Req
         urls = {"groq": server.groq_url, "google_genai": server.gemini_url}
         keys = {"groq": "key", "google_genai": "key"}
         pool = ModelPool(ModelOptions(api_keys=keys, base_urls=urls, max_retries=0))
-        journey.ports = journey.with_ports(models=PooledModels(pool, name))
+        journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
         await journey.begin(JobInput("Add two numbers."))
         await pool.aclose()
         return journey, server.requests

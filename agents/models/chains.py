@@ -1,0 +1,40 @@
+"""Chains: which models play which role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agents.models.errors import ModelNotConfigured
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """What the operator or a job wants. Models are written `provider:model`.
+
+    A role's chain is tried in its order, the next model where one is unavailable. Where a role's
+    repairs fail, a stronger model takes over: level 0 is the chain itself, each further level one
+    model of `stronger`, behind which the level below stands in.
+    """
+
+    default: tuple[str, ...] = ()
+    by_role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stronger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, role: str, level: int = 0) -> tuple[str, ...]:
+        """The models of a role, the one that is to answer first; at least one.
+
+        A `level` beyond the last counts as the last. Raises ModelNotConfigured.
+        """
+        base = self.by_role.get(role) or self.default
+        if not base:
+            raise ModelNotConfigured(
+                f"no model is configured for the {role}: set GROQ_API_KEY or GOOGLE_API_KEY for "
+                "the worker, or FETTLE_MODEL to provider:model"
+            )
+        climbed = self.stronger.get(role, ())[: max(0, level)]
+        return tuple(dict.fromkeys((*reversed(climbed), *base)))
+
+    def levels(self, role: str) -> int:
+        """How many levels a role has; at least 1."""
+        return 1 + len(self.stronger.get(role, ()))

@@ -1,0 +1,44 @@
+"""RoleModels: the models of one job, by role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from langchain_core.language_models import BaseChatModel
+
+from agents.models import Chains, ModelName, ModelPool, Role
+
+
+@dataclass(frozen=True, slots=True)
+class RoleModels:
+    """Implements the port Models: names out of `chains`, models out of a pool."""
+
+    pool: ModelPool
+    chains: Chains
+
+    @classmethod
+    def alone(cls, pool: ModelPool, name: str) -> RoleModels:
+        """One model in every role, for which none stands in."""
+        return cls(pool, Chains((name,)))
+
+    def name(self, role: str, level: int = 0) -> str:
+        """See `agents.ports.Models`."""
+        return self.chain(role, level)[0]
+
+    def chain(self, role: str, level: int = 0) -> Sequence[str]:
+        """See `agents.ports.Models`."""
+        return self.chains.of(role, level)
+
+    def levels(self, role: str) -> int:
+        """See `agents.ports.Models`."""
+        return self.chains.levels(role)
+
+    def get(self, role: str, level: int = 0) -> BaseChatModel:
+        """See `agents.ports.Models`."""
+        return self.named(self.name(role, level), role)
+
+    def named(self, name: str, role: str) -> BaseChatModel:
+        """See `agents.ports.Models`."""
+        return self.pool.get(ModelName.parse(name), cast("Role", role))

@@ -1,0 +1,74 @@
+"""Settings of the models: which one plays which role, how to reach them, how long to wait."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
+from pydantic_settings import NoDecode
+
+from settings.base import FettleSettings
+
+
+def _names(value: Any) -> Any:
+    """`a:m1, b:m2` as its parts; nothing written is nothing set: compose sends it so."""
+    if not isinstance(value, str):
+        return value
+    return tuple(name for part in value.split(",") if (name := part.strip()))
+
+
+Chain = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+"""Models as `provider:model`, separated by commas. The order counts."""
+
+
+def _role(who: str) -> Any:
+    described = f"models of the {who}, the next where one is away; else `FETTLE_MODEL`"
+    return Field((), description=described)
+
+
+def _stronger(who: str) -> Any:
+    described = f"stronger models of the {who}, one after the other where repairs fail"
+    return Field((), description=described)
+
+
+class ModelSettings(FettleSettings):
+    """A chain's first model answers, the next one where it is unavailable."""
+
+    model: Chain = Field(
+        (),
+        description="default model, provider:model, and after commas those that stand in where it "
+        "is away; else by which providers have a key",
+    )
+    planner_model: Chain = _role("planner")
+    executor_model: Chain = _role("executor")
+    critic_model: Chain = _role("critic")
+    tester_model: Chain = _role("tester")
+    summary_model: Chain = _role("summary")
+    router_model: Chain = _role("router")
+    planner_escalation: Chain = _stronger("planner")
+    executor_escalation: Chain = _stronger("executor")
+    critic_escalation: Chain = _stronger("critic")
+    tester_escalation: Chain = _stronger("tester")
+
+    groq_api_key: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("GROQ_API_KEY"), description="key for Groq"
+    )
+    groq_base_url: str | None = Field(None, description="another address for Groq's API")
+    google_api_key: SecretStr | None = Field(
+        None, validation_alias=AliasChoices("GOOGLE_API_KEY"), description="key for Gemini"
+    )
+    google_base_url: str | None = Field(None, description="another address for Gemini's API")
+    model_timeout_seconds: float = Field(
+        120.0, gt=0, description="bound on one model call, with its tries"
+    )
+    model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
+    max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
+
+    def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
+        """Each role's chain, where one is set; `which` is `model` or `escalation`."""
+        ending = f"_{which}"
+        return {
+            name.removesuffix(ending): chain
+            for name in type(self).model_fields
+            if name.endswith(ending) and (chain := getattr(self, name))
+        }

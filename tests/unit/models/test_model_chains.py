@@ -1,0 +1,63 @@
+"""Which models play which role."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.models import Chains, ModelNotConfigured
+from settings.models import ModelSettings
+from settings.worker import WorkerSettings
+from worker.choice import chains
+
+CHAINS = Chains(
+    default=("groq:a", "google_genai:b"),
+    by_role={"critic": ("groq:c",)},
+    stronger={"executor": ("groq:big", "google_genai:bigger")},
+)
+
+
+def test_a_role_without_a_chain_has_the_default() -> None:
+    assert CHAINS.of("executor") == CHAINS.of("planner") == ("groq:a", "google_genai:b")
+    assert CHAINS.of("critic") == ("groq:c",)
+
+
+def test_a_stronger_model_comes_first_and_the_weaker_stand_in() -> None:
+    first, last = CHAINS.of("executor", 1), CHAINS.of("executor", 2)
+    assert first == ("groq:big", "groq:a", "google_genai:b")
+    assert last == ("google_genai:bigger", "groq:big", "groq:a", "google_genai:b")
+    assert (CHAINS.levels("executor"), CHAINS.levels("critic")) == (3, 1)
+
+
+def test_a_level_beyond_the_last_is_the_last_one() -> None:
+    assert CHAINS.of("executor", 9) == CHAINS.of("executor", 2)
+    assert CHAINS.of("critic", 1) == ("groq:c",)
+
+
+def test_no_model_is_asked_twice_in_one_call() -> None:
+    doubled = Chains(("groq:a", "groq:a", "groq:b"), stronger={"executor": ("groq:b",)})
+    assert doubled.of("planner") == ("groq:a", "groq:b")
+    assert doubled.of("executor", 1) == ("groq:b", "groq:a")
+
+
+def test_where_nothing_is_set_the_error_says_what_to_set() -> None:
+    with pytest.raises(ModelNotConfigured, match="the tester: set GROQ_API_KEY"):
+        Chains().of("tester")
+
+
+def test_the_environment_names_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETTLE_MODEL", "groq:a, google_genai:b,")
+    monkeypatch.setenv("FETTLE_CRITIC_MODEL", "")
+    monkeypatch.setenv("FETTLE_EXECUTOR_ESCALATION", "groq:big,google_genai:bigger")
+    found = chains(ModelSettings())
+    assert found.of("critic") == ("groq:a", "google_genai:b")
+    assert found.of("executor", 2)[:2] == ("google_genai:bigger", "groq:big")
+    assert found.of("summary") == found.default
+
+
+def test_without_a_model_the_providers_with_keys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "key")
+    assert chains(WorkerSettings()).of("executor") == ("google_genai:gemini-2.5-flash",)
+    monkeypatch.setenv("GROQ_API_KEY", "key")
+    both = chains(WorkerSettings())
+    assert both.of("executor") == ("groq:openai/gpt-oss-120b", "google_genai:gemini-2.5-flash")
+    assert both.of("router")[0] == "groq:openai/gpt-oss-20b"
