@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
@@ -20,15 +21,20 @@ T = TypeVar("T", bound=BaseModel)
 
 
 async def ask_for(
-    runtime: Runtime[Ports], role: Role, messages: Sequence[BaseMessage], schema: type[T]
+    runtime: Runtime[Ports],
+    role: Role,
+    messages: Sequence[BaseMessage],
+    schema: type[T],
+    *,
+    level: int = 0,
 ) -> Answer[T]:
     """The model's value; where its first reply does not fit, that of its second."""
-    first = await _ask(runtime, role, messages, schema, ordinal=0)
+    first = await _ask(runtime, role, messages, schema, ordinal=0, level=level)
     if first.value is not None:
         return first
     repair = render("repair", error=first.error, tool=schema.__name__)
     again = [*messages, AIMessage(first.said or "(nothing)"), HumanMessage(repair)]
-    return await _ask(runtime, role, again, schema, ordinal=1)
+    return await _ask(runtime, role, again, schema, ordinal=1, level=level)
 
 
 async def _ask(
@@ -38,16 +44,18 @@ async def _ask(
     schema: type[T],
     *,
     ordinal: int,
+    level: int,
 ) -> Answer[T]:
     ports = runtime.context
-    model = ports.models.get(role)
     fresh: Answer[T] | None = None
 
-    async def call() -> AIMessage:
+    async def call(model: BaseChatModel) -> AIMessage:
         nonlocal fresh
         fresh = await ask(model, messages, schema)
         return fresh.message
 
     at = place(runtime.execution_info, ordinal)
-    message = await model_call(ports, role, at, messages, call, offered=(schema.__name__,))
+    message = await model_call(
+        ports, role, at, messages, call, offered=(schema.__name__,), level=level
+    )
     return fresh or read(message, schema)

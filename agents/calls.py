@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from agents.fallback import first_to_answer
 from agents.models import ModelName, Role, Usage, price, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
@@ -62,27 +63,34 @@ async def model_call(
     role: Role,
     at: Place,
     messages: Sequence[BaseMessage],
-    call: Callable[[], Awaitable[AIMessage]],
+    call: Callable[[Any], Awaitable[AIMessage]],
     *,
     offered: Sequence[str] = (),
     whole: Whole | None = None,
+    level: int = 0,
 ) -> AIMessage:
     """One call of the model of `role`, made once. `offered` are the names of its tools.
 
+    `call` asks the chat model that it is given: that of the role at this `level`, or one that
+    stands in for it. The charge and the event name the one that answered.
     `whole` is the request as the model gets it, where there is more to it than `messages` and
     `offered` say. A recording's turn is kept before the call is on record: the event names it.
     """
-    name = ports.models.name(role)
+    name = ports.models.name(role, level)
     given = whole or Whole(messages, offered)
+
+    async def ask(_name: str, model: Any) -> AIMessage:
+        return await call(model)
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
-        message = await call()
+        got = await first_to_answer(ports.models, role, level, ask)
+        message = got.message
         seconds = time.monotonic() - started
-        charge = _charge(message, role, name, at)
-        fields = _fields(charge, seconds)
+        charge = _charge(message, role, got.model, at)
+        fields = {**_fields(charge, seconds), **got.fields()}
         if ports.redaction is not None:
-            turn = turn_of(role, name, given.messages, given.tools, message, ports.redaction)
+            turn = turn_of(role, got.model, given.messages, given.tools, message, ports.redaction)
             fields["recorded"] = await ports.workspace.keep(written(turn).encode())
         fact = Fact(at, "model_called", fields)
         return message, finished(message, facts=(fact,), charge=charge)

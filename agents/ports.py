@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agents.models.errors import ModelUnavailable
 from agents.models.redaction import Redaction
 from agents.turn import Turn
 from sandbox.protocol import Limits, Sandbox
@@ -215,5 +216,13 @@ class Models(Protocol):
         ...
 
     def named(self, name: str, role: str) -> Any:
-        """The model with a name out of `chain`, for this role."""
+        """The model with a name out of `chain`, for this role. Raises as `get` does."""
+        ...
+
+    def absent(self, name: str) -> str | None:
+        """Why a model is better passed over for now; None where it is not."""
+        ...
+
+    def note_absent(self, name: str, error: ModelUnavailable) -> None:
+        """A model did not answer, for all our patience."""
         ...

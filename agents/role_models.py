@@ -8,7 +8,7 @@ from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 
-from agents.models import Chains, ModelName, ModelPool, Role
+from agents.models import Chains, ModelName, ModelPool, ModelUnavailable, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +42,11 @@ class RoleModels:
     def named(self, name: str, role: str) -> BaseChatModel:
         """See `agents.ports.Models`."""
         return self.pool.get(ModelName.parse(name), cast("Role", role))
+
+    def absent(self, name: str) -> str | None:
+        """See `agents.ports.Models`."""
+        return self.pool.absences.of(name)
+
+    def note_absent(self, name: str, error: ModelUnavailable) -> None:
+        """See `agents.ports.Models`."""
+        self.pool.absences.note(name, error)

@@ -90,6 +90,9 @@ def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
         tokens = f"{data['input_tokens']:,} + {data['output_tokens']:,} tokens"
         spent = f"{tokens}, {money(data['cost_usd'])}, {spent}"
     yield Line(data["role"], f"asked {data['model']}: {spent}", Tone.QUIET)
+    for over in data.get("fell_back_from", ()):
+        reason = first_line(printable(over["reason"]))
+        yield Line("", f"in place of {over['model']}: {reason}", Tone.WARN)
 
 
 def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:

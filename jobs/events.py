@@ -21,7 +21,9 @@
 | failed | reason, detail |
 | cancelled | by |
 
-A recorded job's `model_called` has `recorded` too: the digest of its turn, see `jobs.recording`.
+Where models were passed over for the one that answered, `model_called` has `fell_back_from`:
+[{model, reason}]. A recorded job's has `recorded` too: the digest of its turn, see
+`jobs.recording`.
 
 A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
 artifacts: [{name, digest, size, media_type}], refused: [str]}. `code`, `stdout` and `stderr` are

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
 
 from agents.calls import Whole, model_call
@@ -36,20 +37,19 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         ports = request.runtime.context
         if replies(request.messages) >= ports.bounds.steps:
             return AIMessage(render("executor_bound", steps=ports.bounds.steps))
-        ready = request.override(model=ports.models.get(EXECUTOR))
-        reply = await _once(ready, handler, ordinal=0)
+        reply = await _once(request, handler, ordinal=0)
         if malformed(reply) and not reply.invalid_tool_calls:
             repair = HumanMessage(render("executor_broken_call"))
             broken = AIMessage(str(reply.text) or "(a broken call)")
-            again = ready.override(messages=[*request.messages, broken, repair])
+            again = request.override(messages=[*request.messages, broken, repair])
             reply = await _once(again, handler, ordinal=1)
         return _callable(reply)
 
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
-    async def call() -> AIMessage:
+    async def call(model: BaseChatModel) -> AIMessage:
         try:
-            response = await handler(request)
+            response = await handler(request.override(model=model))
         except ReplyMalformed as error:
             return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
         reply = response.result[0]
@@ -60,7 +60,8 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
     whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
-    return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole)
+    level = state.get("level", 0)
+    return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole, level=level)
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

@@ -12,6 +12,7 @@ from agents.models.errors import (
     ModelUnavailable,
     RecordingDeparted,
     ReplyMalformed,
+    another_may_answer,
 )
 from agents.models.name import ModelName
 from agents.models.options import KEY_VARIABLES, PUBLIC_URLS, SHIPPED_RECORDINGS, ModelOptions
@@ -48,6 +49,7 @@ __all__ = [
     "ReplyMalformed",
     "Role",
     "Usage",
+    "another_may_answer",
     "ask",
     "build",
     "classify",

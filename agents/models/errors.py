@@ -66,3 +66,20 @@ class ReplyMalformed(ModelUnavailable):
 
 class RecordingDeparted(ModelError):
     """The job went another way than the recording. The message shows role, request and diff."""
+
+
+# Of the account or the model, not of the request: no money, no access, no such model here.
+_OF_THE_PROVIDER = frozenset({401, 402, 403, 404})
+
+
+def another_may_answer(error: ModelError) -> bool:
+    """Whether the same question may go to another model.
+
+    Not where the request itself was refused: what one provider blocks is not carried to the next.
+    A reply that was no valid tool call is for the one who asked to mend.
+    """
+    if isinstance(error, ModelRefused):
+        return error.status in _OF_THE_PROVIDER
+    if isinstance(error, ReplyMalformed):
+        return False
+    return isinstance(error, ModelUnavailable | ModelNotConfigured)

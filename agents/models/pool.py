@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langchain_core.language_models import BaseChatModel
 
+from agents.models.absence import Absences
 from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
@@ -15,11 +16,13 @@ class ModelPool:
     """Keeps what `build` made, with its open connections, for all jobs of a process.
 
     A provider's connections belong to one event loop, so a process with several has a pool for
-    each. A recording is read once: a changed file counts from the next pool on.
+    each. A recording is read once: a changed file counts from the next pool on. `absences` knows
+    which models were unavailable a moment ago.
     """
 
     def __init__(self, options: ModelOptions) -> None:
         self._options = options
+        self.absences = Absences()
         self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
 
     def get(self, name: ModelName, role: Role) -> BaseChatModel:

@@ -1,0 +1,79 @@
+"""One question, asked of a chain of models: where one is unavailable, the next answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from agents.models import ModelError, ModelUnavailable, another_may_answer
+from agents.ports import Models
+
+Ask = Callable[[str, Any], Awaitable[AIMessage]]
+"""Asks a model: `provider:model`, and the model itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A model that should have answered before the one that did; `reason` is in words."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The reply, the model that gave it, and those that did not."""
+
+    message: AIMessage
+    model: str
+    passed_over: Sequence[PassedOver] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """What an event tells of those passed over; nothing where the first one answered."""
+        if not self.passed_over:
+            return {}
+        told = [{"model": each.model, "reason": each.reason} for each in self.passed_over]
+        return {"fell_back_from": told}
+
+
+async def first_to_answer(models: Models, role: str, level: int, ask: Ask) -> Answered:
+    """The first reply that a model of the role's chain gives.
+
+    A model that was unavailable a moment ago is asked only where all others are, too. Raises what
+    the last one raised; but ModelUnavailable where one of them may answer later.
+    """
+    chain = models.chain(role, level)
+    over: list[PassedOver] = []
+    absent = {name: why for name in chain if (why := models.absent(name)) is not None}
+    if len(absent) < len(chain):
+        over = [PassedOver(name, why) for name, why in absent.items()]
+        chain = [name for name in chain if name not in absent]
+    later: ModelUnavailable | None = None
+    for place, name in enumerate(chain, start=1):
+        try:
+            message = await ask(name, models.named(name, role))
+        except ModelError as error:
+            if isinstance(error, ModelUnavailable):
+                models.note_absent(name, error)
+                later = error
+            if not another_may_answer(error):
+                raise
+            over.append(PassedOver(name, str(error)))
+            if place == len(chain):
+                raise _of_all(over, later or error) from error
+        else:
+            return Answered(message, name, over)
+    raise AssertionError("a chain has at least one model")
+
+
+def _of_all(over: Sequence[PassedOver], error: ModelError) -> ModelError:
+    """The error of a chain none of which answered: `error` itself where there is only one."""
+    if len(over) == 1:
+        return error
+    told = "; ".join(f"{each.model}: {each.reason}" for each in over)
+    if isinstance(error, ModelUnavailable):
+        return ModelUnavailable(f"none of {len(over)} models answered: {told}")
+    return type(error)(f"none of {len(over)} models answered: {told}")

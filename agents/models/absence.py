@@ -1,0 +1,37 @@
+"""Absences: which models were unavailable a moment ago, so that not every call waits for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from agents.models.errors import ModelUnavailable, ReplyMalformed
+
+_REST_SECONDS = 15.0
+"""A model that did not answer in spite of all patience is passed over for so long, where another
+can stand in; then one call tries it again."""
+_LONGEST_REST_SECONDS = 300.0
+
+
+class Absences:
+    """Of one process; each worker finds out for itself."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[str, tuple[float, str]] = {}
+
+    def note(self, name: str, error: ModelUnavailable) -> None:
+        """`name` did not answer. A malformed reply is an answer: its model is there."""
+        if isinstance(error, ReplyMalformed):
+            return
+        told = error.retry_after_seconds or 0.0
+        rest = min(max(told, _REST_SECONDS), _LONGEST_REST_SECONDS)
+        self._until[name] = (self._clock() + rest, str(error))
+
+    def of(self, name: str) -> str | None:
+        """Why `name` is not to be asked now, or None."""
+        until, why = self._until.get(name, (0.0, ""))
+        if self._clock() >= until:
+            self._until.pop(name, None)
+            return None
+        return f"it was unavailable a moment ago: {why}"

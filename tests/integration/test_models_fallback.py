@@ -1,0 +1,161 @@
+"""One model call over a chain of providers: who answers, who is charged, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from graph_house import PlannedSandbox
+from langchain_core.messages import AIMessage, HumanMessage
+
+from agents.calls import model_call
+from agents.memory import MemoryRecord, ports_over
+from agents.models import (
+    Chains,
+    ModelOptions,
+    ModelPool,
+    ModelRefused,
+    ModelUnavailable,
+    ReplyMalformed,
+)
+from agents.ports import Place, Ports
+from agents.role_models import RoleModels
+from bench.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Turn, always
+
+FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
+BIG = "groq:openai/gpt-oss-120b"
+AT = Place("ns", "node", 0)
+
+
+@dataclass
+class Scene:
+    ports: Ports
+    record: MemoryRecord
+    groq: ProviderServer
+    gemini: ProviderServer
+
+    async def ask(self, level: int = 0, text: str = "hi") -> AIMessage:
+        async def call(model: Any) -> AIMessage:
+            return await model.ainvoke([HumanMessage(text)])
+
+        asked = [HumanMessage(text)]
+        return await model_call(self.ports, "executor", AT, asked, call, level=level)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        (fact,) = self.record.facts.values()
+        return dict(fact.data)
+
+
+@contextmanager
+def scene(groq: Sequence[Turn], gemini: Sequence[Turn], key: str = "key") -> Iterator[Scene]:
+    """A chain of Groq and Gemini, each with its own server; each is asked once before it is away"""
+    with ExitStack() as open_:
+        first = open_.enter_context(ProviderServer(groq))
+        second = open_.enter_context(ProviderServer(gemini))
+        pool = ModelPool(
+            ModelOptions(
+                api_keys={"groq": key, "google_genai": "key"},
+                base_urls={"groq": first.groq_url, "google_genai": second.gemini_url},
+                max_retries=0,
+            )
+        )
+        chains = Chains((FIRST, SECOND), stronger={"executor": (BIG,)})
+        record = MemoryRecord()
+        ports = ports_over(record, PlannedSandbox({}), RoleModels(pool, chains))
+        yield Scene(ports, record, first, second)
+
+
+async def test_the_first_answers_while_it_can() -> None:
+    with scene([Reply("yes")], []) as it:
+        assert (await it.ask()).text == "yes"
+    assert (it.told["model"], "fell_back_from" in it.told) == (FIRST, False)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Refusal(503), Refusal(429, retry_after=900), Cut(), Garbled(), Refusal(401), Refusal(404)],
+    ids=["503", "429", "cut", "garbled", "no key", "no such model"],
+)
+async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
+    with scene([fault], [Reply("yes")]) as it:
+        assert (await it.ask()).text == "yes"
+    (charge,) = it.record.charges.values()
+    assert charge.model == it.told["model"] == SECOND
+    assert charge.cost_usd is not None
+    (over,) = it.told["fell_back_from"]
+    assert over["model"] == FIRST
+    assert over["reason"]
+
+
+async def test_after_a_crash_the_answer_is_the_one_on_record() -> None:
+    with scene([Refusal(503)], [Reply("yes")]) as it:
+        await it.ask()
+        again = replace(it, ports=replace(it.ports, models=fresh(it)))
+        assert (await again.ask()).text == "yes"
+        assert (len(it.groq.requests), len(it.gemini.requests)) == (1, 1)
+    assert len(it.record.charges) == len(it.record.outcomes) == 1
+
+
+def fresh(it: Scene) -> RoleModels:
+    """The models of another worker, which knows of no absence."""
+    models = it.ports.models
+    assert isinstance(models, RoleModels)
+    return RoleModels(ModelPool(models.pool._options), models.chains)
+
+
+async def test_who_is_away_is_not_waited_for_by_the_next_call() -> None:
+    with scene([Refusal(503)], [Reply("one"), Reply("two")]) as it:
+        await it.ask(text="1")
+        assert (await it.ask(text="2")).text == "two"
+        assert len(it.groq.requests) == 1
+
+
+async def test_where_all_are_away_the_job_comes_later() -> None:
+    with scene([Refusal(503, "no room")] * 2, [Refusal(503, "no room")] * 2) as it:
+        for _ in range(2):  # they are asked again, though both were away a moment ago
+            with pytest.raises(ModelUnavailable, match="none of 2 models answered") as caught:
+                await it.ask()
+        assert (len(it.groq.requests), len(it.gemini.requests)) == (2, 2)
+    assert FIRST in str(caught.value)
+    assert SECOND in str(caught.value)
+    assert it.record.outcomes == it.record.charges == it.record.facts == {}
+
+
+async def test_one_that_may_answer_later_counts_more_than_one_that_never_will() -> None:
+    with scene([Refusal(503)], [Refusal(401)]) as it, pytest.raises(ModelUnavailable):
+        await it.ask()
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_a_request_that_was_refused_is_not_carried_to_the_next(status: int) -> None:
+    with scene([Refusal(status)], [Reply("yes")]) as it:
+        with pytest.raises(ModelRefused):
+            await it.ask()
+        assert it.gemini.requests == []
+
+
+async def test_a_malformed_reply_is_for_the_one_who_asked() -> None:
+    kept = Refusal(400, fields={"code": "tool_use_failed", "failed_generation": "<x>"})
+    with scene([kept, kept], [Reply("yes")]) as it:
+        with pytest.raises(ReplyMalformed):
+            await it.ask()
+        assert it.gemini.requests == []
+
+
+async def test_without_a_key_the_next_answers() -> None:
+    with scene([], [Reply("yes")], key="") as it:
+        await it.ask()
+    assert "set GROQ_API_KEY" in it.told["fell_back_from"][0]["reason"]
+
+
+async def test_at_a_higher_level_the_stronger_one_answers_and_the_role_s_own_stand_in() -> None:
+    with scene([Reply("strong")], []) as it:
+        assert (await it.ask(level=1)).text == "strong"
+    assert it.told["model"] == BIG
+    with scene(always(Refusal(503)), [Reply("yes")]) as it:
+        await it.ask(level=7)
+    assert [each["model"] for each in it.told["fell_back_from"]] == [BIG, FIRST]
