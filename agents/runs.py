@@ -9,6 +9,7 @@ from typing import Any, Final
 from agents.errors import PathOutside
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
+from agents.repair.classify import PROGRAM, classify
 from agents.state import Run
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, RunResult, Stream
@@ -36,6 +37,7 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
     if changed or result.deleted:
         artifacts = await ports.workspace.apply(changed, result.deleted)
     kept = ports.bounds.kept
+    succeeded = result.succeeded and not _void(code)  # nothing was shown by running nothing
     run: Run = {
         "id": f"r{number}",
         "number": number,
@@ -48,11 +50,17 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
         "stdout": await _kept(ports.workspace, result.stdout, kept),
         "stderr": await _kept(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
-        "succeeded": result.succeeded and not _void(code),  # nothing was shown by running nothing
+        "succeeded": succeeded,
+        "failure": None if succeeded else failure(result, code, files),
         "artifacts": [asdict(artifact) for artifact in artifacts],
         "refused": [*result.refused, *nameless],
     }
     return Ran(run, result)
+
+
+def failure(result: RunResult, code: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """{class, cause, exception} of a run of `code` over `files` that did not succeed."""
+    return classify(result, {**files, PROGRAM: code.encode(errors="replace")}).fields()
 
 
 def _void(code: str) -> bool:

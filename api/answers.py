@@ -18,7 +18,7 @@ def as_json(
 ) -> Response:
     """A model that is already checked, as JSON."""
     return Response(
-        model.model_dump_json(),
+        model.model_dump_json(by_alias=True),
         status_code=status,
         headers=dict(headers or {}),
         media_type="application/json",

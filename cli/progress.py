@@ -33,6 +33,8 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
     text = f"{_ending(run)} in {duration(run['seconds'])}{by}"
     yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
+    if failure := run.get("failure"):
+        yield Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)
     if code := _stored(run["code"]):
         yield Code(clip(code, detail.code_lines))
     if output := _stored(run["stdout"]):
@@ -43,6 +45,11 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
         yield Line("file", artifact_text(made), Tone.QUIET)
     for refused in run["refused"]:
         yield Line("left out", printable(refused), Tone.WARN)
+
+
+def failure_label(failure: Data) -> str:
+    """`zero division`: the class of a failure, as it is read."""
+    return str(failure["class"]).replace("_", " ")
 
 
 def artifact_text(artifact: Data) -> str:

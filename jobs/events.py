@@ -26,7 +26,9 @@ Where models were passed over for the one that answered, `model_called` has `fel
 `jobs.recording`.
 
 A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
-artifacts: [{name, digest, size, media_type}], refused: [str]}. `code`, `stdout` and `stderr` are
+failure, artifacts: [{name, digest, size, media_type}], refused: [str]}. `failure` is null where it
+succeeded, else {class, cause, exception}: see `agents.repair.failure`; runs of before have none.
+`code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
 names the whole in the artifact store; `dropped_bytes` counts what no one has kept.
 """

@@ -36,6 +36,20 @@ class Text(Told):
     href: str = Field("", description="the whole as text/plain")
 
 
+class Failure(Told):
+    """Why a run failed."""
+
+    kind: str = Field(
+        alias="class",
+        description="syntax, import, type, name, key, value, assertion, file, recursion, "
+        "zero_division, timeout, memory, output_flood, network_denied, test_failure or unknown",
+    )
+    cause: str = Field(description="in one line")
+    exception: str | None = Field(
+        None, description="the type of the exception that ended the program, if one did"
+    )
+
+
 class Run(Told):
     """One execution of code in the sandbox."""
 
@@ -51,6 +65,7 @@ class Run(Told):
     stderr: Text
     seconds: float
     succeeded: bool
+    failure: Failure | None = Field(None, description="why it failed; null where it succeeded")
     artifacts: list[Artifact] = Field(default_factory=list)
     refused: list[str] = Field(
         default_factory=list, description="files that were not taken over, and why"

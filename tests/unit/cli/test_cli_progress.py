@@ -57,6 +57,12 @@ def test_a_run_that_failed_is_bad_and_shows_its_stderr_as_an_error():
     assert Output("ZeroDivisionError", error=True) in drawn
 
 
+def test_a_run_that_failed_says_why():
+    failure = {"class": "zero_division", "cause": "ZeroDivisionError: \x1b[2J", "exception": "Z"}
+    failed = {**RUN, "exit_code": 1, "succeeded": False, "failure": failure}
+    assert shown("run_finished", **failed)[1] == "zero division: ZeroDivisionError: \\x1b[2J"
+
+
 @pytest.mark.parametrize(
     ("end", "text"),
     [("timeout", "stopped at the timeout limit"), ("memory", "stopped at the memory limit"),

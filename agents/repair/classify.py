@@ -1,0 +1,184 @@
+"""Why a run failed, told by what is structured about its end; by its words only at last. Pure.
+
+In this order, the first that says something wins: the limit that was hit, the signal, an exit code
+that stands for one, the exception that ended the program, a test report, an exception that the
+program itself printed, the interpreter's messages in its last line.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from typing import Final
+
+from agents.repair.exceptions import Sources, kind_of
+from agents.repair.failure import Failure, FailureClass
+from agents.repair.reports import Report, pytest_report, unittest_report
+from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
+from agents.repair.words import kind_of_words
+from sandbox.protocol import End, RunResult
+
+_BY_END: dict[End, tuple[FailureClass, str]] = {
+    End.TIMEOUT: (FailureClass.TIMEOUT, "it ran for longer than it may"),
+    End.CPU: (FailureClass.TIMEOUT, "it used more processor time than it may"),
+    End.MEMORY: (FailureClass.MEMORY, "it used more memory than it may"),
+    End.OUTPUT: (FailureClass.OUTPUT_FLOOD, "it printed far more than is kept"),
+    End.DISK: (FailureClass.OUTPUT_FLOOD, "its files took more space than they may"),
+    End.KILLED: (FailureClass.MEMORY, "it was killed from outside, most likely for its memory"),
+}
+_BY_SIGNAL: dict[int, FailureClass] = {
+    signal.SIGKILL: FailureClass.MEMORY,
+    signal.SIGXCPU: FailureClass.TIMEOUT,
+    signal.SIGALRM: FailureClass.TIMEOUT,
+    signal.SIGXFSZ: FailureClass.OUTPUT_FLOOD,
+}
+_SHELL: dict[int, tuple[FailureClass, str]] = {
+    124: (FailureClass.TIMEOUT, "a command ran into its time limit"),
+    126: (FailureClass.FILE, "a command is there, but may not be run"),
+    127: (FailureClass.FILE, "a command was not found"),
+}
+"""Exit codes of POSIX shells and of timeout(1)."""
+_OF_SIGNALS = 128
+_STACK = re.compile(
+    r"^Fatal Python error: .*(?:stack overflow|_Py_CheckRecursiveCall)", re.MULTILINE
+)
+_CHILD = re.compile(r"died with <Signals\.\w+: (\d+)>")
+PROGRAM: Final = "/run/main.py"
+"""How tracebacks name code that is handed over as text: `sandbox.protocol.Command.python`."""
+_WORK = "/work/"
+_LIBRARIES = ("/site-packages/", "/dist-packages/")
+
+
+def classify(result: RunResult, sources: Sources) -> Failure:
+    """The failure of a run that did not succeed. `sources` are the program's, by path."""
+    return (
+        _by_limit(result)
+        or _by_signal(result, result.signal)
+        or _by_exit_code(result)
+        or _by_traceback(result, sources)
+        or _by_report(result, sources)
+        or _of_raised(decisive(tracebacks(result.stdout.text)), sources)
+        or _by_words(result, sources)
+        or _unknown(result)
+    )
+
+
+def _by_limit(result: RunResult) -> Failure | None:
+    told = _BY_END.get(result.end)
+    return Failure(*told) if told else None
+
+
+def _by_signal(result: RunResult, number: int | None) -> Failure | None:
+    if number is None:
+        return None
+    if _STACK.search(result.stderr.text):
+        return Failure(FailureClass.RECURSION, "the interpreter's stack overflowed")
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    kind = _BY_SIGNAL.get(number, FailureClass.UNKNOWN)
+    why = ": out of memory, or killed from outside" if number == signal.SIGKILL else ""
+    return Failure(kind, f"it was killed by {name}{why}")
+
+
+def _by_exit_code(result: RunResult) -> Failure | None:
+    """An exit code that a shell gives for a signal; a traceback knows better, if there is one."""
+    code = result.exit_code
+    if code is None or decisive(tracebacks(result.stderr.text)):
+        return None
+    if code - _OF_SIGNALS in set(signal.Signals):
+        return _by_signal(result, code - _OF_SIGNALS)
+    told = _SHELL.get(code)
+    return Failure(*told) if told else None
+
+
+def _by_traceback(result: RunResult, sources: Sources) -> Failure | None:
+    """By the exception on stderr; one that only tells of tests or of a child lets these speak."""
+    text = result.stderr.text
+    raised = decisive(tracebacks(text))
+    if raised is None or unittest_report(text):
+        return None
+    report = pytest_report(result.stdout.text)
+    if raised.name == "AssertionError" and report:
+        return None
+    if raised.name.endswith("CalledProcessError"):
+        return _of_child(raised, result, sources)
+    return _of_raised(raised, sources)
+
+
+def _of_child(raised: Raised, result: RunResult, sources: Sources) -> Failure | None:
+    """A program that a program ran: its own signal, report or traceback, if it has left one."""
+    died = _CHILD.search(raised.message)
+    if died:
+        return _by_signal(result, int(died[1]))
+    before = [each for each in tracebacks(result.stderr.text) if each.name != raised.name]
+    return _by_report(result, sources) or _of_raised(decisive(before), sources)
+
+
+def _by_report(result: RunResult, sources: Sources) -> Failure | None:
+    for text in (result.stdout.text, result.stderr.text):
+        report = pytest_report(text) or unittest_report(text)
+        if report:
+            return _of_report(report, sources)
+    return None
+
+
+def _of_report(report: Report, sources: Sources) -> Failure:
+    if report.broken is not None:
+        kind = kind_of(report.broken, sources)
+        return Failure(kind, _line(report.broken), report.broken.name)
+    return Failure(FailureClass.TEST_FAILURE, report.cause)
+
+
+def _of_raised(raised: Raised | None, sources: Sources) -> Failure | None:
+    if raised is None:
+        return None
+    return Failure(kind_of(raised, sources), "; ".join(_told(raised)), raised.name)
+
+
+def _told(raised: Raised) -> Iterator[str]:
+    place = _place(raised)
+    yield _line(raised) + (f" ({place})" if place else "")
+    for leaf in raised.leaves[:3]:
+        yield f"in it {_line(leaf)}"
+    if raised.before is not None and _line(raised.before) != _line(raised):
+        yield f"raised for {_line(raised.before)}"
+
+
+def _line(raised: Raised) -> str:
+    return f"{raised.name}: {raised.message}" if raised.message else raised.name
+
+
+def _place(raised: Raised) -> str:
+    """The innermost line of the program's own that the traceback shows."""
+    for file, line in reversed(raised.frames):
+        if file == PROGRAM:
+            return f"line {line} of the program"
+        if file.startswith(_WORK) and not any(part in file for part in _LIBRARIES):
+            return f"{file.removeprefix(_WORK)}, line {line}"
+    return ""
+
+
+def _by_words(result: RunResult, sources: Sources) -> Failure | None:
+    for stream in (result.stderr, result.stdout):
+        last = _last_line(stream.text)
+        raised = raised_in(last)
+        kind = kind_of(raised, sources) if raised else FailureClass.UNKNOWN
+        if raised and kind is not FailureClass.UNKNOWN:
+            return Failure(kind, last, raised.name)
+        if said := kind_of_words(last):
+            return Failure(said, last)
+    return None
+
+
+def _unknown(result: RunResult) -> Failure:
+    if result.end is End.PROCESSES:
+        return Failure(FailureClass.UNKNOWN, "all its processes and threads were in use")
+    if result.succeeded:
+        return Failure(FailureClass.UNKNOWN, "there was nothing to run")
+    said = _last_line(result.stderr.text) or _last_line(result.stdout.text)
+    code = f"exit code {result.exit_code}"
+    return Failure(FailureClass.UNKNOWN, f"{code}: {said}" if said else f"{code} without a word")
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,0 +1,66 @@
+"""Reading the reports of pytest and unittest out of what a program printed. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agents.repair.tracebacks import Raised, raised_in
+
+_PYTEST = re.compile(
+    r"^=*\s*(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in \d+(?:\.\d+)?s\b.*$",
+    re.MULTILINE,
+)
+_COUNT = re.compile(r"(\d+) (failed|errors?|passed)")
+_NAMED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+)(?: - (?P<why>.*))?$", re.MULTILINE)
+_COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)
+_E_LINE = re.compile(r"^E {3}(?P<said>\S.*)$", re.MULTILINE)
+_UNITTEST = re.compile(
+    r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^FAILED \((?P<counts>[\w=, ]+)\)\s*\Z", re.MULTILINE
+)
+_HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report of tests that did not all pass. `broken` is the exception that kept pytest from even
+    collecting them: then no test has failed, the code cannot be imported."""
+
+    cause: str
+    broken: Raised | None = None
+
+
+def pytest_report(text: str) -> Report | None:
+    """The last of pytest's reports in `text`, if it tells of a failure."""
+    ends = list(_PYTEST.finditer(text))
+    if not ends:
+        return None
+    counts = {name.rstrip("s"): int(count) for count, name in _COUNT.findall(ends[-1]["counts"])}
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    if ends[-1]["counts"] == "no tests ran":
+        return Report("pytest found no tests", _collecting(text))
+    if not failed:
+        return None
+    ran = failed + counts.get("passed", 0)
+    named = _NAMED.search(text)
+    first = f": {named['test']}: {named['why'] or 'failed'}" if named else ""
+    return Report(f"{failed} of {ran} tests failed{first}", _collecting(text))
+
+
+def unittest_report(text: str) -> Report | None:
+    """The report of unittest that `text` ends with, if it does."""
+    end = _UNITTEST.search(text)
+    if end is None:
+        return None
+    heading = _HEADING.search(text)
+    first = f": {heading['test']}" if heading else ""
+    return Report(f"unittest: {end['counts']} of {end['ran']} tests{first}")
+
+
+def _collecting(text: str) -> Raised | None:
+    """The exception of the first file that could not be collected."""
+    begun = _COLLECTING.search(text)
+    if begun is None:
+        return None
+    said = [raised_in(line["said"]) for line in _E_LINE.finditer(text, begun.end())]
+    return next((raised for raised in said if raised and raised.name.endswith("Error")), None)
