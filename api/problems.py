@@ -82,14 +82,27 @@ NO_OPEN_REVIEW = Kind(
     409,
     "The job waits for no review",
     "A decision applies only while a review is open. The job is in the status that `state` names; "
-    "perhaps somebody else has decided, or it was cancelled.",
+    "perhaps it was cancelled, or somebody else has decided: then `decision` says what, and who.",
 )
 STALE_REVIEW = Kind(
     "stale-review",
     409,
     "Another review is open",
-    "The decision named a review that is not the open one, whose id is in `review_id`. Look at it "
-    "before deciding again.",
+    "The decision named a review that is not the open one, or a digest of something else than it "
+    "shows. `review_id` and `digest` are those of the open one: look at it before deciding again.",
+)
+OWN_APPROVAL = Kind(
+    "own-approval",
+    403,
+    "Somebody else has to approve this",
+    "The review takes two approvals, and you brought the job. Two other people approve it; you may "
+    "send it back, edit its code or reject it.",
+)
+VOTED_ALREADY = Kind(
+    "voted-already",
+    409,
+    "You have approved this already",
+    "The review takes two approvals, each of another person. Yours is on record.",
 )
 NOT_OFFERED = Kind(
     "decision-not-offered",
@@ -224,6 +237,8 @@ KINDS: Mapping[str, Kind] = {
         WRONG_STATE,
         NO_OPEN_REVIEW,
         STALE_REVIEW,
+        OWN_APPROVAL,
+        VOTED_ALREADY,
         NOT_OFFERED,
         CONFIGURED_KEY,
         NAME_TAKEN,

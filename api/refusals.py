@@ -30,6 +30,8 @@ _BY_CODE = {
     "final": problems.WRONG_STATE,
     "no_open_review": problems.NO_OPEN_REVIEW,
     "stale_review": problems.STALE_REVIEW,
+    "own_approval": problems.OWN_APPROVAL,
+    "voted_already": problems.VOTED_ALREADY,
     "not_offered": problems.NOT_OFFERED,
     "key_reused": problems.KEY_REUSED,
 }

@@ -12,7 +12,7 @@ from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from jobs.errors import PathRefused
 from jobs.manifest import checked_path
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, OnExpiry
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
@@ -54,7 +54,13 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         priority=asked.priority,
         labels=tuple(dict.fromkeys(asked.labels)),
         record=asked.record,
+        approvals=approvals(asked, settings),
     )
+
+
+def approvals(asked: JobRequest, settings: ApiSettings) -> int:
+    """How many approvals each review of the job takes."""
+    return asked.approvals or settings.review_approvals
 
 
 def digest(asked: JobRequest) -> str:
@@ -84,7 +90,18 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
     if asked.timeout_seconds is not None and asked.timeout_seconds > longest:
         message = f"a job may run for {longest} seconds at most"
         yield FieldError(field="timeout_seconds", message=message, limit=longest)
+    yield from _approval_errors(asked, settings)
     yield from _file_errors(asked.files, settings)
+
+
+def _approval_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+    least = settings.review_approvals
+    if approvals(asked, settings) < least:
+        message = f"a review takes {least} approvals here"
+        yield FieldError(field="approvals", message=message, limit=least)
+    elif asked.on_expiry is OnExpiry.APPROVE and least > 1:
+        message = f"a review takes {least} approvals here, and a clock gives none"
+        yield FieldError(field="on_expiry", message=message)
 
 
 def _file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:

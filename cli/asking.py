@@ -37,6 +37,7 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
         decision = {
             **_decision(screen, choices(review), lambda: whole_code(service, job)),
             "review_id": review["id"],
+            "digest": review["digest"],
         }
         try:
             service.decide(job["id"], decision)

@@ -87,6 +87,15 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["feedback"]))
 
 
+def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
+    """One of the approvals that a review takes."""
+    override = ", overriding failed evidence" if data["override"] else ""
+    count = f"{data['approvals']} of {data['approvals_needed']} approvals"
+    yield Line("approved", f"by {printable(data['by'])}{override}: {count}", Tone.ASK)
+    if data["feedback"]:
+        yield Prose(printable(data["feedback"]))
+
+
 def _started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("attempt", f"{data['attempt']}, by worker {data['worker']}", Tone.QUIET)
 
@@ -190,6 +199,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "review_opened": _review_opened,
     "review_expired": _review_expired,
     "begun_anew": _begun_anew,
+    "voted": _voted,
     "decided": decision_parts,
     "critiqued": critique_parts,
     "given_back": _given_back,

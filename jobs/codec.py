@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
-from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
 
 _OWN_FIELDS = (
@@ -34,12 +34,12 @@ _OWN_FIELDS = (
 )
 
 
-def dump(value: Any) -> str:
-    """JSON as Redis keeps it: compact, text as it is.
+def dump(value: Any, *, in_order: bool = False) -> str:
+    """JSON as Redis keeps it: compact, text as it is; `in_order`: keys sorted.
 
     Half a surrogate pair, which models do write, is no text: it becomes U+FFFD.
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=in_order)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -85,7 +85,9 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
     if state["lease"]:
         state["lease"] = _made(Lease, state["lease"], until=due_at)
     if review := state["review"]:
-        state["review"] = _made(Review, review, kind=ReviewKind(review["kind"]))
+        votes = tuple(_made(Approval, vote) for vote in review.get("approvals", ()))
+        kind = ReviewKind(review["kind"])
+        state["review"] = _made(Review, review, kind=kind, approvals=votes)
     if decision := state["decision"]:
         state["decision"] = _made(Decision, decision, action=Action(decision["action"]))
     if result := state["result"]:

@@ -9,9 +9,10 @@
 | run_finished | a run, see below |
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
-| review_opened | review_id, kind |
+| review_opened | review_id, kind, digest |
 | review_expired | review_id, then: approve/reject/stay |
-| decided | review_id, action, by, feedback, override |
+| voted | review_id, by, key_id, feedback, override, digest, digest_named, approvals (so many now), approvals_needed |
+| decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names] |
 | begun_anew | by, format: of the graph whose checkpoints do not count any more |
 | critiqued | revision, verdict: approve/revise, feedback, run, overruled (why, or null) |
 | summarized | text |
@@ -20,6 +21,9 @@
 | succeeded | approved_by |
 | failed | reason, detail |
 | cancelled | by |
+
+A `digest` is that of what the review shows, see `jobs.review_digest`; `digest_named`: whoever
+decided has named it. What was recorded by older releases has none.
 
 Where models were passed over for the one that answered, `model_called` has `fell_back_from`:
 [{model, reason}]. A recorded job's has `recorded` too: the digest of its turn, see
@@ -31,7 +35,7 @@ succeeded, else {class, cause, exception}: see `agents.repair.failure`; runs of 
 `code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
 names the whole in the artifact store; `dropped_bytes` counts what no one has kept.
-"""
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs import lifecycle
+from jobs.deciding import needed
 from jobs.events import NewEvent
 from jobs.lifecycle import Change, Refusal
 from jobs.record import JobRecord
@@ -15,7 +16,8 @@ from jobs.spec import OnExpiry
 def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     """What the spec says then counts, by a Decision like any other (J10).
 
-    `evidence`: a run has succeeded. Without it nothing is approved, since no person vouches for it.
+    `evidence`: a run has succeeded. Without it nothing is approved, since no person vouches for it;
+    nor is what needs two people's approval, since a clock is none.
     What stays open is told to have expired, once, and can still be decided.
     """
     review = record.review
@@ -24,7 +26,8 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     if review.look_at is None or review.look_at > now:
         return Refusal("not_expired", "the review may wait longer", record.status)
     then = record.spec.on_expiry
-    if then is OnExpiry.APPROVE and not (evidence and review.kind is ReviewKind.REVIEW):
+    vouched = evidence and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
+    if then is OnExpiry.APPROVE and not vouched:
         then = OnExpiry.STAY
     data = {"review_id": review.id, "then": then}
     told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)

@@ -32,6 +32,16 @@ EXPIRY = "expiry"
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """One person's approval of a Review that needs more than one; `at` in ms."""
+
+    by: str
+    key_id: str
+    at: int
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """An open question. `payload` is all a person needs to see.
 
@@ -39,6 +49,7 @@ class Review:
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
     decisions: [decision], revision: int}; of an `upgrade`: see jobs.upgrade.
     `expires_at` (ms) is when it is told to have expired, once; `expired`: it was, and stays open.
+    `approvals` are those that it has while it needs more; the next Review begins with none.
     """
 
     id: str
@@ -47,6 +58,7 @@ class Review:
     opened_at: int
     expires_at: int | None = None
     expired: bool = False
+    approvals: tuple[Approval, ...] = ()
 
     @property
     def look_at(self) -> int | None:
@@ -56,7 +68,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer to the Review `review_id`; `by` is the name of the key that gave it."""
+    """A person's answer to the Review `review_id`; `by` is the name of the key that gave it, which
+    another one may bear later, and `key_id` its id. `digest` is that of what the person saw (see
+    jobs.review_digest); '' from a caller who does not say.
+    """
 
     review_id: str
     action: Action
@@ -65,3 +80,5 @@ class Decision:
     code: str = ""
     override: bool = False
     """Approved although no run had succeeded: recorded as an override."""
+    key_id: str = ""
+    digest: str = ""

@@ -39,7 +39,8 @@ class JobSpec:
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
     job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
     `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
-    waits for a person before `on_expiry` counts; None: for ever. `record`: the model's side is
+    waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
+    takes, 1 or 2 (see jobs.deciding). `record`: the model's side is
     written down, see `jobs.recording`.
     """
 
@@ -58,3 +59,4 @@ class JobSpec:
     review_expires_seconds: int | None = None
     on_expiry: OnExpiry = OnExpiry.STAY
     record: bool = False
+    approvals: int = 1

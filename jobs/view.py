@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from jobs.deciding import needed
 from jobs.events import Event, current
 from jobs.record import JobRecord, Result
-from jobs.review import Review
+from jobs.review import Approval
+from jobs.review_digest import digest_of
 from jobs.spec import JobSpec
 from jobs.store import Charge
 
@@ -62,7 +64,7 @@ def whole(
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
         "decisions": _all(events, "decided"),
-        "review": _review(record.review),
+        "review": _review(record),
         "result": _result(record.result),
         "artifacts": list(artifacts(made).values()),
         "reason": str(record.reason) if record.reason else None,
@@ -93,6 +95,7 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "review_expires_seconds": asked.review_expires_seconds,
         "on_expiry": str(asked.on_expiry),
         "record": asked.record,
+        "approvals": asked.approvals,
     }
 
 
@@ -151,7 +154,8 @@ def _times(record: JobRecord) -> dict[str, Any]:
     }
 
 
-def _review(review: Review | None) -> dict[str, Any] | None:
+def _review(record: JobRecord) -> dict[str, Any] | None:
+    review = record.review
     if review is None:
         return None
     return {
@@ -160,8 +164,15 @@ def _review(review: Review | None) -> dict[str, Any] | None:
         "opened_at": iso(review.opened_at),
         "expires_at": iso(review.expires_at),
         "expired": review.expired,
+        "digest": digest_of(review),
+        "approvals": [_approval(vote) for vote in review.approvals],
+        "approvals_needed": needed(record, review),
         "payload": dict(review.payload),
     }
+
+
+def _approval(vote: Approval) -> dict[str, Any]:
+    return {"by": vote.by, "at": iso(vote.at), "override": vote.override}
 
 
 def _result(result: Result | None) -> dict[str, Any] | None:

@@ -105,9 +105,9 @@ class Front:
         digest = digest_of(content)
         return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
 
-    async def paused(self, review_id: str = "r1", *, succeeded: bool = True) -> str:
+    async def paused(self, review_id: str = "r1", *, succeeded: bool = True, **body: Any) -> str:
         """A job that waits for a person; returns its id."""
-        job_id = await self.submit(review=True)
+        job_id = await self.submit(review=True, **body)
         held = await self.claim(job_id)
         run = a_run(succeeded=succeeded)
         await self.tell(held, ("run_finished", run))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
-from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
 
 texts = st.text(max_size=20)
@@ -42,7 +42,9 @@ specs = st.builds(
     labels=st.lists(texts, max_size=3).map(tuple),
     review_expires_seconds=st.none() | counts,
     on_expiry=st.sampled_from(OnExpiry),
+    approvals=st.integers(1, 2),
 )
+approvals = st.builds(Approval, by=texts, key_id=texts, at=times, override=st.booleans())
 reviews = st.builds(
     Review,
     id=texts,
@@ -51,6 +53,7 @@ reviews = st.builds(
     opened_at=times,
     expires_at=st.none() | times,
     expired=st.booleans(),
+    approvals=st.lists(approvals, max_size=2).map(tuple),
 )
 decisions = st.builds(
     Decision,
@@ -60,6 +63,8 @@ decisions = st.builds(
     feedback=texts,
     code=texts,
     override=st.booleans(),
+    key_id=texts,
+    digest=texts,
 )
 results = st.builds(
     Result,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import structlog
 from fastapi import APIRouter, Request, Response
 
@@ -19,6 +21,7 @@ from jobs.events import current
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.review_digest import digest_of
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["review"])
@@ -33,6 +36,8 @@ router = APIRouter(tags=["review"])
         problems.NOT_FOUND,
         problems.NO_OPEN_REVIEW,
         problems.STALE_REVIEW,
+        problems.OWN_APPROVAL,
+        problems.VOTED_ALREADY,
         problems.NOT_OFFERED,
         problems.WRONG_STATE,
     ),
@@ -40,6 +45,10 @@ router = APIRouter(tags=["review"])
 )
 async def decide(job_id: str, request: Request, house: ServicesDep, caller: Reviewer) -> Response:
     """Answer the open review, once. The key's name is on record as the author.
+
+    Name what you looked at, by the review's `id` and `digest`: where another is open by now, the
+    answer is 409 with that one's, and nothing was decided. Where a review takes two approvals, the
+    first is kept on it, and it stays open.
 
     Approving what has no successful run is possible, and recorded as an override. A review of kind
     `upgrade` takes `approve` (begin the job anew), `delegate` (leave it to a worker that can read
@@ -57,13 +66,33 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
         feedback=asked.feedback,
         code=asked.code,
         override=override,
+        key_id=caller.id,
+        digest=asked.digest or "",
     )
     decided = await house.operations.decide(job_id, decision)
     if isinstance(decided, Refusal):
-        more = {"review_id": review.id} if decided.code == "stale_review" else {}
-        raise from_refusal(decided, **more)
+        raise from_refusal(decided, **await _what_is_open(house, job_id, decided))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)
     return await changed_answer(house, decided, loaded.now)
+
+
+async def _what_is_open(house: Services, job_id: str, refusal: Refusal) -> dict[str, Any]:
+    """What a decision would have to name, where it named something else; or what was decided."""
+    if refusal.code not in ("stale_review", "no_open_review"):
+        return {}
+    loaded = await house.store.load(job_id)
+    if loaded is None:
+        return {}
+    if (review := loaded.record.review) is None:
+        return _last_decision(loaded.record)
+    return {"review_id": review.id, "digest": digest_of(review)}
+
+
+def _last_decision(record: JobRecord) -> dict[str, Any]:
+    last = record.decision
+    if last is None:
+        return {}
+    return {"decision": {"review_id": last.review_id, "action": str(last.action), "by": last.by}}
 
 
 async def _has_succeeded(house: Services, job_id: str) -> bool:
@@ -75,5 +104,6 @@ async def _has_succeeded(house: Services, job_id: str) -> bool:
 def _open_review(record: JobRecord) -> Review:
     if record.review is None:
         detail = f"no review is open: the job is {record.status}"
-        raise Refused(problems.NO_OPEN_REVIEW, detail, {"state": str(record.status)})
+        more = {"state": str(record.status), **_last_decision(record)}
+        raise Refused(problems.NO_OPEN_REVIEW, detail, more)
     return record.review

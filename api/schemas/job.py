@@ -27,6 +27,7 @@ class Spec(Told):
     review_expires_seconds: int | None = None
     on_expiry: OnExpiry = OnExpiry.STAY
     record: bool = False
+    approvals: int = Field(1, description="how many a review takes")
 
 
 class Plan(Told):

@@ -79,6 +79,13 @@ class JobRequest(Asked):
         description="what counts then: approve (only what has a successful run), reject, or stay "
         "open; wants review_expires_seconds",
     )
+    approvals: int | None = Field(
+        None,
+        ge=1,
+        le=2,
+        description="approvals that a review takes, 1 or 2: where two, each is another person's, "
+        "and your own does not count; else as the operator says",
+    )
     timeout_seconds: int | None = Field(
         None, ge=1, description="bound on the running time; waiting for a person does not count"
     )
@@ -97,5 +104,15 @@ class JobRequest(Asked):
                 "needed",
                 "{on_expiry} on expiry needs {field}",
                 {"on_expiry": self.on_expiry, "field": "review_expires_seconds"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _no_clock_is_a_second_person(self) -> JobRequest:
+        if self.on_expiry is OnExpiry.APPROVE and self.approvals == 2:
+            raise PydanticCustomError(
+                "not_wanted",
+                "approve on expiry goes with one approval: nobody would have given the second",
+                {"field": "on_expiry"},
             )
         return self

@@ -12,6 +12,8 @@ KEY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
 TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 """No colon: tenants are parts of names in Redis."""
 
+DIGEST = r"^[0-9a-f]{64}$"
+
 PATTERNS = {
     SOME_TEXT: "it has no text in it",
     CONVERSATION: "an id has 1 to 100 letters, digits and . _ : -",
@@ -20,5 +22,6 @@ PATTERNS = {
     IDEMPOTENCY_KEY: "a key has visible ASCII characters only, no spaces",
     LAST_EVENT_ID: "it is the number of an event",
     KEY_NAME: "a name has 1 to 64 letters, digits, spaces and . _ @ -; first a letter or digit",
+    DIGEST: "a digest has 64 of 0-9 and a-f",
     TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
 }

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from api.schemas import patterns
 from api.schemas.wire import Asked, Told
 from jobs.review import Action
 
@@ -35,6 +36,12 @@ class ReviewRequest(Asked):
         None, max_length=200, description="the review meant; 409 if another is open"
     )
 
+    digest: str | None = Field(
+        None,
+        pattern=patterns.DIGEST,
+        description="what was looked at, as the review's `digest`: 409 if that is not what is open",
+    )
+
     @model_validator(mode="after")
     def _complete(self) -> ReviewRequest:
         if self.code and self.action is not Action.EDIT:
@@ -51,6 +58,14 @@ class ReviewRequest(Asked):
         return self
 
 
+class Approval(Told):
+    """One of the approvals that a review needs."""
+
+    by: str
+    at: str
+    override: bool = False
+
+
 class Review(Told):
     """The open review: all that a person needs to decide is in its payload."""
 
@@ -59,6 +74,13 @@ class Review(Told):
     opened_at: str
     expires_at: str | None = Field(None, description="when `on_expiry` counts; null: never")
     expired: bool = Field(False, description="that time is over, and the review stays open")
+    digest: str = Field(
+        "", description="SHA-256 over code, output and artifacts: a decision names what it is about"
+    )
+    approvals: list[Approval] = Field(
+        default_factory=list, description="those it has, while it needs more"
+    )
+    approvals_needed: int = 1
     payload: dict[str, Any]
 
 
@@ -71,3 +93,6 @@ class Decision(Told):
     feedback: str = ""
     override: bool = False
     at: str
+    digest: str = Field("", description="of what was decided on")
+    digest_named: bool = Field(False, description="whether the author has named it")
+    approvals: list[str] = Field(default_factory=list, description="everyone who approved it")

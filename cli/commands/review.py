@@ -27,6 +27,7 @@ from cli.service import Service
     help="For edit: the code to run instead of opening $EDITOR.",
 )
 @click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
+@click.option("--digest", metavar="SHA256", help="What you looked at, as the review says it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
 @click.pass_obj
 def command(
@@ -37,6 +38,7 @@ def command(
     feedback: str | None,
     code_file: Path | None,
     review_id: str | None,
+    digest: str | None,
     as_json: bool,
 ) -> None:
     """Decide the open review of the job ID.
@@ -52,7 +54,12 @@ def command(
     if code_file and action != "edit":
         raise click.UsageError("--code goes with edit")
     with open_service(flags) as service:
-        decision = {"action": action, "feedback": feedback, "review_id": review_id}
+        decision = {
+            "action": action,
+            "feedback": feedback,
+            "review_id": review_id,
+            "digest": digest,
+        }
         if action == "edit":
             decision["code"] = _code(service, job_id, code_file)
         given = {name: value for name, value in decision.items() if value is not None}
@@ -60,7 +67,15 @@ def command(
     if as_json:
         print_json(job)
     else:
-        Screen().line("decided", f"{action}; the job is {job['status'].replace('_', ' ')}")
+        Screen().line("decided", f"{action}; {_where(job)}")
+
+
+def _where(job: Mapping[str, Any]) -> str:
+    """Where the decision has left the job."""
+    if (review := job["review"]) is not None and review["approvals"]:
+        count, wanted = len(review["approvals"]), review["approvals_needed"]
+        return f"that is {count} of {wanted} approvals, and another person's is needed"
+    return f"the job is {job['status'].replace('_', ' ')}"
 
 
 def _code(service: Service, job_id: str, code_file: Path | None) -> str:

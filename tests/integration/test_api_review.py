@@ -114,3 +114,53 @@ async def test_what_is_missing_is_named(front, body, field):
     answer = await decide(front, job_id, **body)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
     assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
+async def test_a_decision_names_what_was_looked_at(front):
+    job_id = await front.paused("r2")
+    review = (await front.job(job_id))["review"]
+    stale = await decide(front, job_id, action="approve", digest="0" * 64)
+    assert (stale.status_code, stale.json()["type"]) == (409, "/problems/stale-review")
+    newer = {"review_id": stale.json()["review_id"], "digest": stale.json()["digest"]}
+    assert newer == {"review_id": "r2", "digest": review["digest"]}
+    told = (await decide(front, job_id, action="approve", **newer)).json()["decisions"][0]
+    assert (told["digest"], told["digest_named"]) == (review["digest"], True)
+    bad = await decide(front, await front.paused(), action="approve", digest="abc")
+    assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "digest")
+
+
+async def test_who_comes_too_late_is_told_what_was_decided(front):
+    job_id = await front.paused("r2")
+    await decide(front, job_id, action="revise", feedback="more")
+    late = (await decide(front, job_id, action="approve")).json()
+    assert late["type"] == "/problems/no-open-review"
+    assert late["decision"] == {"review_id": "r2", "action": "revise", "by": "development"}
+
+
+async def test_two_other_people_approve(front):
+    job_id = await front.paused(approvals=2)
+    own = await decide(front, job_id, action="approve")
+    assert (own.status_code, own.json()["type"]) == (403, "/problems/own-approval")
+    for name in ("grace", "heidi"):
+        async with front.with_key(await front.key("review", name=name)) as client:
+            answer = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+            assert answer.status_code == 202
+            told = answer.json()
+            if name == "grace":
+                again = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+                assert (again.status_code, again.json()["type"]) == (409, "/problems/voted-already")
+                review = told["review"]
+                assert (told["status"], review["approvals_needed"]) == ("awaiting_review", 2)
+                assert [vote["by"] for vote in review["approvals"]] == ["grace"]
+    assert (told["status"], told["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
+
+
+async def test_an_operator_who_wants_two_approvals_gets_them(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, review_approvals=2)) as front:
+        assert (await front.job(await front.submit()))["spec"]["approvals"] == 2
+        for body, field in (
+            ({"approvals": 1}, "approvals"),
+            ({"on_expiry": "approve", "review_expires_seconds": 60}, "on_expiry"),
+        ):
+            answer = await front.client.post("/jobs", json={"task": "add", **body})
+            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)

@@ -11,6 +11,7 @@ from jobs import lifecycle
 from jobs.lifecycle import Change, Policy, Refusal
 from jobs.record import Reason, Status
 from jobs.review import Action
+from jobs.review_digest import digest_of
 
 LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms
@@ -232,7 +233,7 @@ def test_a_rejection_ends_the_job_and_says_why():
     change = lifecycle.decide(paused(), NOW, decision=said)
     assert (change.after.reason, change.after.detail) == (Reason.REJECTED, "not what I asked")
     assert [event.kind for event in change.events] == ["decided", "failed"]
-    assert change.after.decision == said
+    assert change.after.decision == replace(said, digest=digest_of(review()))
 
 
 def test_no_two_transitions_of_a_job_share_the_key_of_an_event():

@@ -1,0 +1,149 @@
+"""Deciding: a person's answer to an open Review, and how many of them it takes. Pure.
+
+Where a Review needs two approvals (four eyes), each person has one vote, and whoever brought the
+job has none: neither to approve it nor to leave it to the critic. Every other answer closes the
+Review at once, whoever gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs import upgrade
+from jobs.change import Change, Refusal
+from jobs.events import NewEvent
+from jobs.moves import ended, hinted, moved
+from jobs.record import JobRecord, Reason, Status
+from jobs.review import Action, Approval, Decision, Review, ReviewKind
+from jobs.review_digest import digest_of
+
+
+def needed(record: JobRecord, review: Review) -> int:
+    """How many approvals the review takes."""
+    return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
+
+
+def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refusal:
+    """Apply a Decision once, to the Review it names, while that is open (J10).
+
+    One of two approvals is kept on the Review, which stays open."""
+    review = record.review
+    if record.status is not Status.AWAITING_REVIEW or review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    shown = digest_of(review)
+    if (refused := _misses(review, shown, decision) or _bars(record, review, decision)) is not None:
+        return refused
+    bound = replace(decision, digest=shown)
+    given = Approval(decision.by, decision.key_id, now, decision.override)
+    approvals = review.approvals
+    if decision.action is Action.APPROVE:
+        approvals = (*approvals, given)
+        if len(approvals) < needed(record, review):
+            return _vote(record, now, review, bound, approvals, named=bool(decision.digest))
+    return _close(record, now, review, bound, approvals, named=bool(decision.digest))
+
+
+def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
+    """Whether the Decision is about something else than what is open."""
+    open_still = Status.AWAITING_REVIEW
+    if decision.review_id != review.id:
+        return Refusal("stale_review", f"the open review is {review.id}", open_still)
+    if decision.digest and decision.digest != shown:
+        detail = "code, output or artifacts are not those that the decision names"
+        return Refusal("stale_review", detail, open_still)
+    if review.kind is ReviewKind.UPGRADE and decision.action not in upgrade.TAKES:
+        detail = f"a review of kind upgrade takes {', '.join(upgrade.TAKES)}"
+        return Refusal("not_offered", detail, open_still)
+    return None
+
+
+def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | None:
+    """Whether this person's word does not count here, where two are needed."""
+    if needed(record, review) < 2:
+        return None
+    by, key_id = decision.by, decision.key_id
+    yields = decision.action in (Action.APPROVE, Action.DELEGATE)
+    if yields and same_person(by, key_id, record.submitted_by, record.key_id):
+        detail = f"{by} brought the job: where two approvals are needed, others give them"
+        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
+    if decision.action is Action.APPROVE and any(
+        same_person(by, key_id, vote.by, vote.key_id) for vote in review.approvals
+    ):
+        detail = f"{by} has approved already: another person's approval is needed"
+        return Refusal("voted_already", detail, Status.AWAITING_REVIEW)
+    return None
+
+
+def same_person(by: str, key_id: str, other: str, other_key_id: str) -> bool:
+    """Whether two keys stand for one person: the same key, or a new one under the same name."""
+    return by == other or (key_id != "" and key_id == other_key_id)
+
+
+def _vote(
+    record: JobRecord,
+    now: int,
+    review: Review,
+    decision: Decision,
+    approvals: tuple[Approval, ...],
+    *,
+    named: bool,
+) -> Change:
+    data = {
+        "review_id": review.id,
+        "by": decision.by,
+        "key_id": decision.key_id,
+        "feedback": decision.feedback,
+        "override": decision.override,
+        "digest": decision.digest,
+        "digest_named": named,
+        "approvals": len(approvals),
+        "approvals_needed": needed(record, review),
+    }
+    kept = replace(review, approvals=approvals)
+    said = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)
+    return Change(moved(record, now, review=kept), (said,))
+
+
+def _close(
+    record: JobRecord,
+    now: int,
+    review: Review,
+    decision: Decision,
+    approvals: tuple[Approval, ...],
+    *,
+    named: bool,
+) -> Change:
+    """The Review is over: the job ends, or a worker goes on with it."""
+    data = {
+        "review_id": review.id,
+        "action": decision.action,
+        "by": decision.by,
+        "key_id": decision.key_id,
+        "feedback": decision.feedback,
+        "override": decision.override,
+        "digest": decision.digest,
+        "digest_named": named,
+        "approvals": [vote.by for vote in approvals],
+    }
+    told = [NewEvent(f"decided:{record.epoch}", "decided", data)]
+    upgrades = review.kind is ReviewKind.UPGRADE
+    if upgrades:
+        closed = upgrade.settled(record, decision)
+        told += upgrade.told(record, decision)
+    else:
+        closed = replace(
+            record, review=None, decision=_signed(decision, approvals), decided_epoch=record.epoch
+        )
+    if decision.action is Action.REJECT:
+        reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
+        detail = decision.feedback or f"rejected by {decision.by}"
+        change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
+        return replace(change, events=(*told, *change.events))
+    return Change(moved(closed, now, **hinted(now)), tuple(told))
+
+
+def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
+    """The Decision as the graph has it: an approval bears the name of everyone who gave it."""
+    if decision.action is not Action.APPROVE:
+        return decision
+    return replace(decision, by=" and ".join(vote.by for vote in approvals))

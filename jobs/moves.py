@@ -1,0 +1,68 @@
+"""What the steps of a job's life are made of: a record moved on, given back, ended. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from jobs.change import Change, Refusal
+from jobs.events import NewEvent
+from jobs.record import JobRecord, Reason, Result, Status
+
+FIRST_HINT_MS = 1_000
+"""How long a hint may take before the sweeper sends another; doubled for each one (no floods).
+
+A worker that froze or fell silent still takes the one hint that it had asked for: where that was
+for a dead worker's job, the next one must come in time for J8."""
+
+
+def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+    """The next version of a record."""
+    return replace(record, version=record.version + 1, updated_at=now, **fields)
+
+
+def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+    """The next version, which no worker holds; the crashes before count no more."""
+    return moved(
+        record,
+        now,
+        lease=None,
+        claimed_at=None,
+        crashes=0,
+        ran_ms=record.ran(now),
+        **fields,
+    )
+
+
+def hinted(now: int) -> dict[str, Any]:
+    """Queued, with a hint on its way: the sweeper looks again when that had its time."""
+    return {"status": Status.QUEUED, "hints": 1, "due_at": now + FIRST_HINT_MS}
+
+
+def ended(
+    record: JobRecord,
+    now: int,
+    status: Status,
+    *,
+    reason: Reason | None = None,
+    detail: str = "",
+    result: Result | None = None,
+    by: str = "",
+) -> Change:
+    """The final state, and the fact that tells it."""
+    left = left_worker(record, now, status=status)
+    after = replace(left, finished_at=now, review=None, reason=reason, detail=detail, result=result)
+    data: dict[str, Any]
+    match status:
+        case Status.SUCCEEDED:
+            data = {"approved_by": result.approved_by if result else None}
+        case Status.CANCELLED:
+            data = {"by": by}
+        case _:
+            data = {"reason": reason, "detail": detail}
+    return Change(after, (NewEvent("final", str(status), data),))
+
+
+def not_running(record: JobRecord) -> Refusal:
+    """Why an attempt's word does not apply."""
+    return Refusal("not_running", f"the job is {record.status}", record.status)

@@ -1,0 +1,39 @@
+"""The digest of what a person is shown at a Review: a Decision names it, and counts for that alone.
+
+It covers what is approved: the code, how it ran and what it printed, the answer, the artifacts by
+their own digests, and the report of checks where there is one. Plan, critiques and earlier
+decisions are how it came about. What another kind of review asks counts whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.codec import dump
+from jobs.review import Review, ReviewKind
+
+_OF_RUN = ("number", "code", "end", "exit_code", "signal", "stdout", "stderr")
+_OF_ARTIFACT = ("name", "digest", "size", "media_type")
+
+
+def digest_of(review: Review) -> str:
+    """SHA-256, as 64 hexadecimal digits, over canonical JSON (keys in order, no spaces, UTF-8)."""
+    shown = _approved(review.payload) if review.kind is ReviewKind.REVIEW else review.payload
+    return hashlib.sha256(dump(shown, in_order=True).encode()).hexdigest()
+
+
+def _approved(payload: Mapping[str, Any]) -> dict[str, Any]:
+    artifacts = [_part(made, _OF_ARTIFACT) for made in payload.get("artifacts", ())]
+    covered = {
+        "code": payload.get("code", ""),
+        "answer": payload.get("answer", ""),
+        "runs": [_part(run, _OF_RUN) for run in payload.get("runs", ())],
+        "artifacts": sorted(artifacts, key=lambda made: str(made["name"])),
+    }
+    return {**covered, "checks": payload["checks"]} if "checks" in payload else covered
+
+
+def _part(whole: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: whole.get(name) for name in names}

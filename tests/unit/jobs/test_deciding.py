@@ -1,0 +1,112 @@
+"""Who may decide on what: the digest that a decision names, and reviews that take two people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from job_examples import NOW, TENANT, claimed, decision, review
+
+from jobs import lifecycle
+from jobs.lifecycle import Change, Refusal
+from jobs.record import Status
+from jobs.review import Action, Decision, ReviewKind
+from jobs.review_digest import digest_of
+from jobs.spec import JobSpec
+
+OTHER = "0" * 64
+
+
+def paused(approvals: int = 2, kind: ReviewKind = ReviewKind.REVIEW):
+    spec = JobSpec("add 1 and 1", review=True, approvals=approvals)
+    submitted = lifecycle.submit("j1", TENANT, spec, NOW, by="ann", request_id="", key_id="k-ann")
+    opened = replace(review(), kind=kind)
+    return lifecycle.pause(claimed(submitted.after), NOW, review=opened).after
+
+
+def said(by: str, action: Action = Action.APPROVE, **fields) -> Decision:
+    return Decision("r1", action, by, key_id=fields.pop("key_id", f"k-{by}"), **fields)
+
+
+def decided(record, given):
+    change = lifecycle.decide(record, NOW + 1, decision=given)
+    assert isinstance(change, Change), change
+    return change
+
+
+def refused(record, given) -> str:
+    refusal = lifecycle.decide(record, NOW + 1, decision=given)
+    assert isinstance(refusal, Refusal)
+    return refusal.code
+
+
+@pytest.mark.invariant("J10")
+def test_a_decision_counts_for_the_digest_that_it_names_alone():
+    shown = digest_of(review())
+    assert refused(paused(1), decision(digest=OTHER)) == "stale_review"
+    change = decided(paused(1), decision(digest=shown))
+    told = change.events[0].data
+    assert (told["digest"], told["digest_named"]) == (shown, True)
+    assert change.after.decision.digest == shown
+
+
+def test_a_decision_without_a_digest_counts_and_says_so():
+    told = decided(paused(1), decision()).events[0].data
+    assert (told["digest"], told["digest_named"]) == (digest_of(review()), False)
+
+
+def test_two_people_approve():
+    first = decided(paused(), said("bob"))
+    assert (first.after.status, first.after.version) == (Status.AWAITING_REVIEW, 4)
+    assert [(vote.by, vote.at) for vote in first.after.review.approvals] == [("bob", NOW + 1)]
+    assert [event.kind for event in first.events] == ["voted"]
+    second = decided(first.after, said("cat"))
+    assert (second.after.status, second.after.review) == (Status.QUEUED, None)
+    assert second.after.decision.by == "bob and cat"
+    told = second.events[0]
+    assert (told.kind, told.data["by"], told.data["approvals"]) == (
+        "decided",
+        "cat",
+        ["bob", "cat"],
+    )
+
+
+def test_who_brought_the_job_neither_approves_nor_delegates():
+    for given in (
+        said("ann"),
+        said("ann", key_id="a new key"),
+        said("renamed", key_id="k-ann"),
+        said("ann", Action.DELEGATE),
+    ):
+        assert refused(paused(), given) == "own_approval"
+    for action in (Action.REVISE, Action.EDIT, Action.REJECT):
+        decided(paused(), said("ann", action, feedback="no", code="1"))
+    decided(paused(1), said("ann"))
+
+
+def test_each_person_votes_once():
+    voted = decided(paused(), said("bob")).after
+    for again in (said("bob"), said("bob", key_id="rotated"), said("rob", key_id="k-bob")):
+        assert refused(voted, again) == "voted_already"
+
+
+@pytest.mark.parametrize("action", [each for each in Action if each is not Action.APPROVE])
+def test_anything_else_closes_the_review_at_once(action):
+    voted = decided(paused(), said("bob")).after
+    for by in ("bob", "cat"):
+        closed = decided(voted, said(by, action, feedback="no", code="1")).after
+        assert closed.review is None
+        assert closed.decision.by == by
+
+
+def test_the_next_review_begins_with_no_votes():
+    voted = decided(paused(), said("bob")).after
+    sent_back = decided(voted, said("cat", Action.REVISE, feedback="more")).after
+    again = lifecycle.pause(claimed(sent_back), NOW, review=review("r2")).after
+    assert again.review.approvals == ()
+
+
+def test_two_are_needed_for_work_alone():
+    """An upgrade's question is the operator's, and nothing is approved by answering one."""
+    for kind in (ReviewKind.UPGRADE, ReviewKind.QUESTIONS):
+        assert decided(paused(kind=kind), said("ann")).after.status is Status.QUEUED

@@ -1,0 +1,101 @@
+"""What a decision's digest covers, and what it does not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from job_examples import claimed, queued
+from job_strategies import reviews
+
+from jobs.codec import read_record, record_fields
+from jobs.review import Review, ReviewKind
+from jobs.review_digest import digest_of
+
+RUN = {
+    "id": "r1",
+    "number": 1,
+    "seconds": 0.2,
+    "code": {"text": "print(1)", "dropped_bytes": 0, "digest": None},
+    "end": "exited",
+    "exit_code": 0,
+    "signal": None,
+    "stdout": {"text": "1\n", "dropped_bytes": 0, "digest": None},
+    "stderr": {"text": "", "dropped_bytes": 0, "digest": None},
+}
+PLOT = {"name": "plot.png", "digest": "ab", "size": 2, "media_type": "image/png"}
+SAID = "8225bcf061b6285433eca6e70ad57e1bb016dddeee4fa70e389a85cd03cda476"
+DATA = {"name": "data.csv", "digest": "cd", "size": 3, "media_type": "text/csv"}
+PAYLOAD = {
+    "plan": ["one"],
+    "answer": "1",
+    "code": "print(1)",
+    "runs": [RUN],
+    "artifacts": [PLOT, DATA],
+    "critiques": [],
+    "decisions": [],
+    "revision": 1,
+}
+
+
+def shown(payload, kind=ReviewKind.REVIEW) -> str:
+    return digest_of(Review("r1", kind, payload, 1))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"code": "print(2)"},
+        {"answer": "2"},
+        {"runs": [{**RUN, "stdout": {**RUN["stdout"], "text": "2\n"}}]},
+        {"runs": [{**RUN, "stderr": {**RUN["stderr"], "text": "warning"}}]},
+        {"runs": [{**RUN, "exit_code": 1}]},
+        {"runs": [RUN, {**RUN, "number": 2}]},
+        {"runs": []},
+        {"artifacts": [{**PLOT, "digest": "ac"}, DATA]},
+        {"artifacts": [PLOT]},
+        {"checks": {"passed": False}},
+    ],
+)
+def test_whatever_is_approved_changes_it(changed):
+    assert shown({**PAYLOAD, **changed}) != shown(PAYLOAD)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"plan": ["another"]},
+        {"critiques": [{"verdict": "revise"}]},
+        {"artifacts": [DATA, PLOT]},
+        {"runs": [{**RUN, "seconds": 9.9}]},
+        dict(reversed(PAYLOAD.items())),
+    ],
+)
+def test_how_it_came_about_does_not(changed):
+    assert shown({**PAYLOAD, **changed}) == shown(PAYLOAD)
+
+
+def test_it_is_64_hexadecimal_digits_that_stay_the_same_over_releases():
+    assert shown(PAYLOAD) == SAID, "a released digest never changes"
+
+
+def test_another_kind_of_review_counts_whole():
+    asked = {"questions": ["which?"]}
+    assert shown(asked, ReviewKind.QUESTIONS) != shown({**asked, "more": 1}, ReviewKind.QUESTIONS)
+
+
+def test_a_payload_of_an_older_release_has_one():
+    assert len(shown({"answer": "42"})) == 64
+
+
+@given(reviews, st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3))
+def test_it_is_that_of_what_is_kept(review, half):
+    """What a store gives back has the digest that was told, half surrogate pairs included."""
+    review = replace(review, payload={**review.payload, "code": half, "artifacts": [PLOT]})
+    record = replace(claimed(queued()), review=review)
+    kept = read_record(record_fields(record, new=True)).review
+    assert digest_of(kept) == digest_of(review)
+    assert digest_of(replace(kept, payload=json.loads(json.dumps(kept.payload)))) == digest_of(kept)
