@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jobs import memory_listing
 from jobs.admission import Load
 from jobs.blob_index import MemoryBlobIndex
 from jobs.codec import read_record, record_fields
@@ -222,25 +223,17 @@ class MemoryStore:
         self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
     ) -> Page:
         """See Store."""
-        found = [
-            record
-            for record in self._records.values()
-            if record.tenant == tenant
-            and status in (None, record.status)
-            and (label is None or label in record.spec.labels)
-        ]
-        found.sort(key=lambda record: (record.created_at, record.id), reverse=True)
-        return Page(found[offset : offset + limit], len(found))
+        return memory_listing.page(
+            self._records.values(), tenant, limit=limit, offset=offset, status=status, label=label
+        )
 
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
-        statuses = [record.status for record in self._records.values()]
-        return {status: statuses.count(status) for status in Status}
+        return memory_listing.counts(self._records.values())
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""
-        waiting = [r.spec.priority for r in self._records.values() if r.status is Status.QUEUED]
-        return {priority: waiting.count(priority) for priority in Priority}
+        return memory_listing.queue_depth(self._records.values())
 
     async def load_now(self) -> Load:
         """See Store."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 from redis.asyncio import Redis
 
 from jobs import keys, redis_index
 from jobs.admission import Load
-from jobs.codec import read_event, read_message, read_record
+from jobs.codec import read_record
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import EVENTS_AT_ONCE, Event
+from jobs.events import Event
 from jobs.inheritance import of_work
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
@@ -23,18 +22,17 @@ from jobs.record import JobRecord, Status
 from jobs.redis_blob_index import RedisBlobIndex
 from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
+from jobs.redis_events import RedisEvents
 from jobs.redis_full import UrgentScript
-from jobs.redis_listener import Listener
-from jobs.redis_reach import reached, reaching
+from jobs.redis_listing import RedisListing, texts
+from jobs.redis_reach import reached
 from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
+from jobs.redis_talks import RedisTalks
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 
 __all__ = ["RedisStore", "connect"]
-
-LOOK_SECONDS = 5.0
-"""How often a waiting reader looks by himself, should a nudge have been lost."""
 
 
 class RedisStore:
@@ -43,7 +41,9 @@ class RedisStore:
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
-        self._listener = Listener(redis)
+        self._events = RedisEvents(redis)
+        self._listing = RedisListing(redis)
+        self._talks = RedisTalks(redis)
         self._roster = Roster(redis)
         self._commit = Commit(redis, replicas)
         self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
@@ -91,7 +91,7 @@ class RedisStore:
         if not fields:
             return None
         now = int(seconds) * 1000 + int(micros) // 1000
-        return Loaded(read_record(_texts(fields)), now)
+        return Loaded(read_record(texts(fields)), now)
 
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
@@ -149,35 +149,15 @@ class RedisStore:
         self, job_id: str, after: int = 0, limit: int | None = None
     ) -> Sequence[Event]:
         """See Store."""
-        after = max(after, 0)
-        last = -1 if limit is None else after + limit - 1
-        stored = self.redis.lrange(JobKeys(job_id).events, after, last)
-        found = await reached(cast("Awaitable[Any]", stored))
-        return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
+        return await self._events.after(job_id, after, limit)
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """See Store. A reader that keeps up is served by what the channel carries alone."""
-        ends = time.monotonic() + seconds
-        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as heard:
-            told = [event for message in heard.recent for event in read_message(message)]
-            if told and told[0].seq <= after + 1 and told[-1].seq >= after:
-                found: Sequence[Event] = [event for event in told if event.seq > after]
-            else:
-                found = await self.events(job_id, after, EVENTS_AT_ONCE)
-            while not found and (left := ends - time.monotonic()) > 0:
-                message = await heard.next(min(left, LOOK_SECONDS))
-                told = read_message(message) if message else []
-                if told and told[0].seq == after + 1:
-                    found = told
-                else:
-                    found = await self.events(job_id, after, EVENTS_AT_ONCE)
-        return found[:EVENTS_AT_ONCE]
-
-    @contextlib.asynccontextmanager
-    async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
         """See Store."""
-        async with reaching(), self._listener.subscribed(keys.STOP) as heard:
-            yield heard.queue
+        return await self._events.wait(job_id, after, seconds)
+
+    def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:
+        """See Store."""
+        return self._events.stops()
 
     async def due(self, limit: int) -> Sequence[str]:
         """See Store."""
@@ -194,12 +174,7 @@ class RedisStore:
     async def remove(self, record: JobRecord) -> bool:
         """See Store."""
         job = JobKeys(record.id)
-        stored = self.redis.lrange(keys.turns(record.tenant, record.conversation_id), 0, -1)
-        turns = [
-            body.decode()
-            for body in await reached(cast("Awaitable[Any]", stored))
-            if Turn(*json.loads(body)).job_id == record.id
-        ]
+        turns = await self._talks.stored_of(record)
         guards = (field_is(job.record, "version", record.version),)
         commands = tuple(redis_index.removed(record, turns))
         return await self._commit.apply(Step(job, guards, commands=commands))
@@ -210,53 +185,31 @@ class RedisStore:
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
-        stored = self.redis.lindex(keys.line(tenant, conversation_id), 0)
-        found = await reached(cast("Awaitable[Any]", stored))
-        return found.decode() if found else None
+        return await self._talks.head(tenant, conversation_id)
 
     async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
         """See Store."""
-        if limit < 1:
-            return []
-        stored = self.redis.lrange(keys.turns(tenant, conversation_id), 0, limit - 1)
-        found = await reached(cast("Awaitable[Any]", stored))
-        return [Turn(*json.loads(body)) for body in found]
+        return await self._talks.turns(tenant, conversation_id, limit)
 
     async def page(
         self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
     ) -> Page:
         """See Store."""
-        wanted = [keys.listing(tenant, status=status)] if status is not None else []
-        wanted += [keys.listing(tenant, label=label)] if label is not None else []
-        if len(wanted) < 2:
-            listing = wanted[0] if wanted else keys.listing(tenant)
-            async with self.redis.pipeline(transaction=False) as pipe:
-                pipe.zcard(listing)
-                pipe.zrange(
-                    listing, "+inf", "-inf", desc=True, byscore=True, offset=offset, num=limit
-                )
-                total, ids = await reached(pipe.execute())
-        else:
-            both = await reached(self.redis.zinter(wanted, aggregate="MAX"))
-            total, ids = len(both), list(reversed(both))[offset : offset + limit]
-        return Page(await self._load_all([job_id.decode() for job_id in ids]), total)
+        return await self._listing.page(
+            tenant, limit=limit, offset=offset, status=status, label=label
+        )
 
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
-        found = await self._all(keys.COUNTS)
-        return {status: int(found.get(status, 0)) for status in Status}
+        return await self._listing.counts()
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""
-        found = await self._all(keys.COUNTS)
-        return {priority: int(found.get(keys.queued(priority), 0)) for priority in Priority}
+        return await self._listing.queue_depth()
 
     async def load_now(self) -> Load:
         """See Store."""
-        memory = await reached(self.redis.info("memory"))
-        most = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
-        queued = sum((await self.queue_depth()).values())
-        return Load(int(memory["used_memory"]), most, queued)
+        return await self._listing.load_now()
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""
@@ -278,7 +231,7 @@ class RedisStore:
 
     async def close(self) -> None:
         """See Store."""
-        await self._listener.close()
+        await self._events.close()
         await self.redis.aclose()
 
     async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
@@ -286,15 +239,4 @@ class RedisStore:
         return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
 
     async def _all(self, key: str) -> dict[str, str]:
-        return _texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))
-
-    async def _load_all(self, ids: Sequence[str]) -> Sequence[JobRecord]:
-        async with self.redis.pipeline(transaction=False) as pipe:
-            for job_id in ids:
-                pipe.hgetall(JobKeys(job_id).record)
-            found = await reached(pipe.execute())
-        return [read_record(_texts(fields)) for fields in found if fields]
-
-
-def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    return {key.decode(): value.decode() for key, value in fields.items()}
+        return texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))

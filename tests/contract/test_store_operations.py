@@ -14,6 +14,7 @@ from jobs.lifecycle import Refusal
 from jobs.operations import UNKNOWN, Submitted
 from jobs.record import Reason, Status
 from jobs.review import Action
+from jobs.review_digest import digest_of
 from jobs.spec import JobSpec, Priority
 from jobs.store import Held, Idempotency, Writes
 
@@ -36,7 +37,7 @@ async def test_a_job_from_submission_over_a_review_to_its_result(house):
     )
     assert len(house.hints) == 1
     decided = job(await house.operations.decide(record.id, decision()))
-    assert (decided.review, decided.decision) == (None, decision())
+    assert (decided.review, decided.decision) == (None, decision(digest=digest_of(review())))
     assert house.hints[1:] == [(record.id, Priority.HIGH)]
     again = await house.claim(record.id)
     ended = job(await house.operations.succeed(held(again), RESULT, "did it"))

@@ -1,0 +1,91 @@
+"""Load, decide, commit; on conflict, decide again: how every change of a record is made."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from jobs.change import Change, Refusal
+from jobs.errors import Contended, StoreUnavailable
+from jobs.record import JobRecord, Status
+from jobs.spec import Priority
+from jobs.store import Held, Loaded, Store, Turn
+
+TRIES = 20
+UNKNOWN = Refusal("unknown", "there is no such job")
+
+Decide = Callable[[JobRecord, int], Change | Refusal]
+"""What a change comes to, by the record and the store's time in ms."""
+
+
+class Commits:
+    """Changes over one store, and the hints that they entail: see `jobs.operations`."""
+
+    def __init__(self, store: Store, hint: Callable[[str, Priority], None]) -> None:
+        self.store = store
+        self.hint = hint
+
+    async def change(
+        self,
+        job_id: str,
+        decide: Decide,
+        turn: Callable[[JobRecord], Turn] | None = None,
+        *,
+        first: bool = False,
+        known: Loaded | None = None,
+    ) -> JobRecord | Refusal:
+        """Decide and commit, until nothing moved in between. `first`: at the head of its line;
+        `known`: as the job was read just now.
+        """
+        for _ in range(TRIES):
+            loaded, known = known or await self.store.load(job_id), None
+            if loaded is None:
+                return UNKNOWN
+            decided = decide(loaded.record, loaded.now)
+            if isinstance(decided, Refusal):
+                return decided
+            said = turn(decided.after) if turn else None
+            if await self.store.commit(loaded.record, decided, turn=said, first=first):
+                return decided.after
+            if first and (waits := await self._waits(loaded.record)):
+                return waits
+        raise Contended(f"job {job_id} kept changing")
+
+    async def own(
+        self,
+        held: Held,
+        decide: Decide,
+        turn: Callable[[JobRecord], Turn] | None = None,
+    ) -> JobRecord | Refusal:
+        """A change by the attempt that holds `held`: an old epoch is refused (J5)."""
+
+        def fenced(record: JobRecord, now: int) -> Change | Refusal:
+            if record.epoch != held.epoch:
+                return Refusal("stale_epoch", f"epoch {held.epoch} is over", record.status)
+            return decide(record, now)
+
+        return await self.change(held.job_id, fenced, turn)
+
+    async def nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
+        """The same, and a hint to whom it concerns."""
+        if isinstance(changed, JobRecord):
+            # what was committed stands, whether or not Redis still answers: the sweeper hints too
+            with contextlib.suppress(StoreUnavailable):
+                await self.nudge(changed)
+        return changed
+
+    async def nudge(self, changed: JobRecord) -> None:
+        """Hint a worker: at this job where it is due, at the next in line where it ended."""
+        if changed.status is Status.QUEUED and changed.hints > 0:
+            self.hint(changed.id, changed.spec.priority)
+        elif changed.status.final:
+            head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
+            loaded = await self.store.load(head) if head else None
+            if loaded is not None and loaded.record.status is Status.QUEUED:
+                self.hint(loaded.record.id, loaded.record.spec.priority)
+
+    async def _waits(self, record: JobRecord) -> Refusal | None:
+        head = await self.store.next_in_line(record.tenant, record.conversation_id)
+        if head in (None, record.id):
+            return None
+        return Refusal("waits_in_line", f"job {head} of its conversation comes first")

@@ -1,0 +1,65 @@
+"""The events of jobs in Redis: read by number, waited for, and the word of jobs that shall stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.codec import read_event, read_message
+from jobs.events import EVENTS_AT_ONCE, Event
+from jobs.keys import JobKeys
+from jobs.redis_listener import Listener
+from jobs.redis_reach import reached, reaching
+
+LOOK_SECONDS = 5.0
+"""How often a waiting reader looks by himself, should a nudge have been lost."""
+
+
+class RedisEvents:
+    """Appended by the commit script alone; see Store for each method."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._listener = Listener(redis)
+
+    async def after(self, job_id: str, after: int = 0, limit: int | None = None) -> Sequence[Event]:
+        """Those whose number is above `after`; the first `limit` of them."""
+        after = max(after, 0)
+        last = -1 if limit is None else after + limit - 1
+        stored = self._redis.lrange(JobKeys(job_id).events, after, last)
+        found = await reached(cast("Awaitable[Any]", stored))
+        return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
+
+    async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+        """A reader that keeps up is served by what the channel carries alone."""
+        ends = time.monotonic() + seconds
+        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as heard:
+            told = [event for message in heard.recent for event in read_message(message)]
+            if told and told[0].seq <= after + 1 and told[-1].seq >= after:
+                found: Sequence[Event] = [event for event in told if event.seq > after]
+            else:
+                found = await self.after(job_id, after, EVENTS_AT_ONCE)
+            while not found and (left := ends - time.monotonic()) > 0:
+                message = await heard.next(min(left, LOOK_SECONDS))
+                told = read_message(message) if message else []
+                if told and told[0].seq == after + 1:
+                    found = told
+                else:
+                    found = await self.after(job_id, after, EVENTS_AT_ONCE)
+        return found[:EVENTS_AT_ONCE]
+
+    @contextlib.asynccontextmanager
+    async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
+        """Ids of jobs whose attempt shall stop now."""
+        async with reaching(), self._listener.subscribed(keys.STOP) as heard:
+            yield heard.queue
+
+    async def close(self) -> None:
+        """End the subscription."""
+        await self._listener.close()

@@ -1,0 +1,70 @@
+"""Sweep: every job whose time has come is looked at, and every review whose time is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from jobs import expiry, lifecycle
+from jobs.change import Change, Refusal
+from jobs.commits import Commits
+from jobs.events import current, last_known
+from jobs.record import JobRecord
+
+
+async def sweep(commits: Commits, together: int) -> int:
+    """How many jobs were changed; `together` are looked at side by side."""
+    store = commits.store
+    swept = await _all(store.due, lambda job_id: _look(commits, job_id), together)
+    reviews = await _all(store.overdue, lambda job_id: _look_at_review(commits, job_id), together)
+    return swept + reviews
+
+
+async def _all(
+    found: Callable[[int], Awaitable[Sequence[str]]],
+    look: Callable[[str], Awaitable[bool]],
+    together: int,
+) -> int:
+    total = 0
+    while True:
+        due = await found(together)
+        looks = await asyncio.gather(*map(look, due), return_exceptions=True)
+        changed = sum(each is True for each in looks)
+        total += changed
+        if changed == 0 or len(due) < together:
+            break
+    for each in looks:
+        if isinstance(each, BaseException):
+            raise each
+    return total
+
+
+async def _look(commits: Commits, job_id: str) -> bool:
+    store = commits.store
+    loaded = await store.load(job_id)
+    alone = loaded is not None and loaded.record.lease is not None and loaded.record.lease.alone
+    place = last_known(await store.events(job_id)) if alone else ""
+    swept = await commits.change(
+        job_id, lambda record, now: _step(record, now, place), known=loaded
+    )
+    if isinstance(swept, Refusal):
+        return False
+    head = await store.next_in_line(swept.tenant, swept.conversation_id)
+    if swept.status.final or head == swept.id:  # others wait for their turn, not for a hint
+        await commits.nudge(swept)
+    return True
+
+
+async def _look_at_review(commits: Commits, job_id: str) -> bool:
+    told = current(await commits.store.events(job_id))
+    evidence = any(fact.data["succeeded"] for fact in told if fact.kind == "run_finished")
+    expired = await commits.change(
+        job_id, lambda record, now: expiry.expire(record, now, evidence=evidence)
+    )
+    return isinstance(await commits.nudged(expired), JobRecord)
+
+
+def _step(record: JobRecord, now: int, place: str) -> Change | Refusal:
+    if record.lease is not None:
+        return lifecycle.expire(record, now, place=place)
+    return lifecycle.hint(record, now)
