@@ -3,7 +3,8 @@
 AgentsError
   +-- Stopped            cancelled, or the attempt lost its lease: leave, write nothing
   +-- BudgetExhausted    nothing more may be spent
-  +-- PathOutside        a path that no workspace can hold (a tool answers with it)
+  +-- ToolRefused        a tool cannot do what it was asked; its words go to the model
+        +-- PathOutside  a path that no workspace can hold
   +-- models.errors.ModelError ...   see there
 """
 
@@ -22,5 +23,9 @@ class BudgetExhausted(AgentsError):
     """The job has spent what it may."""
 
 
-class PathOutside(AgentsError):
+class ToolRefused(AgentsError):
+    """A tool cannot do what it was asked. Its text is for the model: short, and what to do."""
+
+
+class PathOutside(ToolRefused):
     """A path that could leave the workspace, or that it cannot hold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from agents.errors import PathOutside
 from sandbox import paths as room
@@ -32,18 +32,24 @@ def in_workspace(path: str) -> str:
     return path.strip().removeprefix(ROOM)
 
 
-def objection(files: Mapping[str, int], path: str, size: int, limits: Limits) -> str | None:
-    """Why a workspace of `files` cannot take one of `size` bytes at `path`, or None.
+def objection(
+    files: Mapping[str, int],
+    laid: Mapping[str, int],
+    limits: Limits,
+    deleted: Collection[str] = (),
+) -> str | None:
+    """Why a workspace of `files` cannot take those of `laid`, by path with sizes in bytes, once
+    the `deleted` are gone; or None.
 
     What is refused here would otherwise stop the next run, as if the sandbox had failed.
     """
-    after = {**files, path: size}
+    after = {path: size for path, size in {**files, **laid}.items() if path not in deleted}
     try:
         room.require(after)
     except ValueError as error:
         return str(error)
-    if size > limits.file_bytes:
-        return f"{size} bytes; a file has at most {limits.file_bytes}"
+    if laid and max(laid.values()) > limits.file_bytes:
+        return f"{max(laid.values())} bytes; a file has at most {limits.file_bytes}"
     if len(after) > limits.workspace_files:
         return f"the workspace has at most {limits.workspace_files} files"
     if sum(after.values()) > limits.workspace_bytes:
@@ -51,14 +57,21 @@ def objection(files: Mapping[str, int], path: str, size: int, limits: Limits) ->
     return None
 
 
-def listing(files: Mapping[str, int], path: str) -> list[str] | None:
-    """Names directly in the directory `path` (`.` is the workspace), directories with a `/`.
-
-    None where there is no such directory.
+def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | None:
+    """Names in the directory `path` (`.` is the workspace) and `depth` levels down, directories
+    with a `/`. None where there is no such directory.
     """
     bare = in_workspace(path).rstrip("/")
     prefix = "" if bare in {"", ".", ROOM.rstrip("/")} else checked(bare) + "/"
     below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
     if prefix and not below:
         return None
-    return sorted({name.partition("/")[0] + "/" * ("/" in name) for name in below})
+    found: set[str] = set()
+    for name in below:
+        parts = name.split("/")
+        found.update(
+            "/".join(parts[:level]) + "/" for level in range(1, min(depth, len(parts) - 1) + 1)
+        )
+        if len(parts) <= depth:
+            found.add(name)
+    return sorted(found)

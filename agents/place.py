@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.runtime import ExecutionInfo
 
+from agents.history import replies
 from agents.ports import Place
 
 PER_REPLY = 1_000
@@ -32,6 +33,11 @@ def within(outer: Place, reply: int, offset: int = 0) -> Place:
     checkpoints of its own, and one that starts anew after a crash finds its calls where they were.
     """
     return Place(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
+
+
+def of_reply(state: Mapping[str, Any]) -> Place:
+    """The place of the reply whose calls are at work, in a pass of the executor."""
+    return within(Place(*state["outer"]), replies(state["messages"]))
 
 
 def digest(*parts: Any) -> str:

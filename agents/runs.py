@@ -10,9 +10,10 @@ from agents.errors import PathOutside
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.repair.classify import PROGRAM, classify
+from agents.repair.failure import FailureClass
 from agents.state import Run
 from agents.texts import head_and_tail
-from sandbox.protocol import Command, RunResult, Stream
+from sandbox.protocol import Command, Limits, RunResult, Stream
 
 EXECUTOR: Final = "executor"
 
@@ -25,25 +26,69 @@ class Ran:
     result: RunResult
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a run runs: for which `tool`, as `text` that people read, and as a room is told it."""
+
+    tool: str
+    text: str
+    argv: tuple[str, ...]
+
+    @classmethod
+    def python(cls, code: str) -> Program:
+        """`code` as `sandbox.protocol.Command.python` has it."""
+        return cls("python", code, Command.python(code).argv)
+
+
 async def run_code(ports: Ports, code: str, number: int, revision: int, by: str) -> Ran:
     """Run `code` in a fresh room with the workspace's files, and keep what it left.
 
     Raises what the sandbox raises: its trouble is not the code's failure.
     """
+    program = Program.python(code)
+    result = await in_room(ports, program.argv)
+    return await recorded(ports, program, result, number, revision, by)
+
+
+async def in_room(
+    ports: Ports, argv: tuple[str, ...], *, stdin: bytes = b"", limits: Limits | None = None
+) -> RunResult:
+    """One command in a fresh room with the workspace's files; nothing of it is kept yet."""
     files = await ports.workspace.files()
-    result = await ports.sandbox.run(Command.python(code, files), ports.limits)
+    return await ports.sandbox.run(Command(argv, files, stdin), limits or ports.limits)
+
+
+async def recorded(
+    ports: Ports,
+    program: Program,
+    result: RunResult,
+    number: int,
+    revision: int,
+    by: str,
+    *,
+    lack: str | None = None,
+    tests: dict[str, Any] | None = None,
+) -> Ran:
+    """Keep what a run left; its record.
+
+    `lack` says why an exit code of 0 shows nothing all the same. `tests` tells of tests that it
+    made.
+    """
+    files = await ports.workspace.files()
     changed, nameless = _storable(result.changed)
     artifacts: Sequence[Artifact] = ()
     if changed or result.deleted:
         artifacts = await ports.workspace.apply(changed, result.deleted)
     kept = ports.bounds.kept
-    succeeded = result.succeeded and not _void(code)  # nothing was shown by running nothing
+    # Nothing was shown by running nothing.
+    succeeded = result.succeeded and lack is None and not _void(program.text)
     run: Run = {
         "id": f"r{number}",
         "number": number,
         "revision": revision,
         "by": by,
-        "code": await _kept(ports.workspace, Stream(code), kept),
+        "tool": program.tool,
+        "code": await _kept(ports.workspace, Stream(program.text), kept),
         "end": result.end.value,
         "exit_code": result.exit_code,
         "signal": result.signal,
@@ -51,16 +96,19 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
         "stderr": await _kept(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
         "succeeded": succeeded,
-        "failure": None if succeeded else failure(result, code, files),
+        "failure": None if succeeded else failure(result, program.text, files, lack),
         "artifacts": [asdict(artifact) for artifact in artifacts],
         "refused": [*result.refused, *nameless],
     }
-    return Ran(run, result)
+    return Ran(run if tests is None else {**run, "tests": tests}, result)
 
 
-def failure(result: RunResult, code: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+def failure(
+    result: RunResult, code: str, files: Mapping[str, bytes], lack: str | None = None
+) -> dict[str, Any]:
     """{class, cause, exception} of a run of `code` over `files` that did not succeed."""
-    return classify(result, {**files, PROGRAM: code.encode(errors="replace")}).fields()
+    told = classify(result, {**files, PROGRAM: code.encode(errors="replace")}).fields()
+    return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
 
 
 def _void(code: str) -> bool:

@@ -6,6 +6,7 @@ They are graph tasks of their own, and nobody promises in which order tasks star
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,16 @@ class Turn:
     def __init__(self) -> None:
         self._ends: dict[tuple[str, int], asyncio.Event] = {}
         self._failure: BaseException | None = None
+        self._runs: Counter[str] = Counter()
+
+    def count_run(self, reply: str) -> None:
+        """A call of `reply` has made a run, now or before a crash."""
+        self._runs[reply] += 1
+
+    def runs(self, reply: str) -> int:
+        """How many runs the calls of `reply` have made so far: the same after a crash, since they
+        are made, or recalled, in their order."""
+        return self._runs[reply]
 
     @asynccontextmanager
     async def of(self, reply: str, index: int = 0) -> AsyncIterator[None]:

@@ -34,7 +34,9 @@ failure, artifacts: [{name, digest, size, media_type}], refused: [str]}. `failur
 succeeded, else {class, cause, exception}: see `agents.repair.failure`; runs of before have none.
 `code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
-names the whole in the artifact store; `dropped_bytes` counts what no one has kept.
+names the whole in the artifact store; `dropped_bytes` counts what no one has kept. A run has `tool`
+too: what it is a run of (python where it is missing, shell, run_tests); one of run_tests has
+`tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}.
 """  # noqa: E501 - a table
 
 from __future__ import annotations

@@ -6,15 +6,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
+from pydantic import BaseModel, ValidationError
 
 from agents.calls import finished, once
-from agents.history import replies
+from agents.errors import ToolRefused
 from agents.middleware.models import MALFORMED
-from agents.place import digest, within
+from agents.place import digest, of_reply, within
 from agents.ports import Fact, Finished, Place, Ports
-from agents.tools.trace import Trace, of_use
+from agents.tools.trace import Trace, of_use, runs_in
 
 FIRST_TOOL = 10
 """Offset of a reply's first tool call; the call of the model and its repair come before."""
@@ -40,33 +41,58 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             return message, done
 
         async with ports.turn.of(reply.key(), index):
-            return await once(ports, at.key(digest(call["name"], call["args"])), make)
+            message = await once(ports, at.key(digest(call["name"], call["args"])), make)
+            if runs_in([message.artifact]):
+                ports.turn.count_run(reply.key())
+            return message
 
 
 def _place(request: ToolCallRequest) -> tuple[Place, int]:
     """The place of the reply that makes the call, and which of its calls it is, from 0."""
-    messages = request.state["messages"]
-    ids = [call["id"] for call in messages[-1].tool_calls]
-    reply = within(Place(*request.state["outer"]), replies(messages))
-    return reply, ids.index(request.tool_call["id"])
+    ids = [call["id"] for call in request.state["messages"][-1].tool_calls]
+    return of_reply(request.state), ids.index(request.tool_call["id"])
 
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
     """The tool's answer; a call that never reached its tool gets a trace of its own."""
     call = request.tool_call
-    if MALFORMED in call["args"]:
-        message = ToolMessage(
-            f"error: the arguments of {call['name']} were not valid JSON. Call it again.",
-            name=call["name"],
-            tool_call_id=call["id"],
-            status="error",
-        )
-    else:
+    if why := _objection(request):
+        return _refused(call, f"{why} Call it again.")
+    try:
         answer = await handler(request)
-        assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
-        message = answer
-    if message.artifact is None:
-        message.artifact = of_use(call["name"], None, ok=False, note=str(message.text))
-    elif not message.artifact["data"].get("ok", True):
-        message.status = "error"
-    return message
+    except ToolRefused as refused:
+        return _refused(call, str(refused))
+    assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
+    if answer.artifact is None:
+        answer.artifact = of_use(call["name"], None, ok=False, note=str(answer.text))
+    elif not answer.artifact["data"].get("ok", True):
+        answer.status = "error"
+    return answer
+
+
+def _objection(request: ToolCallRequest) -> str | None:
+    """What is wrong with a call's arguments, in one line: LangChain's words repeat all of them."""
+    call, tool = request.tool_call, request.tool
+    if MALFORMED in call["args"]:
+        return f"the arguments of {call['name']} were not valid JSON."
+    schema = tool.args_schema if tool is not None else None
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        return None
+    try:
+        schema.model_validate(call["args"])
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}."
+    return None
+
+
+def _refused(call: ToolCall, why: str) -> ToolMessage:
+    path = call["args"].get("path")
+    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    return ToolMessage(
+        f"error: {why}",
+        name=call["name"],
+        tool_call_id=call["id"],
+        status="error",
+        artifact=trace,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import astuple
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from agents.state import Messages, State
 from agents.telling import ending
 from agents.texts import trimmed
 from agents.tools.build import build_tools
+from agents.tools.registry import TOOLS, Body
 from agents.tools.trace import runs_in, traces
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
@@ -50,16 +51,16 @@ class Pass(AgentState[Any]):
     outer: tuple[str, str, int]
 
 
-def build_agent() -> Agent:
-    """The loop, compiled. What belongs to one job comes with the runtime context.
+def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
+    """The loop, compiled, with these tools. What belongs to one job comes with the runtime context.
 
     It keeps no checkpoints: each of its calls is in the journal, so a pass that starts anew after
     a crash recalls them all, and a long pass costs one write a call.
     """
     return create_agent(
         model=PerJob(),
-        tools=build_tools(),
-        system_prompt=render("executor_system"),
+        tools=build_tools(bodies),
+        system_prompt=render("executor_system", tools=[body.__name__ for body in bodies]),
         middleware=(ModelCalls(), ToolCalls()),
         state_schema=Pass,
         context_schema=Ports,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_function
 
-from agents.tools.files import list_dir, read_file, write_file
-from agents.tools.python import python
+from agents.tools.registry import Body
 
 
-def build_tools() -> list[BaseTool]:
-    """The four tools. What they are for, they say in their docstrings, which the model sees.
+def build_tools(bodies: Iterable[Body]) -> list[BaseTool]:
+    """Tools of these bodies. What they are for, they say in their docstrings, which models see.
 
     The schema is that of what the model gives: with `runtime` in it, as LangChain would infer it,
     each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`).
@@ -24,5 +25,5 @@ def build_tools() -> list[BaseTool]:
             parse_docstring=True,
             response_format="content_and_artifact",
         )
-        for body in (python, read_file, write_file, list_dir)
+        for body in bodies
     ]

@@ -50,6 +50,21 @@ class Failure(Told):
     )
 
 
+class RunTest(Told):
+    """One test of a run."""
+
+    id: str
+    outcome: str = Field(description="passed, failed, error, skipped or not_run")
+    detail: str = Field("", description="where and why it failed")
+
+
+class RunTests(Told):
+    """Tests that a run made, those that went wrong first."""
+
+    counts: dict[str, int] = Field(default_factory=dict, description="how many, by outcome")
+    tests: list[RunTest] = Field(default_factory=list, description="at most 200 of them")
+
+
 class Run(Told):
     """One execution of code in the sandbox."""
 
@@ -57,7 +72,8 @@ class Run(Told):
     number: int
     revision: int
     by: str = Field(description="who asked for it: executor, or the name of a key")
-    code: Text
+    tool: str = Field("python", description="what it is a run of: python, shell or run_tests")
+    code: Text = Field(description="the program, or the command line")
     end: str = Field(description="how it ended: exited, or the limit that it hit")
     exit_code: int | None
     signal: int | str | None = None
@@ -70,4 +86,5 @@ class Run(Told):
     refused: list[str] = Field(
         default_factory=list, description="files that were not taken over, and why"
     )
+    tests: RunTests | None = Field(None, description="of run_tests: what each test did")
     at: str

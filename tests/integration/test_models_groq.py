@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from agents.models import ModelName, ModelOptions, ProviderModel, build
 from agents.tools.build import build_tools
+from agents.tools.registry import TOOLS
 from bench.provider import ProviderServer, Reply, ToolCall, always
 
 NAME = ModelName.parse("groq:llama-3.3-70b-versatile")
@@ -48,7 +49,7 @@ async def both(turn: Reply, *, forced: bool) -> tuple[list[Any], list[Any]]:
             bound = (
                 model.bind_tools([Verdict], tool_choice="Verdict")
                 if forced
-                else model.bind_tools(build_tools())
+                else model.bind_tools(build_tools(TOOLS))
             )
             answers.append(await bound.ainvoke(HISTORY))
         await model.aclose()

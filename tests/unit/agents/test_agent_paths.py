@@ -51,13 +51,13 @@ def test_a_directory_is_listed(path: str, names: list[str] | None) -> None:
 
 def test_what_would_stop_the_next_run_is_refused() -> None:
     limits = Limits(file_bytes=10, workspace_bytes=14, workspace_files=4)
-    assert objection(FILES, "b.py", 8, limits) is None
-    assert "a file and a directory at once" in str(objection(FILES, "a.py/b", 1, limits))
-    assert "a file and a directory at once" in str(objection(FILES, "out", 1, limits))
-    assert objection(FILES, "b.py", 11, limits) == "11 bytes; a file has at most 10"
-    assert "14 bytes" in str(objection(FILES, "b.py", 9, limits))
-    assert "4 files" in str(objection({**FILES, "c": 1}, "b.py", 1, limits))
-    assert "too deep" in str(objection(FILES, "/".join("d" * 40), 1, limits))
+    assert objection(FILES, {"b.py": 8}, limits) is None
+    assert "a file and a directory at once" in str(objection(FILES, {"a.py/b": 1}, limits))
+    assert "a file and a directory at once" in str(objection(FILES, {"out": 1}, limits))
+    assert objection(FILES, {"b.py": 11}, limits) == "11 bytes; a file has at most 10"
+    assert "14 bytes" in str(objection(FILES, {"b.py": 9}, limits))
+    assert "4 files" in str(objection({**FILES, "c": 1}, {"b.py": 1}, limits))
+    assert "too deep" in str(objection(FILES, {"/".join("d" * 40): 1}, limits))
 
 
 def test_artifacts_are_the_latest_versions_that_are_left() -> None:

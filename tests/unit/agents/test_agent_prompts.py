@@ -26,7 +26,7 @@ RUN = {
 VALUES: dict[str, dict[str, object]] = {
     "planner_system": {},
     "planner_task": JOB,
-    "executor_system": {},
+    "executor_system": {"tools": ["install", "fetch"]},
     "executor_task": {**JOB, "plan": ["One.", "Two."]},
     "executor_feedback": {
         "by": "Ada",

@@ -1,0 +1,35 @@
+"""The tool `list_dir`. It needs no room, as `read_file` says."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agents.errors import ToolRefused
+from agents.paths import listing
+from agents.ports import Ports
+from agents.tools.call import Answer, Runtime
+from agents.tools.trace import of_use
+
+SHOWN = 400
+"""Names in one answer."""
+
+
+async def list_dir(
+    runtime: Runtime, path: str = ".", depth: Annotated[int, Field(ge=1, le=32)] = 1
+) -> Answer:
+    """List the names in a directory; those that end with / are directories.
+
+    Args:
+        path: The directory's path, relative to the working directory, which is the default.
+        depth: How many levels to list: 1 is the directory alone, 2 the directories in it too.
+    """
+    ports: Ports = runtime.context
+    names = listing(ports.workspace.list(), path, depth)
+    if names is None:
+        raise ToolRefused(f"there is no directory {path!r}")
+    shown = names[:SHOWN]
+    if len(names) > SHOWN:
+        shown.append(f"[{len(names) - SHOWN} more: list a directory of these, or a smaller depth]")
+    return "\n".join(shown) or "(empty)", of_use("list_dir", path, ok=True)

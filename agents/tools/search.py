@@ -1,0 +1,88 @@
+"""The tool `search`: a regular expression over the files, in a room.
+
+A pattern that a model has written may take longer than the universe (ReDoS), and Python's engine
+cannot be interrupted: so it runs where a limit ends it, and where it holds up nobody else's job.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from agents.errors import ToolRefused
+from agents.ports import Ports
+from agents.runs import in_room
+from agents.tools.call import Answer, Runtime
+from agents.tools.inside import source
+from agents.tools.trace import of_use
+from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable
+
+SECONDS = 5.0
+OUTPUT = 1 * MIB
+ARGV = ("python", "-I", "-S")
+"""An interpreter that imports nothing from the files that it searches."""
+
+
+async def search(
+    pattern: str,
+    runtime: Runtime,
+    glob: str | None = None,
+    ignore_case: bool = False,
+    max_results: Annotated[int, Field(ge=1, le=200)] = 50,
+) -> Answer:
+    """Find lines in the files of the working directory by a regular expression (Python's).
+
+    Each match is told as path:line: text. Files that are no text are passed over.
+
+    Args:
+        pattern: What to look for in each line; escape what is meant literally, as in `f\\(x\\)`.
+        glob: Only files that fit, as `*.py` (in any directory) or `src/**/*.py`.
+        ignore_case: Whether capital and small letters are the same.
+        max_results: How many matches to show.
+    """
+    ports: Ports = runtime.context
+    asked = {
+        "pattern": pattern,
+        "glob": glob,
+        "ignore_case": ignore_case,
+        "most": max_results,
+        "characters": ports.bounds.read,
+    }
+    limits = _limits(ports.limits)
+    argv = (*ARGV, "-c", source("searching"))
+    result = await in_room(ports, argv, stdin=json.dumps(asked).encode(), limits=limits)
+    return _told(_answer(result, limits)), of_use("search", glob, ok=True)
+
+
+def _limits(limits: Limits) -> Limits:
+    """A search takes no longer than a run, and need not be cut as one."""
+    return replace(limits, wall_seconds=min(SECONDS, limits.wall_seconds), output_bytes=OUTPUT)
+
+
+def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
+    if result.end in {End.TIMEOUT, End.CPU}:
+        raise ToolRefused(
+            f"the search took longer than {limits.wall_seconds:g} s: the pattern goes back over "
+            "the same text again and again (as (a+)+ does); make it simpler, or the glob narrower"
+        )
+    if result.end is End.KILLED:
+        raise SandboxUnavailable("the room of a search was killed from outside")
+    if not result.succeeded:
+        last = result.stderr.text.strip().rpartition("\n")[2]
+        raise ToolRefused(f"the search failed ({result.end.value}): {last or 'no word of why'}")
+    answer: dict[str, Any] = json.loads(result.stdout.text)
+    if "error" in answer:
+        raise ToolRefused(answer["error"])
+    return answer
+
+
+def _told(answer: dict[str, Any]) -> str:
+    lines = [f"{path}:{number}: {text}" for path, number, text in answer["matches"]]
+    if not lines:
+        return f"no match in {answer['files']} files"
+    if answer["more"]:
+        lines.append(f"[there are more than these {len(lines)}: narrow the pattern or the glob]")
+    return "\n".join(lines)

@@ -1,0 +1,26 @@
+"""The tool `write_file`. It needs no room, as `read_file` says."""
+
+from __future__ import annotations
+
+from agents.errors import ToolRefused
+from agents.paths import checked, in_workspace, objection
+from agents.ports import Ports
+from agents.tools.call import Answer, Runtime
+from agents.tools.trace import of_use
+
+
+async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
+    """Write a text file, whole; what was in it is replaced. To change a part, use edit_file.
+
+    Args:
+        path: The file's path, relative to the working directory.
+        content: The file's whole content.
+    """
+    ports: Ports = runtime.context
+    data = content.encode(errors="replace")
+    name = checked(in_workspace(path))
+    if why := objection(ports.workspace.list(), {name: len(data)}, ports.limits):
+        raise ToolRefused(why)
+    made = await ports.workspace.apply({name: data})
+    text = f"wrote {name} ({len(data)} bytes)"
+    return text, of_use("write_file", name, ok=True, made=made)

@@ -1,0 +1,135 @@
+"""The file tools, as a model calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from graph_house import PlannedSandbox, call
+from tool_house import use
+
+from sandbox.protocol import Limits
+
+NOTES = "".join(f"line {number}\n" for number in range(1, 101))
+FILES = {"notes.txt": NOTES.encode(), "src/a.py": b"x = 1\n", "src/deep/b.py": b"y = 2\n"}
+NONE = PlannedSandbox({})
+
+
+async def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
+    used = await use(
+        tmp_path,
+        NONE,
+        call("read_file", path="src/a.py"),
+        call("read_file", path="/work/notes.txt", offset=99),
+        call("read_file", path="notes.txt", offset=2, limit=2),
+        call("read_file", path="notes.txt", offset=101),
+        call("read_file", path="notes.txt", offset=0),
+        call("read_file", path="none.txt"),
+        call("read_file", path="../etc/passwd"),
+        files=FILES,
+    )
+    assert used.texts == [
+        "x = 1\n",
+        "[lines 99 to 100 of 100]\nline 99\nline 100\n",
+        "[lines 2 to 3 of 100; go on with offset=4]\nline 2\nline 3\n",
+        "error: 'notes.txt' has 100 lines; offset 101 is behind its end",
+        (
+            "error: the arguments of read_file do not fit: offset: Input should be greater than or "
+            "equal to 1. Call it again."
+        ),
+        "error: there is no file 'none.txt'; list_dir shows what is",
+        "error: a path has no empty parts and no '..': '../etc/passwd'",
+    ]
+    assert [message.status for message in used.messages] == ["success"] * 3 + ["error"] * 4
+    assert [told["ok"] for told in used.told] == [True] * 3 + [False] * 4
+    assert used.told[-1]["path"] == "../etc/passwd"
+
+
+async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
+    long = "".join(f"{number:08}\n" for number in range(5_000)) + "x" * 30_000
+    used = await use(
+        tmp_path,
+        NONE,
+        call("read_file", path="long.txt"),
+        call("read_file", path="long.txt", offset=5_001),
+        files={"long.txt": long.encode()},
+    )
+    first, last = used.texts
+    assert first.startswith("[lines 1 to 2222 of 5001; go on with offset=2223]\n00000000\n")
+    assert last.startswith("[line 5001 of 5001 has 30000 characters; these are the first 20000]")
+
+
+async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
+    many = {f"many/{number}.txt": b"" for number in range(900)}
+    used = await use(
+        tmp_path,
+        NONE,
+        call("list_dir"),
+        call("list_dir", path="src", depth=2),
+        call("list_dir", depth=3, path="src"),
+        call("list_dir", path="many"),
+        call("list_dir", path="none"),
+        files={**FILES, **many},
+    )
+    assert used.texts[0] == "many/\nnotes.txt\nsrc/"
+    assert used.texts[1] == used.texts[2] == "a.py\ndeep/\ndeep/b.py"
+    assert used.texts[3].endswith("[500 more: list a directory of these, or a smaller depth]")
+    assert used.texts[4] == "error: there is no directory 'none'"
+
+
+async def test_a_file_is_edited_in_place(tmp_path: Path) -> None:
+    diff = (
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1,2 @@\n-x = 2\n+x = 3\n+z = 4\n"
+        "--- a/src/deep/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-y = 2\n"
+        "--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+import src.a\n"
+    )
+    used = await use(
+        tmp_path,
+        NONE,
+        call("edit_file", path="src/a.py", old_text="x = 1", new_text="x = 2"),
+        call("edit_file", diff=diff),
+        call("edit_file", diff=diff),
+        call("edit_file", path="src/a.py", old_text="x = 1", new_text="x = 2"),
+        call("edit_file", path="src/a.py", old_text="x"),
+        call("edit_file", path="src/a.py", old_text="x", new_text="y", diff=diff),
+        files=FILES,
+    )
+    assert used.texts[:2] == [
+        "edited src/a.py (line 1)",
+        "applied: src/a.py (+2 -1), src/deep/b.py (deleted, +0 -1), c.py (made, +1 -0)",
+    ]
+    assert used.texts[2].startswith("error: hunk 1 of 'src/a.py' does not fit, nothing was changed")
+    assert used.texts[3].startswith("error: old_text is not in 'src/a.py'.")
+    assert used.texts[4:] == [
+        "error: give path, old_text and new_text, or diff",
+        "error: give path, old_text and new_text, or diff, not both",
+    ]
+    files = await used.files()
+    del files["notes.txt"]
+    assert files == {"src/a.py": b"x = 3\nz = 4\n", "c.py": b"import src.a\n"}
+    assert [file["name"] for file in used.told[1]["artifacts"]] == ["src/a.py", "c.py"]
+
+
+async def test_what_no_workspace_can_hold_is_refused_whole(tmp_path: Path) -> None:
+    diff = (
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+        "--- /dev/null\n+++ b/src/a.py/b.py\n@@ -0,0 +1 @@\n+y = 1\n"
+    )
+    used = await use(
+        tmp_path,
+        NONE,
+        call("edit_file", diff=diff),
+        call("write_file", path="new.txt", content="x" * 2_000),
+        files=FILES,
+        limits=Limits(file_bytes=1_500),
+    )
+    assert "a file and a directory at once: 'src/a.py'; nothing was changed" in used.texts[0]
+    assert used.texts[1] == "error: 2000 bytes; a file has at most 1500"
+    assert await used.files() == FILES
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PNG\x89"])
+async def test_what_is_no_text_is_not_edited(tmp_path: Path, content: bytes) -> None:
+    edit = call("edit_file", path="a.bin", old_text="a", new_text="b")
+    used = await use(tmp_path, NONE, edit, files={"a.bin": content})
+    assert used.texts == [f"error: 'a.bin' is no text: {len(content)} bytes"]

@@ -1,0 +1,242 @@
+"""The tools that run something, in real rooms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from graph_house import Crash, Journey, call, turn, verdict
+from tool_house import JOB, use, used
+
+from agents.memory import MemoryJournal, MemoryRecord
+from agents.ports import Finished
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Limits
+from settings.sandbox import sandbox_python
+
+GOOD = b"def test_one():\n    assert 1 + 1 == 2\n"
+BAD = b"""import pytest
+
+
+def test_two():
+    assert 1 + 1 == 3, 'sums'
+
+
+@pytest.mark.skip('later')
+def test_three():
+    pass
+"""
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    local = LocalSandbox(sandbox_python(), pool_size=2)
+    yield local
+    await local.close()
+
+
+async def test_a_shell_runs_and_its_exit_code_is_evidence(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("shell", command="echo hello | tr a-z A-Z > out.txt; wc -l < out.txt"),
+        call("shell", command="false\necho never"),
+        call("shell", command="pytest-of-nowhere --version | tail -n 1; echo done"),
+        call("shell", command="sleep 30", timeout_seconds=1),
+        call("shell", command="sleep 30", timeout_seconds=0),
+        call("shell", command="# nothing"),
+    )
+    first, second, third, fourth, fifth, _ = result.texts
+    assert first == "exit code 0\n\nstdout:\n1\n\nnew or changed files: out.txt"
+    assert second.startswith("exit code 1")
+    assert third.startswith("exit code 127")
+    assert "command not found" in third
+    assert fourth.startswith("stopped: it ran for longer than 1 s")
+    assert "timeout_seconds: Input should be greater than or equal to 1" in fifth
+    assert [run["tool"] for run in result.runs] == ["shell"] * 5
+    assert [run["succeeded"] for run in result.runs] == [True, False, False, False, False]
+    assert [run["id"] for run in result.runs] == ["r1", "r2", "r3", "r4", "r5"]
+    assert result.runs[1]["code"]["text"] == "false\necho never"
+    assert await result.files() == {"out.txt": b"HELLO\n"}
+
+
+async def test_tests_are_told_one_by_one(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("run_tests"),
+        call("run_tests", paths=["test_good.py"]),
+        call("run_tests", paths=["test_bad.py::test_three"]),
+        call("run_tests", keyword="one or three"),
+        call("run_tests", paths=["../up.py"]),
+        call("run_tests", paths=["-x"]),
+        files={"test_good.py": GOOD, "test_bad.py": BAD},
+    )
+    assert result.texts[0].startswith(
+        "not passed: 1 failed, 1 skipped, 1 passed\n"
+        "failed test_bad.py::test_two\n"
+        "    test_bad.py:5: AssertionError: sums\nassert (1 + 1) == 3\n"
+        "skipped test_bad.py::test_three\n    Skipped: later\n"
+        "passed test_good.py::test_one\n\nexit code 1"
+    )
+    assert result.texts[1] == "passed: 1 passed\npassed test_good.py::test_one"
+    assert result.texts[2].startswith("not passed: no test has passed: all were skipped")
+    assert result.texts[3].startswith("passed: 1 skipped, 1 passed")
+    assert result.texts[4].startswith("error: a path has no empty parts and no '..'")
+    assert result.texts[5].startswith("error: not a file or directory of tests")
+    assert [run["succeeded"] for run in result.runs] == [False, True, False, True]
+    assert [run["code"]["text"] for run in result.runs[:2]] == ["pytest", "pytest test_good.py"]
+    assert result.runs[0]["tests"]["counts"] == {"failed": 1, "skipped": 1, "passed": 1}
+    assert set(await result.files()) == {"test_good.py", "test_bad.py"}
+
+
+HOLLOW = {
+    "no tests": ({"a.py": b"x = 1\n"}, "no tests were found"),
+    "no collection": ({"test_a.py": b"import nothing_at_all\n"}, "1 error"),
+    "an end in the middle": (
+        {"test_a.py": b"import os\n\ndef test_a():\n    os._exit(0)\n"},
+        "pytest ended without a report",
+    ),
+    "a collection alone": (
+        {"test_a.py": GOOD, "pytest.ini": b"[pytest]\naddopts = --collect-only\n"},
+        "1 not run",
+    ),
+    "a report of its own": (
+        {
+            "test_a.py": b"import os, pathlib\n\ndef test_a():\n"
+            b"    pathlib.Path('.fettle-tests.json').write_text('[]')\n    os._exit(0)\n"
+        },
+        "pytest ended without a report",
+    ),
+    "a limit": ({"test_a.py": b"def test_a():\n    while True: pass\n"}, "without a report"),
+}
+
+
+@pytest.mark.parametrize("case", HOLLOW)
+async def test_what_shows_nothing_has_not_passed(
+    tmp_path: Path, sandbox: LocalSandbox, case: str
+) -> None:
+    files, words = HOLLOW[case]
+    limits = Limits(wall_seconds=3)
+    result = await use(tmp_path, sandbox, call("run_tests"), files=files, limits=limits)
+    assert result.texts[0].startswith("not passed: ")
+    assert words in result.texts[0].split("\n")[0]
+    assert [run["succeeded"] for run in result.runs] == [False]
+
+
+async def test_tests_that_passed_because_pytest_was_not_installed(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    """Where `import pytest` fails nothing has passed, by whatever way the tests are run."""
+    missing = {"test_good.py": GOOD, "pytest.py": b"raise ModuleNotFoundError('no pytest')\n"}
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("run_tests"),
+        call("shell", command="python -m pytest test_good.py | tail -n 3; echo all passed"),
+        files=missing,
+    )
+    assert result.texts[0].startswith(
+        "not passed: pytest cannot be imported in the sandbox: no pytest\n"
+    )
+    assert [run["succeeded"] for run in result.runs] == [False, False]
+    assert (await result.journey.outcome()).approved is False
+
+
+async def test_files_are_searched(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    files = {
+        "a.py": b"import os\n\nx = os.environ\n",
+        "src/b.py": b"import re\nX = 'os'\n",
+        "src/deep/c.txt": b"import os\n",
+        "blob.bin": b"\0import os\n",
+        "re.py": b"raise SystemExit('the search must not import this')\n",
+        "long.txt": b"." * 5_000 + b"needle" + b"." * 5_000,
+    }
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("search", pattern=r"^import \w+$"),
+        call("search", pattern=r"\bos\b", glob="*.py"),
+        call("search", pattern="x =", glob="src/**/*.py", ignore_case=True),
+        call("search", pattern="import", glob="src/**"),
+        call("search", pattern="needle"),
+        call("search", pattern="nowhere"),
+        call("search", pattern="import", max_results=1),
+        call("search", pattern="(unclosed"),
+        files=files,
+    )
+    assert (
+        result.texts[0] == "a.py:1: import os\nsrc/b.py:1: import re\nsrc/deep/c.txt:1: import os"
+    )
+    assert result.texts[1] == "a.py:1: import os\na.py:3: x = os.environ\nsrc/b.py:2: X = 'os'"
+    assert result.texts[2] == "src/b.py:2: X = 'os'"
+    assert result.texts[3] == "src/b.py:1: import re\nsrc/deep/c.txt:1: import os"
+    assert "needle" in result.texts[4]
+    assert len(result.texts[4]) < 400
+    assert result.texts[5] == "no match in 6 files"
+    assert result.texts[6].endswith("[there are more than these 1: narrow the pattern or the glob]")
+    assert result.texts[7].startswith("error: the pattern is no regular expression: missing )")
+    assert result.runs == []
+
+
+async def test_a_pattern_that_never_ends_ends_at_the_limit(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    started = time.monotonic()
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("search", pattern="(a+)+$"),
+        files={"a.txt": b"a" * 60 + b"b"},
+        limits=Limits(wall_seconds=1),
+    )
+    assert result.texts[0].startswith("error: the search took longer than 1 s: the pattern goes")
+    assert time.monotonic() - started < 8
+
+
+class CrashAt(MemoryJournal):
+    """Crashes once, right after the record number `at`."""
+
+    def __init__(self, on: MemoryRecord, at: int) -> None:
+        super().__init__(on)
+        self.left = at
+
+    async def record(self, key: str, finished: Finished) -> None:
+        await super().record(key, finished)
+        self.left -= 1
+        if self.left == 0:
+            raise Crash
+
+
+@pytest.mark.parametrize("at", [1, 3, 4, 6, 7])
+async def test_runs_of_all_tools_are_counted_the_same_after_a_crash(
+    tmp_path: Path, sandbox: LocalSandbox, at: int
+) -> None:
+    """Two replies of several calls each; some make a run, some do not, some are refused."""
+    replies = (
+        [
+            call("python", code="print(1)"),
+            call("shell", command="echo 2", timeout_seconds=999),
+            call("shell", command="echo 3"),
+        ],
+        [
+            call("run_tests", paths=["-x"]),
+            call("run_tests", paths=["test_a.py"]),
+            call("python", code="print(5)"),
+        ],
+    )
+    turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(replies)]
+    turns += [turn("executor", "", "Done.", after=2), verdict("", "revise", "More.")]
+    journey = Journey.plan(tmp_path, turns, sandbox, {"test_a.py": GOOD})
+    journey.ports = journey.with_ports(journal=CrashAt(journey.record, at))
+    with pytest.raises(Crash):
+        await journey.begin(JOB)
+    result = await used(journey, None)
+    told = [(run["id"], run["tool"]) for run in result.runs]
+    assert told == [("r1", "python"), ("r2", "shell"), ("r3", "run_tests"), ("r4", "python")]

@@ -1,0 +1,60 @@
+"""Tools as an executor calls them: through the graph, by a recording that the test writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graph_house import Journey, turn, verdict
+from langchain_core.messages import ToolMessage
+
+from agents.job import JobInput
+from sandbox.protocol import Limits, Sandbox
+
+JOB = JobInput("Use the tools.", steps=("Use them.",), max_revisions=1)
+
+
+@dataclass(frozen=True)
+class Used:
+    """What came of the calls: the words to the model, the events, the files."""
+
+    texts: list[str]
+    messages: list[ToolMessage]
+    journey: Journey
+
+    @property
+    def runs(self) -> list[Mapping[str, Any]]:
+        return self.journey.told("run_finished")
+
+    @property
+    def told(self) -> list[Mapping[str, Any]]:
+        return self.journey.told("tool_used")
+
+    async def files(self) -> dict[str, bytes]:
+        return dict(await self.journey.ports.workspace.files())
+
+
+async def use(
+    folder: Path,
+    sandbox: Sandbox,
+    *replies: Mapping[str, Any] | list[Mapping[str, Any]],
+    files: Mapping[str, bytes] | None = None,
+    limits: Limits | None = None,
+    **ports: Any,
+) -> Used:
+    """Have a model make these calls, a reply for each; those of a list in one reply."""
+    made = [reply if isinstance(reply, list) else [reply] for reply in replies]
+    turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(made)]
+    turns += [turn("executor", "", "Done.", after=len(made)), verdict("", "revise", "More.")]
+    journey = Journey.plan(folder, turns, sandbox, files)
+    journey.ports = journey.with_ports(limits=limits or Limits(), **ports)
+    return await used(journey, JOB)
+
+
+async def used(journey: Journey, job: JobInput | None) -> Used:
+    """Begin the job, or go on with it after a crash."""
+    state = await (journey.begin(job) if job else journey.go_on())
+    messages = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+    return Used([str(each.text) for each in messages], messages, journey)

@@ -1,0 +1,67 @@
+"""Exact replacement: once and only once, and words that help where it is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.edits.exact import replaced
+from agents.errors import ToolRefused
+
+TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+
+
+def test_a_text_that_is_there_once_is_replaced() -> None:
+    edit = replaced(TEXT, "    return 2\n", "    return 3\n", "a.py")
+    assert edit.text == TEXT.replace("return 2", "return 3")
+    assert edit.line == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        ("    return", "2 times (lines 2, 6)"),
+        ("", "old_text is empty"),
+        ("return 2", "are the same"),
+        ("def  two():\n  return 2\n", "Nearest are lines 5 to 6 (only white space differs)"),
+        ("def two():\n    return 22\n", "Nearest are lines 5 to 6, which are:\ndef two():"),
+        ("class Three: pass", "Nothing in it is like it"),
+    ],
+)
+def test_what_is_not_there_once_is_refused(old: str, words: str) -> None:
+    with pytest.raises(ToolRefused) as refused:
+        replaced(TEXT, old, "return 2", "a.py")
+    assert words in str(refused.value)
+
+
+def test_places_that_overlap_are_several() -> None:
+    with pytest.raises(ToolRefused, match="2 times"):
+        replaced("aXaXa", "aXa", "b", "a.txt")
+    with pytest.raises(ToolRefused, match="more than 8 times"):
+        replaced("a" * 1_000_000, "a" * 1_000, "b", "a.txt")
+
+
+def test_an_empty_file_has_nothing_in_it() -> None:
+    with pytest.raises(ToolRefused, match="Nothing in it is like it"):
+        replaced("", "x", "y", "a.txt")
+
+
+def test_line_ends_stay_as_they_are() -> None:
+    crlf = "one\r\ntwo\r\nthree\r\n"
+    assert replaced(crlf, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\r\nthree\r\n"
+    mixed = "one\r\ntwo\nthree\r\n"
+    with pytest.raises(ToolRefused, match="is not in"):
+        replaced(mixed, "one\ntwo\n", "1\n2\n", "a.txt")
+    assert replaced(mixed, "one\r\ntwo\n", "1\n", "a.txt").text == "1\nthree\r\n"
+    assert replaced("no newline", "newline", "end", "a.txt").text == "no end"
+
+
+@given(st.text("ab\n", max_size=12), st.text("abc\n", min_size=1, max_size=4), st.text(max_size=3))
+def test_only_the_one_place_changes(text: str, old: str, new: str) -> None:
+    starts = [at for at in range(len(text)) if text.startswith(old, at)]
+    if len(starts) == 1 and old != new:
+        assert replaced(text, old, new, "a").text == text.replace(old, new)
+    else:
+        with pytest.raises(ToolRefused):
+            replaced(text, old, new, "a")
