@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from agents.tools.trace import traces
+
 
 def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """What has been said since the executor was last asked: each pass starts with a request."""
@@ -18,6 +20,11 @@ def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 def replies(messages: Sequence[AnyMessage]) -> int:
     """How often the model has answered in this pass."""
     return sum(isinstance(message, AIMessage) for message in this_pass(messages))
+
+
+def has_run(messages: Sequence[AnyMessage]) -> bool:
+    """Whether code has run in this pass: the traces of its tool calls say so."""
+    return any(trace["kind"] == "run_finished" for trace in traces(this_pass(messages)))
 
 
 def closing_words(messages: Sequence[AnyMessage]) -> str:

@@ -55,6 +55,7 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         labels=tuple(dict.fromkeys(asked.labels)),
         record=asked.record,
         approvals=approvals(asked, settings),
+        repair=asked.repair,
     )
 
 

@@ -49,9 +49,9 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def submit(self, spec: Mapping[str, Any]) -> Job:
-        """POST /jobs: the accepted job."""
-        headers = {"Idempotency-Key": secrets.token_hex(16)}
+    def submit(self, spec: Mapping[str, Any], *, once: str | None = None) -> Job:
+        """POST /jobs: the accepted job; `once` is the Idempotency-Key, else a new one."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return self._json("POST", "/jobs", json=spec, headers=headers)
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
@@ -90,9 +90,15 @@ class Service:
         """GET /jobs/{id}/recording: the model's side, as YAML."""
         return self._send("GET", f"{_path(job_id)}/recording").content
 
-    def artifact(self, job_id: str, name: str) -> bytes:
-        """GET /jobs/{id}/artifacts/{name}: the bytes of its newest version."""
-        return self._send("GET", f"{_path(job_id)}/artifacts/{quote(name)}").content
+    def artifact(self, job_id: str, name: str, *, digest: str | None = None) -> bytes:
+        """GET /jobs/{id}/artifacts/{name}: the bytes of that version, else of the newest."""
+        params = {"digest": digest} if digest else None
+        return self._send("GET", f"{_path(job_id)}/artifacts/{quote(name)}", params=params).content
+
+    def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:
+        """POST /verifications: the accepted job, of kind `verification`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        return self._json("POST", "/verifications", json=request, headers=headers)
 
     def text(self, href: str) -> str:
         """A text that an answer links to."""

@@ -41,7 +41,8 @@ class JobSpec:
     `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
     waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
     takes, 1 or 2 (see jobs.deciding). `record`: the model's side is
-    written down, see `jobs.recording`.
+    written down, see `jobs.recording`. Without `repair` the work ends with the first code that has
+    run: nothing is mended, neither in the executor's loop nor after the critic's word.
     """
 
     task: str
@@ -60,3 +61,4 @@ class JobSpec:
     on_expiry: OnExpiry = OnExpiry.STAY
     record: bool = False
     approvals: int = 1
+    repair: bool = True

@@ -96,6 +96,7 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "on_expiry": str(asked.on_expiry),
         "record": asked.record,
         "approvals": asked.approvals,
+        "repair": asked.repair,
     }
 
 
@@ -111,6 +112,14 @@ def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
         if fact.kind in ("run_finished", "tool_used"):
             found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
     return found
+
+
+def version(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
+    """A version of a file, by its digest: any that a run or a tool has left."""
+    told = (fact for fact in current(events) if fact.kind in ("run_finished", "tool_used"))
+    made = (one for fact in told for one in fact.data.get("artifacts", ()))
+    found = (one for one in made if (one["name"], one["digest"]) == (name, digest))
+    return next((dict(one) for one in found), None)
 
 
 def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:

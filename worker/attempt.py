@@ -244,7 +244,7 @@ def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
         task=spec.task,
         steps=spec.steps,
         review=spec.review,
-        max_revisions=spec.max_revisions,
+        max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
         files=tuple(ports.workspace.list()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.graph import build
@@ -84,7 +84,7 @@ class Equipment:
             ),
             models=models_of(self.models, record.spec.model, self.chains),
             limits=self.limits,
-            bounds=self.bounds,
+            bounds=replace(self.bounds, mends=record.spec.repair),
             redaction=self.recordings.of(record),
         )
 

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
 
 from agents.calls import Whole, model_call
-from agents.history import replies
+from agents.history import has_run, replies
 from agents.models import ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Place, Ports
@@ -30,13 +30,16 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
 
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
-        """One model call; at the bound on steps, a closing word in its place.
+        """One model call; in its place a closing word, at the bound on steps and, where nothing is
+        mended, behind a run.
 
         A reply that is a broken call and nothing else is asked for once more.
         """
         ports = request.runtime.context
         if replies(request.messages) >= ports.bounds.steps:
             return AIMessage(render("executor_bound", steps=ports.bounds.steps))
+        if not ports.bounds.mends and has_run(request.state["messages"]):
+            return AIMessage(render("executor_unmended"))
         reply = await _once(request, handler, ordinal=0)
         if malformed(reply) and not reply.invalid_tool_calls:
             repair = HumanMessage(render("executor_broken_call"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from api import links, problems
@@ -11,11 +13,20 @@ from api.caller import Reader
 from api.documented import responses
 from api.problems import Refused
 from api.routes.found import found
+from api.schemas import patterns
 from api.schemas.run import Artifact, ArtifactList, Part
 from api.services import ServicesDep
 from jobs import view
 
 router = APIRouter(tags=["artifacts"])
+
+Version = Annotated[
+    str | None,
+    Query(
+        pattern=patterns.DIGEST,
+        description="an earlier version, as a run names it; else the newest",
+    ),
+]
 
 
 @router.get(
@@ -43,11 +54,17 @@ async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
     },
 )
 async def artifact(
-    job_id: str, name: str, request: Request, house: ServicesDep, caller: Reader
+    job_id: str,
+    name: str,
+    request: Request,
+    house: ServicesDep,
+    caller: Reader,
+    digest: Version = None,
 ) -> Response:
-    """The newest version's bytes, with its type and its digest as ETag; never active content."""
+    """Its bytes, with its type and its digest as ETag; never active content."""
     await found(house, caller, job_id)
-    made = view.artifacts(await house.store.events(job_id)).get(name)
+    events = await house.store.events(job_id)
+    made = view.version(events, name, digest) if digest else view.artifacts(events).get(name)
     if made is None:
         raise Refused(problems.NOT_FOUND, "this job has made no such file")
     headers = untrusted_headers(name, made["media_type"], made["digest"])

@@ -28,6 +28,7 @@ class Spec(Told):
     on_expiry: OnExpiry = OnExpiry.STAY
     record: bool = False
     approvals: int = Field(1, description="how many a review takes")
+    repair: bool = True
 
 
 class Plan(Told):

@@ -96,6 +96,11 @@ class JobRequest(Asked):
     record: bool = Field(
         False, description="write down the model's side: GET /jobs/{id}/recording gives it"
     )
+    repair: bool = Field(
+        True,
+        description="false: the work ends with the first code that has run; the model does not "
+        "get to mend it, and the critic does not send it back",
+    )
 
     @model_validator(mode="after")
     def _expiry_wants_a_time(self) -> JobRequest:

@@ -7,12 +7,12 @@ CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
 MODEL = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
 LABEL = r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$"
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]+$"
+DIGEST = r"^[0-9a-f]{64}$"
 LAST_EVENT_ID = r"^\d{0,15}$"
 KEY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
 TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 """No colon: tenants are parts of names in Redis."""
 
-DIGEST = r"^[0-9a-f]{64}$"
 
 PATTERNS = {
     SOME_TEXT: "it has no text in it",
@@ -20,8 +20,8 @@ PATTERNS = {
     MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile",
     LABEL: "a label has 1 to 100 characters on one line, and no space in front",
     IDEMPOTENCY_KEY: "a key has visible ASCII characters only, no spaces",
+    DIGEST: "a digest has 64 hexadecimal digits",
     LAST_EVENT_ID: "it is the number of an event",
     KEY_NAME: "a name has 1 to 64 letters, digits, spaces and . _ @ -; first a letter or digit",
-    DIGEST: "a digest has 64 of 0-9 and a-f",
     TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
 }

@@ -10,7 +10,7 @@ from cli.errors import CliError
 from cli.service import Job, Service
 from cli.written import as_text
 
-ASKED = ("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds")
+ASKED = ("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair")
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
@@ -42,7 +42,7 @@ def fetch(service: Service, job_id: str) -> Original:
     if why := _unfit(job):
         raise CliError(f"{job_id} cannot be played again", why)
     recording = service.recording(job_id)
-    spec = {name: job["spec"][name] for name in ASKED}
+    spec = {name: job["spec"][name] for name in ASKED if name in job["spec"]}
     files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
     asked = {**spec, "files": files, "model": f"recording:{job_id}"}
     return Original(job, recording, asked, tuple(_decisions(service, job)))

@@ -98,6 +98,13 @@ async def test_an_artifact_is_its_newest_version(front):
     html = await front.client.get(listed[1]["href"])
     assert html.headers["content-disposition"].startswith("attachment")
     assert (await front.client.get(f"/jobs/{job_id}/artifacts/none")).status_code == 404
+    for made, content in ((old, b"old"), (new, b"new")):
+        by_digest = {"digest": made["digest"]}
+        version = await front.client.get(listed[0]["href"], params=by_digest)
+        assert (version.status_code, version.content) == (200, content)
+    for digest, status in ((page["digest"], 404), ("0" * 64, 404), ("x", 422)):
+        answer = await front.client.get(listed[0]["href"], params={"digest": digest})
+        assert answer.status_code == status
 
 
 async def test_a_cut_text_can_be_read_whole(front):

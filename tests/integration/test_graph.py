@@ -277,6 +277,24 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     assert "bound of 3 model calls" in (await journey.outcome()).answer
 
 
+async def test_where_nothing_is_mended_the_work_ends_with_the_first_code_that_ran(
+    tmp_path: Path,
+) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("write_file", path="a.py", content="1"), after=0),
+        turn("executor", "wrote a.py", call("python", code="bad"), after=1),
+        turn("executor", "exit code 1", call("python", code="good"), after=2),
+        verdict("(revision 1)", "revise", "It fails."),
+    ]
+    sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed()})
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(mends=False))
+    await journey.begin(JobInput(TASK, max_revisions=1))
+    assert sandbox.ran == ["bad"]
+    assert [each["role"] for each in journey.told("model_called")].count("executor") == 2
+    assert "nothing is mended" in (await journey.outcome()).answer
+
+
 async def test_long_texts_go_by_digest(tmp_path: Path) -> None:
     long = "\n".join(f"line {n}" for n in range(2_000))
     result = RunResult(End.EXITED, 0, None, Stream(long, 77), Stream(), 0.01)

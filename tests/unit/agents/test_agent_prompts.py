@@ -35,6 +35,7 @@ VALUES: dict[str, dict[str, object]] = {
     },
     "executor_bound": {"steps": 25},
     "executor_broken_call": {},
+    "executor_unmended": {},
     "critic_system": {},
     "critic_evidence": evidence(
         {
