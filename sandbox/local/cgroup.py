@@ -20,11 +20,10 @@ from sandbox.local import delegation, keeper
 from sandbox.local.hierarchy import NoCgroup, Place, look
 from sandbox.local.room_group import Hits, RoomGroup
 
-__all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup", "host_pid"]
+__all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup"]
 
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
-_FDINFO_BYTES = 4096
 _KEPT = 2
 """Groups without a room that are kept for rooms to come: one ends for about each that is made."""
 
@@ -100,17 +99,6 @@ class Cgroups:
         self._resting.append(group)
         if len(self._resting) > _KEPT:
             self._leaving += self._resting.popleft().discard()
-
-
-def host_pid(pidfd: int) -> int | None:
-    """The pid, as this process sees it, behind a pidfd; None where it has ended or is hidden."""
-    fd = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        told = os.read(fd, _FDINFO_BYTES)
-    finally:
-        os.close(fd)
-    pid = int(told.partition(b"\nPid:")[2].split(None, 1)[0])
-    return pid if pid > 0 else None
 
 
 def _base(place: Place) -> Place:

@@ -15,6 +15,7 @@ from pathlib import Path
 from sandbox import policy
 from sandbox.local import orphans
 from sandbox.local.plan import Plan
+from sandbox.local.room_group import RoomGroup
 from sandbox.local.rooms import Room
 from sandbox.policy import Descriptors
 
@@ -56,13 +57,19 @@ class Generation:
             inside.close()
         self.pidfd = os.pidfd_open(self._bwrap.pid)
 
-    def make(self, size: int) -> Room:
-        """Ask for a room. It is made as soon as the nursery gets to it; or never, where that has
-        ended, as will be told. Raises OSError where this process is short of something.
+    def make(self, size: int, group: RoomGroup | None) -> Room:
+        """Ask for a room that puts itself into `group`. It is made as soon as the nursery gets to
+        it; or never, where that has ended, as will be told. Raises OSError where this process is
+        short of something.
         """
-        room = Room(size, self)
-        with room.inside as inside, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno()])
+        doors = [] if group is None else group.doors()
+        try:
+            room = Room(size, self, group)
+            with room.inside as inside, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno(), *doors])
+        finally:
+            for door in doors:
+                os.close(door)
         self._asked.append(room)
         self.made += 1
         self.living += 1

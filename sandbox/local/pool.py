@@ -14,6 +14,7 @@ from sandbox import policy
 from sandbox.local.cgroup import Cgroups
 from sandbox.local.generation import Generation
 from sandbox.local.plan import Plan
+from sandbox.local.room_group import RoomGroup
 from sandbox.local.rooms import Room
 from sandbox.local.succession import Succession
 from sandbox.local.wish import Gone, Wish
@@ -189,9 +190,13 @@ class Pool:
                 self._make(line, size)
 
     def _make(self, line: Succession, size: int) -> None:
+        group: RoomGroup | None = None
         try:
-            room = line.make(size)
+            group = None if self._groups is None else self._groups.room()
+            room = line.make(size, group)
         except OSError as error:
+            if group is not None:
+                group.remove()
             self._lament(line, size, str(error))
         else:
             self._all[room] = Standing(room, line, time.monotonic() + policy.READY_SECONDS)
@@ -207,10 +212,6 @@ class Pool:
             room.pidfd, selectors.EVENT_READ, partial(self._room_ended, standing)
         )
         self._selector.register(room.control, selectors.EVENT_READ, partial(self._spoke, standing))
-        try:
-            room.enter(self._groups)
-        except OSError as error:
-            self._misbegotten(standing, f"a control group: {error}")
 
     def _spoke(self, standing: Standing) -> None:
         """The agent of a room that was being made has sent something, or hung up."""

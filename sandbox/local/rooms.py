@@ -8,12 +8,12 @@ import signal
 import socket
 from typing import TYPE_CHECKING
 
-from sandbox.local.cgroup import Cgroups, Hits, RoomGroup, host_pid
+from sandbox.local.cgroup import Hits, RoomGroup
 
 if TYPE_CHECKING:
     from sandbox.local.generation import Generation
 
-_GO, _READY, _BROKEN = b"G", b"R", b"!"
+_READY, _BROKEN = b"R", b"!"
 _COMPLAINT_BYTES = 4096
 
 
@@ -21,15 +21,15 @@ class Room:
     """Asked for on construction; born when its nursery has copied itself; ready when its agent says
     so; gone when `pidfd` is readable, for the kernel ends its first process after all others.
 
-    `control` is the agent's socket, until it is given away; `inside` its other end. `doomed` is a
-    room that was killed: it may be there for a moment longer.
+    `control` is the agent's socket, until it is given away; `inside` its other end. `group` is the
+    control group that it puts itself into, where there are any. `doomed` is a room that was killed:
+    it may be there for a moment longer.
     """
 
-    def __init__(self, size: int, generation: Generation) -> None:
-        self.size, self.generation = size, generation
+    def __init__(self, size: int, generation: Generation, group: RoomGroup | None) -> None:
+        self.size, self.generation, self.group = size, generation, group
         self.control, self.inside = socket.socketpair()
         self.pidfd: int | None = None
-        self.group: RoomGroup | None = None
         self.doomed = False
 
     def born(self, pidfd: int) -> None:
@@ -37,18 +37,6 @@ class Room:
         self.pidfd = pidfd
         if self.doomed:
             self.kill()
-
-    def enter(self, groups: Cgroups | None) -> None:
-        """Put it into a control group of its own where there are any, and let its agent begin.
-
-        Everything that it starts from here on is a member. Raises OSError.
-        """
-        if groups is not None and self.pidfd is not None:
-            pid = host_pid(self.pidfd)
-            self.group = groups.room()
-            if pid is not None:
-                self.group.add(pid)
-        self.control.send(_GO)
 
     def became_ready(self) -> str | None:
         """To be called when `control` is readable: None when the agent stands ready, else why not,

@@ -15,6 +15,7 @@ from functools import partial
 from sandbox import policy
 from sandbox.local.generation import Generation
 from sandbox.local.plan import Plan
+from sandbox.local.room_group import RoomGroup
 from sandbox.local.rooms import Room
 from sandbox.policy import Stock
 
@@ -65,11 +66,11 @@ class Succession:
         self._stock = stock
         self._prepare()
 
-    def make(self, size: int) -> Room:
-        """Ask the current generation for a room. Raises OSError."""
+    def make(self, size: int, group: RoomGroup | None) -> Room:
+        """Ask the current generation for a room in `group`. Raises OSError."""
         if self._current is None:
             self._current, self._next = self._next or self._start(), None
-        room = self._current.make(size)
+        room = self._current.make(size, group)
         self._prepare()
         return room
 

@@ -2,10 +2,11 @@
 
 It is the first process of the house, has one thread, holds no secret and never receives a byte of
 a job: a datagram from the supervisor says how large `/work` is to be and brings the socket that the
-room's agent will talk over; the answer brings a pidfd of the room's first process. The job comes
-over that socket, whose one end is in the room and whose other end is the worker's.
+room's agent will talk over, and the doors of its control group; the answer brings a pidfd of the
+room's first process. The job comes over that socket, whose one end is in the room and whose other
+end is the worker's.
 
-    make BYTES + descriptor    -> made + descriptor, or failed WHY
+    make BYTES + descriptors    -> made + descriptor, or failed WHY
 
 Before that the nursery says `ready` once. When the supervisor is gone it ends, and the kernel ends
 every room with it, for they are in pid namespaces below its own.
@@ -29,8 +30,8 @@ from sandbox.room.tally import Tally
 from sandbox.room.walls import Walls
 
 MESSAGE_BYTES = 4096
-GO = b"G"
-"""What the supervisor says to a room that it has put into its control group."""
+_DESCRIPTORS = 8
+"""At most: a room's socket, and a door for each hierarchy of control groups."""
 BROKEN = b"!"
 """What a room says in place of `agent.READY`, and then why."""
 
@@ -70,10 +71,10 @@ def main(control: int, stock: str) -> None:
     talk = socket.socket(fileno=control)
     talk.send(b"ready")
     while True:
-        data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, 1)
+        data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, _DESCRIPTORS)
         if not data:
             os._exit(0)
-        _make(talk, fds[0], int(data.split()[1]), common)
+        _make(talk, fds, int(data.split()[1]), common)
 
 
 class _Common:
@@ -90,7 +91,7 @@ class _Common:
         self.tally = Tally()
 
 
-def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> None:
+def _make(talk: socket.socket, given: list[int], work_bytes: int, common: _Common) -> None:
     """Make one room, and tell the supervisor."""
     try:
         pidfd = _copy()
@@ -99,10 +100,12 @@ def _make(talk: socket.socket, room: int, work_bytes: int, common: _Common) -> N
     else:
         if pidfd is None:
             os.close(talk.detach())
-            _live(room, work_bytes, common)  # to its end
+            room, *doors = given
+            _live(room, doors, work_bytes, common)  # to its end
         socket.send_fds(talk, [b"made"], [pidfd])
         os.close(pidfd)
-    os.close(room)
+    for each in given:
+        os.close(each)
 
 
 def _copy() -> int | None:
@@ -124,7 +127,7 @@ def _copy() -> int | None:
     return pidfd.value if pid else None
 
 
-def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
+def _live(room: int, doors: list[int], work_bytes: int, common: _Common) -> NoReturn:
     """The whole life of a room, in its first process; never returns.
 
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
@@ -133,8 +136,9 @@ def _live(room: int, work_bytes: int, common: _Common) -> NoReturn:
     try:
         common.walls.put_up(work_bytes)
         _lay(common.walls.fonts, common.fonts)
-        if os.read(room, 1) != GO:
-            os._exit(0)
+        for door in doors:  # what is charged from here on is the job's
+            os.write(door, b"0")
+            os.close(door)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
         os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])

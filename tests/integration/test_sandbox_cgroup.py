@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.local import cgroup, delegation, keeper
+from sandbox.local import delegation, keeper
 from sandbox.local.cgroup import Cgroups, Hits, NoCgroup, RoomGroup
 from sandbox.local.hierarchy import Place, look, mounts
 from sandbox.protocol import MIB
@@ -67,14 +67,29 @@ def cgroups() -> Iterator[Cgroups]:
     opened.close()
 
 
+JOINS = """
+import os, sys
+for door in map(int, sys.argv.pop().split(",")):
+    os.write(door, b"0")
+    os.close(door)
+"""
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started = []
 
-    def program(code: str, *words: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-I", "-c", code, *words]
-        one = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def program(group: RoomGroup, code: str, *words: str) -> subprocess.Popen[str]:
+        """One that is a member of the group."""
+        doors = group.doors()
+        argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, doors))]
+        one = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=doors
+        )
         started.append(one)
+        for door in doors:
+            os.close(door)
+        until(lambda: all(str(one.pid) in members(each) for each in directories(group)))
         return one
 
     yield program
@@ -105,6 +120,10 @@ def ours() -> list[Path]:
     return [each for place in places for each in place.directory.glob(f"fettle-{os.getpid()}-*")]
 
 
+def members(directory: Path) -> list[str]:
+    return (directory / "cgroup.procs").read_text().split()
+
+
 def directories(group: RoomGroup) -> set[Path]:
     return {each.directory for each in group._places}
 
@@ -125,8 +144,7 @@ def test_memory_counts_over_eight_processes(
 ) -> None:
     group = cgroups.room()
     group.limit(200 * MIB, 64, None)
-    program = start(EATERS, "50")
-    group.add(program.pid)
+    program = start(group, EATERS, "50")
     whole, killed = map(int, told(program).split())
     assert killed >= 1
     assert whole * 50 <= 200
@@ -139,8 +157,7 @@ def test_within_the_limit_nothing_is_hit(
     group = cgroups.room()
     group.limit(64 * MIB, 64, None)
     group.limit(400 * MIB, 64, 1.5)  # raised, when it is known for what
-    program = start(EATERS, "20")
-    group.add(program.pid)
+    program = start(group, EATERS, "20")
     assert told(program) == "8 0"
     assert group.outcome() == Hits(0, 0)
 
@@ -154,8 +171,7 @@ def test_pages_of_a_tmpfs_count(
         "import os, sys; sys.stdin.read(1); fd = os.memfd_create('x')\n"
         "while True: os.write(fd, bytes(1 << 20))"
     )
-    program = start(code)
-    group.add(program.pid)
+    program = start(group, code)
     assert told(program) == ""
     assert program.wait(30) == -signal.SIGKILL
     assert group.outcome().oom_kills == 1
@@ -166,8 +182,7 @@ def test_processes_are_counted(
 ) -> None:
     group = cgroups.room()
     group.limit(200 * MIB, 10, None)
-    program = start(FORKS)
-    group.add(program.pid)
+    program = start(group, FORKS)
     assert told(program) == "9"
     assert group.outcome() == Hits(0, 1)
 
@@ -182,8 +197,7 @@ def test_processor_time_is_shared_out(
     )
     group = cgroups.room()
     group.limit(200 * MIB, 10, 0.2)
-    program = start(code)
-    group.add(program.pid)
+    program = start(group, code)
     assert float(told(program)) < 0.5
 
 
@@ -193,8 +207,7 @@ def test_a_group_is_used_again_and_counts_from_there(
     group = cgroups.room()
     group.limit(48 * MIB, 10, None)
     for code, words in ((EATERS, ["50"]), (FORKS, [])):
-        program = start(code, *words)
-        group.add(program.pid)
+        program = start(group, code, *words)
         told(program)
         end_all(group)
         program.wait(10)
@@ -207,14 +220,12 @@ def test_a_group_is_used_again_and_counts_from_there(
     assert again is group
     assert again.outcome() == Hits()
     again.limit(300 * MIB, 64, None)
-    program = start(EATERS, "20")
-    again.add(program.pid)
+    program = start(again, EATERS, "20")
     assert told(program) == "8 0"
     assert again.outcome() == Hits()
     program.wait(10)
     again.limit(48 * MIB, 64, None)
-    program = start(EATERS, "50")
-    again.add(program.pid)
+    program = start(again, EATERS, "50")
     assert told(program) == "0 8"
     assert again.outcome() == Hits(8, 0)
 
@@ -223,8 +234,7 @@ def test_a_group_with_a_process_in_it_serves_no_other_room_and_goes_with_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     group = cgroups.room()
-    program = start("import time; time.sleep(60)")
-    group.add(program.pid)
+    program = start(group, "import time; time.sleep(60)")
     group.remove()
     other = cgroups.room()
     assert directories(other).isdisjoint(directories(group))
@@ -240,8 +250,7 @@ def test_a_group_that_pages_are_still_charged_to_serves_no_other_room(
 ) -> None:
     group = cgroups.room()
     code = "import sys; sys.stdin.read(1); open(sys.argv[1], 'wb').write(bytes(8 << 20)); print()"
-    program = start(code, str(tmp_path / "outlives"))
-    group.add(program.pid)
+    program = start(group, code, str(tmp_path / "outlives"))
     told(program)
     program.wait(10)
     group.remove()
@@ -272,8 +281,7 @@ def test_few_groups_are_kept(cgroups: Cgroups) -> None:
 def test_closing_kills_what_is_left_and_removes_everything(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    program = start("import time; time.sleep(60)")
-    cgroups.room().add(program.pid)
+    program = start(cgroups.room(), "import time; time.sleep(60)")
     cgroups.close()
     assert program.wait(10) == -signal.SIGKILL
     assert ours() == []
@@ -286,10 +294,14 @@ groups = Cgroups.open({UID})
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
 group = groups.room()
 group.limit(64 << 20, 10, None)
+doors, (ready, joined) = group.doors(), os.pipe()
 pid = os.fork()
 if not pid:
+    for door in doors:
+        os.write(door, b"0")
+    os.write(joined, b"1")
     time.sleep(60)
-group.add(pid)
+os.read(ready, 1)
 print(os.getpid(), pid, flush=True)
 time.sleep(60)
 """
@@ -340,18 +352,6 @@ def test_who_may_not_make_a_group_is_told_so() -> None:
     argv = [sys.executable, "-c", code]
     said = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PYTHONPATH": "."})
     assert "only root may make a control group" in said.stdout
-
-
-def test_a_pidfd_tells_its_pid(start: Callable[..., subprocess.Popen[str]]) -> None:
-    program = start("import time; time.sleep(60)")
-    fd = os.pidfd_open(program.pid)
-    try:
-        assert cgroup.host_pid(fd) == program.pid
-        program.kill()
-        program.wait()
-        assert cgroup.host_pid(fd) is None
-    finally:
-        os.close(fd)
 
 
 # Version 2
@@ -410,11 +410,14 @@ kept = keeper.Keeper([top.directory])
 cgroup._make(top, {UID})
 groups = cgroup.Cgroups((top,), kept)
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
+(door,), (ready, joined) = groups.room().doors(), os.pipe()
 pid = os.fork()
 if not pid:
     os.close(1)
+    os.write(door, b"0")
+    os.write(joined, b"1")
     time.sleep(60)
-groups.room().add(pid)
+os.read(ready, 1)
 print(top.directory, pid, flush=True)
 groups.close()
 """
