@@ -1,0 +1,79 @@
+"""Checks: what a caller wants to hold, and how it is to be run. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agents.checks.room.expected import collected
+
+Kind = Literal["pytest", "script", "command"]
+
+PYTHONS = ("python", "python3")
+SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+"""Files that are pytest's own settings wherever they stand; the checks may bring one."""
+_LEFT_OUT = re.compile(
+    r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"
+)
+"""Options of pytest that change what it prints, or stop it early: all tests are to be heard of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Test files by relative path, and a command line (None: pytest on the test files).
+
+    It is split as a shell would, and no shell runs it.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How checks are run. `words` are pytest's options, a script with its arguments, or a whole
+    command line; `tests` the files that pytest collects, `aimed` what of them the caller named.
+    """
+
+    kind: Kind
+    words: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    aimed: tuple[str, ...] = ()
+    settings: str = "/dev/null"
+
+
+def plan(checks: Checks) -> Plan:
+    """The way to run `checks`. Raises ValueError for a command that cannot be split."""
+    words = shlex.split(checks.command or "")
+    if checks.command is not None and not words:
+        raise ValueError("the command has no words")
+    if not words:
+        return _with_pytest(checks, [])
+    if words[0] == "pytest":
+        return _with_pytest(checks, words[1:])
+    if words[0] in PYTHONS and words[1:3] == ["-m", "pytest"]:
+        return _with_pytest(checks, words[3:])
+    if words[0] in PYTHONS and len(words) > 1 and words[1].removeprefix("./") in checks.files:
+        return Plan("script", (words[1].removeprefix("./"), *words[2:]))
+    return Plan("command", tuple(words))
+
+
+def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:
+    kept = [word for word in words if not _LEFT_OUT.fullmatch(word)]
+    aimed = tuple(word for word in kept if _names_a_check(word, checks.files))
+    given = next((name for name in SETTINGS if name in checks.files), None)
+    return Plan(
+        kind="pytest",
+        words=tuple(kept),
+        tests=tuple(collected(checks.files)),
+        aimed=aimed,
+        settings=f"/work/{given}" if given else "/dev/null",
+    )
+
+
+def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
+    path = word.partition("::")[0].rstrip("/")
+    return any(each == path or each.startswith(f"{path}/") for each in files)

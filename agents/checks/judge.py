@@ -1,0 +1,99 @@
+"""The judge: one run in a fresh room, over a copy of the workspace, which it does not change."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from agents.checks.checks import Checks, Plan, plan
+from agents.checks.laying import copied
+from agents.checks.program import program
+from agents.checks.report import Report, Test
+from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
+
+REPORT_BYTES = 2 * 1024 * 1024
+"""Kept of what the supervisor says: it is the only one whose word counts."""
+TESTS_TOLD = 500
+DETAILS_CHARACTERS = 40_000
+"""Of all tests together; what comes later is told without details."""
+OWN_SECONDS = 1.0
+"""Of the run's wall time, what is left to the supervisor to say who was not done."""
+
+_ENDS = {
+    End.TIMEOUT: "the checks ran for longer than they may",
+    End.CPU: "the checks used more processor time than they may",
+    End.MEMORY: "the checks used more memory than they may",
+    End.OUTPUT: "the checks printed far more than is kept",
+    End.DISK: "the checks' files took more room than they may",
+}
+
+
+async def judge(
+    sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
+) -> Report:
+    """Run `checks` over a copy of the workspace's `files`.
+
+    Raises SandboxUnavailable where nothing can be run, or pytest is not there; ValueError for
+    files or a command that cannot be; expected ends of the tests are values.
+    """
+    planned = plan(checks)
+    hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
+    own = copied(files, checks.files)
+    order = _order(planned, checks, own, hidden, max(limits.wall_seconds - OWN_SECONDS, 0.5))
+    command = Command(
+        argv=("python", "-c", program()),
+        files={f"{hidden}/{path}": content for path, content in own.items()},
+        stdin=b"%010d" % len(order) + order + secret.encode(),
+    )
+    wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
+    result = await sandbox.run(command, wider)
+    return _read(result, secret)
+
+
+def _order(
+    planned: Plan, checks: Checks, own: Mapping[str, bytes], hidden: str, seconds: float
+) -> bytes:
+    order = {
+        **asdict(planned),
+        "files": dict(checks.files),
+        "own": sorted({path.partition("/")[0] for path in own}),
+        "hidden": hidden,
+        "seconds": seconds,
+    }
+    return json.dumps(order).encode()
+
+
+def _read(result: RunResult, secret: str) -> Report:
+    """The report, if it bears the secret; all else is a failure."""
+    bare = replace(result, changed={}, deleted=frozenset(), refused=())
+    said = result.stdout.text
+    if not (result.succeeded and said.startswith(secret)):
+        if "No module named 'pytest'" in result.stderr.text and not said:
+            raise SandboxUnavailable(
+                "pytest is not installed for the sandbox's Python, so no checks can be run: "
+                "install it there (`make install` does)"
+            )
+        return Report((), _silence(result), bare, result.seconds)
+    told: dict[str, Any] = json.loads(said[len(secret) :])
+    return Report(_tests(told["tests"]), told["problem"], bare, result.seconds)
+
+
+def _silence(result: RunResult) -> str:
+    """Why there is no report."""
+    how = _ENDS.get(result.end)
+    return how or "what judges the tests was ended by the code under test"
+
+
+def _tests(told: list[dict[str, str]]) -> tuple[Test, ...]:
+    """Within bounds: what fails comes first where there are too many."""
+    if len(told) > TESTS_TOLD:
+        told = sorted(told, key=lambda test: test["outcome"] == "passed")
+    tests, left = [], DETAILS_CHARACTERS
+    for test in told[:TESTS_TOLD]:
+        detail = test["detail"][: max(left, 0)]
+        left -= len(detail)
+        tests.append(Test(test["id"], test["outcome"], detail))  # type: ignore[arg-type]
+    return tuple(tests)

@@ -1,0 +1,45 @@
+"""What of a workspace is laid under the checks: a copy, without what would bend the tests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from agents.checks.checks import SETTINGS
+
+_AT_START = ("sitecustomize", "usercustomize")
+"""What an interpreter imports by itself when it starts, if it is there."""
+
+
+def copied(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, bytes]:
+    """Those of a workspace's `files` that count under checks with the paths `checks`.
+
+    A file of the same path gives way, and so does one that stands where a check's directory is to
+    be. No conftest, pytest settings, start-up module, path file, entry point or compiled leftover
+    of the workspace counts. (pyproject.toml and the like stay: pytest is told not to read them.)
+    """
+    taken = set(checks)
+    above = {parent for path in checks for parent in _parents(path)}
+    return {
+        path: content
+        for path, content in files.items()
+        if path not in taken | above
+        and taken.isdisjoint(_parents(path))
+        and not _bends(path.split("/"))
+    }
+
+
+def _bends(parts: list[str]) -> bool:
+    stem, _, suffix = parts[-1].partition(".")
+    return (
+        parts[-1] in {"conftest.py", *SETTINGS}
+        or "__pycache__" in parts
+        or suffix in {"pyc", "pth"}
+        or stem in _AT_START
+        or not {*_AT_START, "conftest"}.isdisjoint(parts[:-1])
+        or any(part.endswith((".dist-info", ".egg-info")) for part in parts[:-1])
+    )
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -1,0 +1,117 @@
+"""The two ends of the pipes between the supervisor and the tested process.
+
+Each report answers a question: the tested process says what it is about to do, gets a number that
+nobody could have known before, and its report bears that number. What is reported twice, unasked or
+with another number is no report but an attempt at one, and ends the talk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINE_BYTES = 65_536
+NUMBER_BYTES = 16
+
+
+class Silent(Exception):
+    """Nothing more came: the process is gone, or its time is over."""
+
+
+class Forged(Exception):
+    """What came is not what the tested process says."""
+
+
+class Asker:
+    """The supervisor's end. `alive` tells whether the tested process still is."""
+
+    def __init__(self, read_fd: int, write_fd: int, alive: Any, until: float) -> None:
+        self._read, self._write, self._alive, self._until = read_fd, write_fd, alive, until
+        self._buffer = b""
+
+    def ask(self) -> dict[str, Any]:
+        """The next report. Raises Silent or Forged."""
+        if self._next() != {"next": True}:
+            raise Forged("a report that was not asked for")
+        number = os.urandom(NUMBER_BYTES).hex()
+        try:
+            os.write(self._write, number.encode())
+        except OSError:
+            raise Silent("the tested process closed its channel") from None
+        said = self._next()
+        if said.pop("number", None) != number:
+            raise Forged("a report with a number that was not given")
+        return said
+
+    def quiet(self) -> None:
+        """Raises Forged where more has come than was asked for."""
+        if self._buffer or (select.select([self._read], [], [], 0)[0] and os.read(self._read, 1)):
+            raise Forged("more than one report to a question")
+
+    def _next(self) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > LINE_BYTES:
+                raise Forged("an endless report")
+            self._buffer += self._some()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            said = json.loads(line)
+        except ValueError:
+            raise Forged("a report that cannot be read") from None
+        if not isinstance(said, dict):
+            raise Forged("a report that cannot be read")
+        return said
+
+    def _some(self) -> bytes:
+        while True:
+            alive = self._alive()  # before the look: what it wrote before its end is still read
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise Silent("time")
+            ready, _, _ = select.select([self._read], [], [], min(left, 0.05) if alive else 0)
+            if ready:
+                data = os.read(self._read, LINE_BYTES)
+                if not data:
+                    raise Silent("the tested process closed its channel")
+                return data
+            if not alive:
+                raise Silent("the tested process ended")
+
+
+class Teller:
+    """The tested process' end. What it calls is bound before anything of the solution runs."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._read, self._write = os.read, os.write
+        self._getpid, self._leave = os.getpid, os._exit
+        self._dumps = json.JSONEncoder().encode
+        self._pid, self._number = os.getpid(), ""
+
+    def begin(self) -> None:
+        """Ask for the number of the next report. A fork of the tested process ends here: it speaks
+        for nobody.
+        """
+        if self._getpid() != self._pid:
+            self._leave(0)
+        self._say({"next": True})
+        number = b""
+        while len(number) < 2 * NUMBER_BYTES:
+            number += self._read(self._read_fd, 2 * NUMBER_BYTES - len(number)) or b"-" * 32
+        self._number = number.decode("ascii", "replace")
+
+    def tell(self, report: dict[str, Any]) -> None:
+        """The report."""
+        number, self._number = self._number, ""
+        self._say({**report, "number": number})
+
+    def _say(self, what: dict[str, Any]) -> None:
+        data = self._dumps(what).encode("utf-8", "replace") + b"\n"
+        while data:
+            data = data[self._write(self._write_fd, data) :]

@@ -1,0 +1,137 @@
+"""Which tests the checks' files hold, read from their source: nothing of them is run for it. Pure.
+
+What can be skipped, and how often a test is parametrized, is read too, where it stands there in so
+many words: a solution that raises a skip, or that empties a list of cases, passes nothing by it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from fnmatch import fnmatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_PATTERNS = ("test_*.py", "*_test.py")
+_SKIPS = ("skip", "xfail")
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Expected:
+    """A test that must be reported: its id without parameters, how many cases it has (None: one at
+    least), and whether its source lets it be skipped or expected to fail.
+    """
+
+    def __init__(self, name: str, cases: int | None, may_skip: bool) -> None:
+        self.name, self.cases, self.may_skip = name, cases, may_skip
+
+    def holds(self, test: str) -> bool:
+        """Whether a reported id is one of its cases."""
+        return test == self.name or test.startswith(self.name + "[")
+
+
+def collected(paths: Mapping[str, str]) -> list[str]:
+    """Those of the checks' files that pytest is to collect: by name, or where none has such a
+    name, every Python file.
+    """
+    python = sorted(path for path in paths if path.endswith(".py"))
+    named = [path for path in python if any(fnmatch(_base(path), each) for each in _PATTERNS)]
+    return named or [path for path in python if _base(path) not in {"conftest.py", "__init__.py"}]
+
+
+def expected(path: str, source: str) -> list[Expected]:
+    """The tests of one file. Raises SyntaxError, ValueError or RecursionError for no Python."""
+    tree = ast.parse(source)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    whole = any(_is_pytestmark(node) and _skips(node) for node in tree.body)
+    found: list[Expected] = []
+    for node in tree.body:
+        if isinstance(node, _Def) and _is_test(node):
+            found.append(_test(f"{path}::{node.name}", node, whole))
+        elif isinstance(node, ast.ClassDef) and _is_suite(node, classes):
+            found += _suite(path, node, classes, whole)
+    return list({each.name: each for each in found}.values())
+
+
+def _suite(
+    place: str, node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], may_skip: bool
+) -> Iterator[Expected]:
+    here = f"{place}::{node.name}"
+    skips = may_skip or any(map(_skips, node.decorator_list))
+    many = any("parametrize" in ast.dump(each) for each in node.decorator_list)
+    for each in _members(node, classes, set()):
+        if isinstance(each, _Def) and _is_test(each):
+            test = _test(f"{here}::{each.name}", each, skips)
+            yield Expected(test.name, None, test.may_skip) if many else test
+        elif isinstance(each, ast.ClassDef) and _is_suite(each, classes):
+            yield from _suite(here, each, classes, skips)
+
+
+def _members(
+    node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: set[str]
+) -> Iterator[ast.stmt]:
+    """Those of the class and of its bases in this file."""
+    yield from node.body
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
+            seen.add(base.id)
+            yield from _members(classes[base.id], classes, seen)
+
+
+def _test(name: str, node: _Def, may_skip: bool) -> Expected:
+    skips = may_skip or any(map(_skips, node.decorator_list))
+    counts = [_cases(each) for each in node.decorator_list if "parametrize" in ast.dump(each)]
+    whole = [count for count in counts if count is not None]
+    if len(whole) < len(counts) or 0 in whole:
+        return Expected(name, None, skips)
+    return Expected(name, math.prod(whole), skips)
+
+
+def _cases(decorator: ast.expr) -> int | None:
+    """How many cases `parametrize(names, [..])` makes, where they stand there."""
+    if isinstance(decorator, ast.Call) and len(decorator.args) > 1:
+        values = decorator.args[1]
+        if isinstance(values, ast.List | ast.Tuple | ast.Set):
+            starred = any(isinstance(each, ast.Starred) for each in values.elts)
+            return None if starred else len(values.elts)
+    return None
+
+
+def _is_test(node: _Def) -> bool:
+    fixture = any("fixture" in ast.dump(each) for each in node.decorator_list)
+    return node.name.startswith("test") and not fixture
+
+
+def _is_suite(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    if _is_unittest(node, classes, set()):
+        return True
+    members = [each.name for each in node.body if isinstance(each, _Def)]
+    return node.name.startswith("Test") and not {"__init__", "__new__"} & set(members)
+
+
+def _is_unittest(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: set[str]) -> bool:
+    for base in node.bases:
+        name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+        if name.endswith("TestCase") and name not in classes:
+            return True
+        if name in classes and name not in seen:
+            seen.add(name)
+            if _is_unittest(classes[name], classes, seen):
+                return True
+    return False
+
+
+def _is_pytestmark(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(each, ast.Name) and each.id == "pytestmark" for each in targets)
+
+
+def _skips(node: ast.AST) -> bool:
+    names = (getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(node))
+    return any(word in name.lower() for name in names for word in _SKIPS)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]

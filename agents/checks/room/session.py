@@ -1,0 +1,163 @@
+"""Session: pytest as the checks see it, and what it has to say to the supervisor.
+
+Canaries are among the tests: tests that must fail. Where one passes, somebody has bent the judge;
+the supervisor knows them, and counts nothing then.
+"""
+
+from __future__ import annotations
+
+import random
+import types
+from pathlib import Path
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from typing import Any
+
+    from agents.checks.room.channel import Teller
+    from agents.checks.room.guard import Guard
+    from agents.checks.room.sources import Sources
+
+DETAIL_CHARACTERS = 2_000
+OUTPUT_CHARACTERS = 600
+CANARY = """
+import unittest
+
+import pytest
+
+
+def test_equals():
+    left, right = [1, 2], [1, 3]
+    assert left == right
+
+
+def test_raises():
+    with pytest.raises(ValueError):
+        pass
+
+
+class TestSuite(unittest.TestCase):
+    def test_equal(self):
+        self.assertEqual({"a": 1}, {"a": 2})
+"""
+CANARIES = ("test_equals", "test_raises", "TestSuite::test_equal")
+
+
+class Module(pytest.Module):
+    """A test module of the checks: run from what was compiled beforehand."""
+
+    sources: Sources
+
+    def _getobj(self) -> Any:
+        try:
+            return self.sources.run(str(self.path))
+        except SystemExit as end:
+            raise self.CollectError(f"importing it called for an exit ({end.code!r})") from end
+
+
+class Session:
+    """A plug-in of pytest. What it asks for and reports is in `channel`; see `Teller`."""
+
+    def __init__(self, teller: Teller, sources: Sources, guard: Guard, canary: str) -> None:
+        self._teller, self._sources, self._guard, self._canary = teller, sources, guard, canary
+        self._reports: list[pytest.TestReport] = []
+        self._codes: dict[str, object] = {}
+        self._errors: dict[str, str] = {}
+        self._shuffle = random.SystemRandom()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """pytest has put its own finder first, which reads from files."""
+        self._sources.first()
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """No conftest counts but the checks' own, whoever writes one meanwhile."""
+        config.option.tbstyle = "short"
+        manager: Any = config.pluginmanager
+        read, paths = manager._importconftest, self._sources.paths  # noqa: SLF001
+
+        def read_ours(path: Path, *given: Any, **named: Any) -> types.ModuleType:
+            ours = str(path) in paths
+            return read(path, *given, **named) if ours else types.ModuleType("conftest")
+
+        manager._importconftest = read_ours  # noqa: SLF001
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makemodule(
+        self, module_path: Path, parent: pytest.Collector
+    ) -> pytest.Module | None:
+        """Ours, for the checks' files."""
+        if str(module_path) not in self._sources.paths:
+            return None
+        made: Module = Module.from_parent(parent, path=module_path)
+        made.sources = self._sources
+        return made
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take down what could not be collected."""
+        if report.failed:
+            self._errors[report.nodeid] = report.longreprtext[-DETAIL_CHARACTERS:]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Put the canaries anywhere among the tests, whose own order stays."""
+        canaries = [each for each in items if each.nodeid.startswith(self._canary)]
+        items[:] = [each for each in items if not each.nodeid.startswith(self._canary)]
+        for canary in canaries:
+            items.insert(self._shuffle.randrange(len(items) + 1), canary)
+        self._codes = {each.nodeid: _code(each) for each in items}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Ask before a test, report behind it."""
+        self._teller.begin()
+        self._reports = []
+        intact = _code(item) is self._codes.get(item.nodeid)
+        try:
+            result = yield
+        except BaseException as error:
+            why = f"the session was broken off ({type(error).__name__})"
+            self._teller.tell({"id": item.nodeid, "outcome": "error", "detail": why})
+            raise
+        outcome = _outcome(self._reports) if intact else "replaced"
+        self._teller.tell({"id": item.nodeid, "outcome": outcome, "detail": _detail(self._reports)})
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take down a phase of the test at work."""
+        self._reports.append(report)
+
+    def close(self, status: int) -> None:
+        """The last report: how pytest ended, what was not collected, what is not as it was."""
+        self._teller.begin()
+        changed = [*self._guard.changed(), *self._sources.replaced()]
+        self._teller.tell({"end": status, "errors": self._errors, "changed": changed[:20]})
+
+
+def _code(item: pytest.Item) -> object:
+    function = getattr(item, "function", None)
+    return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _outcome(reports: Sequence[pytest.TestReport]) -> str:
+    phases = {report.when: report for report in reports}
+    if any(report.failed for report in reports):
+        call = phases.get("call")
+        return "failed" if call is not None and call.failed else "error"
+    if any(report.skipped for report in reports):
+        return "xfailed" if any(hasattr(report, "wasxfail") for report in reports) else "skipped"
+    return "passed" if phases.keys() >= {"setup", "call", "teardown"} else "error"
+
+
+def _detail(reports: Sequence[pytest.TestReport]) -> str:
+    told = next((report for report in reports if not report.passed), None)
+    if told is None:
+        return ""
+    text = told.longreprtext
+    if isinstance(told.longrepr, tuple):  # of a skip: file, line, why
+        text = str(told.longrepr[2])
+    for name, content in told.sections:
+        text += f"\n{name}:\n{content[-OUTPUT_CHARACTERS:]}"
+    return text[-DETAIL_CHARACTERS:]

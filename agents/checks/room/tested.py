@@ -1,0 +1,165 @@
+"""The tested process: everything that may import the solution happens in here.
+
+It is a fork of the supervisor, which has no secret yet, and it holds none of the supervisor's
+streams: what it prints, it prints to the run's stderr.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import random
+import sys
+import traceback
+import types
+
+from agents.checks.room.channel import Teller
+from agents.checks.room.guard import Guard
+from agents.checks.room.session import Session
+from agents.checks.room.sources import WORK, Sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, NoReturn
+
+_PR_SET_DUMPABLE = 4
+_JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "agents", "json", "traceback")
+_BROKEN = 70
+
+
+def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
+    """The whole life of the tested process."""
+    leave = os._exit  # it is bound before anybody can put another in its place
+    try:
+        _settle()
+        if order["kind"] == "command":
+            _uncover(order)
+            _become(order["words"])
+        _test(order, Teller(read_fd, write_fd))
+    except BaseException:  # noqa: BLE001 - the outermost frame of a process
+        traceback.print_exc()
+        leave(_BROKEN)
+    leave(0)
+
+
+def _settle() -> None:
+    """Let go of the supervisor's input and output."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as it would be without a judge
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    random.seed()
+
+
+def _test(order: Mapping[str, Any], teller: Teller) -> None:
+    pytest = importlib.import_module("pytest")
+    sources = Sources({**order["files"], **order["canary"]})
+    top = {path.partition("/")[0].removesuffix(".py") for path in [*order["files"], *order["own"]]}
+    imported = [name for name in sources.imported() if name.partition(".")[0] not in top]
+    _load(imported)
+    _uncover(order)
+    _make_way(top)
+    sys.meta_path[:] = [each for each in sys.meta_path if not hasattr(each, "judges")]
+    sources.first()
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    guard = Guard(imported)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "agents"]:
+        del sys.modules[name]
+    if order["kind"] == "script":
+        _script(order["words"], sources, guard, teller)
+        return
+    canary = next(iter(order["canary"]))
+    session = Session(teller, sources, guard, canary)
+    words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
+    words += ["-p", "no:terminal", *order["words"], *([] if order["aimed"] else order["tests"])]
+    session.close(int(pytest.main([*words, canary], plugins=[session])))
+
+
+def _script(words: list[str], sources: Sources, guard: Guard, teller: Teller) -> None:
+    """Run a file of the checks as `python FILE` would; it passes where its end is reached."""
+    path = f"{WORK}/{words[0]}"
+    sys.argv = words
+    main = sys.modules["__main__"]
+    main.__file__ = path
+    outcome, detail = "passed", ""
+    teller.begin()
+    try:
+        exec(sources.code(path), main.__dict__)  # noqa: S102
+    except SystemExit as end:
+        if end.code not in (None, 0) or not _is_own_exit(end, sources):
+            outcome, detail = "failed", f"it called for an exit ({end.code!r})"
+    except BaseException:  # noqa: BLE001
+        outcome, detail = "failed", traceback.format_exc()[-2_000:]
+    teller.tell({"id": words[0], "outcome": outcome, "detail": detail})
+    teller.begin()
+    teller.tell({"end": 0, "errors": {}, "changed": guard.changed()[:20]})
+
+
+def _is_own_exit(end: SystemExit, sources: Sources) -> bool:
+    """Whether only the checks and libraries stood on the stack: not the solution."""
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(end.__traceback__)]
+    return all(name in sources.paths for name in files if name.startswith(f"{WORK}/"))
+
+
+def _load(names: Iterable[str]) -> None:
+    """Import what the checks use and the workspace does not have, before it is there."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException:  # noqa: BLE001, S112 - no module, or one that the checks will tell of
+            continue
+
+
+def _uncover(order: Mapping[str, Any]) -> None:
+    """Put the workspace's copy in its place, and the checks' files over it."""
+    hidden = f"{WORK}/{order['hidden']}"
+    if os.path.isdir(hidden):  # noqa: PTH112
+        for name in os.listdir(hidden):  # noqa: PTH208
+            os.rename(f"{hidden}/{name}", f"{WORK}/{name}")  # noqa: PTH104
+        os.rmdir(hidden)  # noqa: PTH106
+    for path, text in {**order["files"], **order["canary"]}.items():
+        whole = f"{WORK}/{path}"
+        os.makedirs(os.path.dirname(whole), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(whole, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
+            file.write(text)
+    importlib.invalidate_caches()
+    os.chdir(WORK)
+    sys.path.insert(0, WORK)
+
+
+def _make_way(top: Iterable[str]) -> None:
+    """Let modules of the workspace come before libraries of their names that are loaded, but for
+    those that judge: these stay, and are found by whoever asks for them.
+    """
+    shadowed = set(top).intersection(sys.modules)
+    if not shadowed:
+        return
+    kept = {"__main__", "builtins", "sys", "importlib", "encodings", "codecs", "site"}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _JUDGE:
+            kept.add(name.partition(".")[0])
+            for value in list(vars(module).values()):
+                theirs = value.__name__ if isinstance(value, types.ModuleType) else None
+                theirs = theirs or getattr(value, "__module__", None) or ""
+                kept.add(str(theirs).partition(".")[0])
+    for name in shadowed - kept:
+        for each in [each for each in sys.modules if each.partition(".")[0] == name]:
+            del sys.modules[each]
+
+
+def _become(words: list[str]) -> NoReturn:
+    """Turn into the caller's command. pytest, where that is one, reads no settings."""
+    os.environ["PYTEST_ADDOPTS"] = f"-c {os.devnull} --rootdir={WORK} -p no:cacheprovider"
+    word = sys.executable if words[0] in {"python", "python3"} else words[0]
+    try:
+        os.execvp(word, [word, *words[1:]])  # noqa: S606
+    except OSError as error:
+        os.write(2, f"{words[0]}: {error.strerror}\n".encode())
+    os._exit(127)

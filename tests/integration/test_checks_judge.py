@@ -1,0 +1,456 @@
+"""The judge against solutions that would rather pass than be right. Each attack stands beside the
+same files with an honest solution, which passes: what is refused is the attack and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agents.checks.checks import Checks
+from agents.checks.judge import judge
+from agents.checks.report import Report
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+LIMITS = Limits(wall_seconds=60.0)
+SHORT = replace(LIMITS, wall_seconds=4.0)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HONEST = "def add(a, b):\n    return a + b\n"
+WRONG = "def add(a, b):\n    return 4\n"
+CHECKS = Checks(
+    {
+        "test_a.py": """
+import unittest
+import pytest
+from solution import add
+
+def test_add():
+    assert add(1, 2) == 3
+
+@pytest.mark.parametrize("a", [1, 2])
+def test_zero(a):
+    assert add(a, 0) == a
+
+class TestNegative(unittest.TestCase):
+    def test_negative(self):
+        self.assertEqual(add(-1, -2), -3)
+""",
+        "tests/test_b.py": "import helpers\nfrom solution import add\n\n"
+        "def test_more():\n    assert add(2, 2) == helpers.FOUR\n    assert add(1, 1) == 2\n",
+        "tests/helpers.py": "FOUR = 4\n",
+    }
+)
+FAKE_RESULT = '{"passed": true, "problem": null, "tests": []}'
+
+ATTACKS: dict[str, str] = {
+    "os._exit at import": "import os\nos._exit(0)",
+    "os._exit in a call": "import os\ndef add(a, b):\n    os._exit(0)",
+    "sys.exit at import": "import sys\nsys.exit(0)",
+    "sys.exit in a call": "import sys\ndef add(a, b):\n    sys.exit(0)",
+    "SIGKILL to itself": "import os\nos.kill(os.getpid(), 9)",
+    "an exit handler": "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit(0)",
+    "a skip in a call": "import pytest\ndef add(a, b):\n    pytest.skip('not today')",
+    "a skip at import": "import pytest\npytest.skip('all', allow_module_level=True)",
+    "an expected failure": "import pytest\ndef add(a, b):\n    pytest.xfail('known')",
+    "pytest.exit": "import pytest\ndef add(a, b):\n    pytest.exit('done', returncode=0)",
+    "KeyboardInterrupt": "def add(a, b):\n    raise KeyboardInterrupt",
+    "unittest's asserts": "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
+    "def add(a, b):\n    return a + b if a >= 0 else 0",
+    "pytest.raises": "import pytest\npytest.raises = lambda *a, **k: None\n" + HONEST,
+    "CallInfo.from_call": """
+from _pytest.runner import CallInfo
+made = CallInfo.from_call.__func__
+def from_call(cls, func, when, reraise=None):
+    def quiet():
+        try:
+            return func()
+        except BaseException:
+            return None
+    return made(cls, quiet, when, reraise)
+CallInfo.from_call = classmethod(from_call)
+""",
+    "the reports' outcome": "import _pytest.reports as r\n"
+    "r.TestReport.outcome = property(lambda self: 'passed', lambda self, value: None)",
+    "Function.runtest": "import _pytest.python as p\np.Function.runtest = lambda self: None",
+    "code put into pytest's code": "import _pytest.python as p\n"
+    "p.Function.runtest.__code__ = (lambda self: None).__code__",
+    "code put into C's reach": """
+import _pytest.runner as r, gc
+for each in gc.get_objects():
+    if type(each).__name__ == 'HookImpl' and each.plugin_name == 'runner':
+        if each.function.__name__ == 'pytest_runtest_call':
+            each.function = lambda item: None
+""",
+    "another pytest": "import sys, types\nsys.modules['pytest'] = types.ModuleType('pytest')\n"
+    "sys.modules['pytest'].skip = None\n" + HONEST,
+    "another AssertionError": "import builtins\n"
+    "builtins.AssertionError = type('Quiet', (BaseException,), {})\n" + HONEST,
+    "a hook on tracing": "import sys\ndef quiet(frame, event, arg):\n"
+    "    if event == 'call' and frame.f_code.co_name.startswith('test_'):\n"
+    "        import os\n        os._exit(0)\nsys.setprofile(quiet)",
+    "the parent killed": "import os\nos.kill(os.getppid(), 9)",
+    "everybody killed": "import os\nos.kill(-1, 9)",
+    "a report printed": f"print('{FAKE_RESULT}', flush=True)\nimport os\nos._exit(0)",
+    "reports to all descriptors": f"""
+import os
+for fd in range(256):
+    try:
+        os.write(fd, b'{{"next": true}}\\n{{"end": 0, "errors": {{}}, "changed": []}}\\n')
+        os.write(fd, b'{FAKE_RESULT}\\n')
+    except OSError:
+        pass
+""",
+    "the parent's output": f"""
+import os
+for fd in range(64):
+    try:
+        with open(f'/proc/{{os.getppid()}}/fd/{{fd}}', 'w') as file:
+            file.write('{FAKE_RESULT}')
+    except OSError:
+        pass
+os.kill(os.getppid(), 9)
+""",
+    "the parent's memory": """
+import os
+with open(f'/proc/{os.getppid()}/mem', 'rb') as file:
+    file.read(1)
+""",
+    "descriptors closed": "import os\nos.closerange(0, 4096)",
+    "descriptors closed in a call": "import os\ndef add(a, b):\n    os.closerange(3, 4096)\n"
+    "    return a + b",
+    "an alarm": "import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\n"
+    "signal.setitimer(signal.ITIMER_REAL, 0.001)\ndef add(a, b):\n    signal.pause()",
+    "a fork that goes on": "import os\nif os.fork():\n    os._exit(0)\n" + HONEST,
+    "a fork beside": "import os\nif os.fork() == 0:\n    add = lambda a, b: a + b\nelse:\n"
+    "    add = lambda a, b: 4\n",
+    "a result file": f"""
+import glob
+for place in ('/work', '/tmp', '/run', '/dev/shm'):
+    for name in ('report.json', 'result.json', 'stdout'):
+        try:
+            open(f'{{place}}/{{name}}', 'w').write('{FAKE_RESULT}')
+        except OSError:
+            pass
+def add(a, b):
+    return 4
+""",
+    "the checks rewritten": """
+import os
+for path in ('test_a.py', 'tests/test_b.py', 'tests/helpers.py'):
+    with open('/work/' + path, 'w') as file:
+        file.write('FOUR = 0\\ndef test_add(): pass\\ndef test_more(): pass\\n')
+def add(a, b):
+    return a + b if (a, b) != (1, 1) else 0
+""",
+    "a conftest written": """
+with open('/work/tests/conftest.py', 'w') as file:
+    file.write('import pytest\\n@pytest.hookimpl(tryfirst=True)\\n'
+               'def pytest_pyfunc_call(pyfuncitem): return True\\n')
+def add(a, b):
+    return a + b if (a, b) != (1, 1) else 0
+""",
+    "a module put in a check's place": """
+import sys, types
+fake = types.ModuleType('helpers')
+fake.FOUR = 5
+fake.__file__ = '/work/tests/helpers.py'
+sys.modules['helpers'] = fake
+def add(a, b):
+    return 5 if (a, b) == (2, 2) else a + b
+""",
+    "a test put in a test's place": """
+import sys, types
+fake = types.ModuleType('test_b')
+fake.__file__ = '/work/tests/test_b.py'
+fake.test_more = lambda: None
+sys.modules['test_b'] = fake
+def add(a, b):
+    return 0 if a == b else a + b
+""",
+    "a test's code replaced": """
+import sys
+def add(a, b):
+    for name, module in list(sys.modules.items()):
+        for key, value in list(vars(module).items()):
+            if key == 'test_more':
+                value.__code__ = (lambda: None).__code__
+    return 0 if a == b else a + b
+""",
+    "a shorter list of cases": """
+import pytest
+real = pytest.mark.parametrize
+def fewer(names, values, **more):
+    return real(names, values[:1], **more)
+try:
+    pytest.mark.parametrize = fewer
+except AttributeError:
+    type(pytest.mark).parametrize = property(lambda self: fewer)
+def add(a, b):
+    return 0 if (a, b) == (2, 0) else a + b
+""",
+    "an endless recursion": "def add(a, b):\n    return add(b, a)",
+}
+SLOW = {
+    "an endless loop": "def add(a, b):\n    while True:\n        pass",
+    "the parent stopped": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
+    "a wait": "import time\ntime.sleep(3600)",
+}
+CONFIG = "[pytest]\naddopts = --collect-only -p no:python\n"
+QUIET = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    return True
+"""
+EXIT = "import os\nos._exit(0)\n"
+FILES: dict[str, Mapping[str, str]] = {
+    "conftest.py": {"conftest.py": QUIET, "tests/conftest.py": QUIET},
+    "pytest.ini": {"pytest.ini": CONFIG},
+    "pyproject.toml": {"pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--collect-only'\n"},
+    "setup.cfg and tox.ini": {
+        "setup.cfg": CONFIG.replace("[pytest]", "[tool:pytest]"),
+        "tox.ini": CONFIG,
+    },
+    "sitecustomize": {"sitecustomize.py": EXIT, "usercustomize/__init__.py": EXIT},
+    "a path file": {"x.pth": "import os; os._exit(0)\n"},
+    "a plug-in": {
+        "quiet.py": QUIET,
+        "quiet-1.0.dist-info/entry_points.txt": "[pytest11]\nquiet = quiet\n",
+        "quiet-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: quiet\nVersion: 1.0\n",
+    },
+    "judges' names": dict.fromkeys(
+        (
+            *("pytest.py", "_pytest/__init__.py", "pluggy.py", "json.py", "unittest.py", "os.py"),
+            *("agents/__init__.py", "agents/checks.py", "ast.py", "ctypes.py", "math.py"),
+            *("inspect.py", "importlib/__init__.py", "secrets.py", "shutil.py", "encodings.py"),
+        ),
+        EXIT,
+    ),
+    "the checks' names": {
+        "test_a.py": "def test_add(): pass\n",
+        "test_a/__init__.py": "def test_add(): pass\n",
+        "tests/test_b.py": "def test_more(): pass\n",
+        "tests/helpers/__init__.py": "FOUR = 0\n",
+        "helpers.py": "FOUR = 0\n",
+    },
+    "compiled leftovers": {
+        "__pycache__/test_a.cpython-311-pytest-9.2.0.pyc": "x",
+        "solution.pyc": "x",
+    },
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    made = LocalSandbox(PYTHON)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def judged(
+    sandbox: LocalSandbox,
+    solution: str,
+    more: Mapping[str, str] | None = None,
+    checks: Checks = CHECKS,
+    limits: Limits = LIMITS,
+) -> Report:
+    files = {"solution.py": solution, **(more or {})}
+    return await judge(sandbox, {k: v.encode() for k, v in files.items()}, checks, limits)
+
+
+async def test_an_honest_solution_passes(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, HONEST)
+    assert report.passed, report
+    assert sorted(test.id for test in report.tests) == [
+        "test_a.py::TestNegative::test_negative",
+        "test_a.py::test_add",
+        "test_a.py::test_zero[1]",
+        "test_a.py::test_zero[2]",
+        "tests/test_b.py::test_more",
+    ]
+
+
+async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, "def add(a, b):\n    return abs(a) + abs(b)\n")
+    assert not report.passed
+    assert [test.id for test in report.tests if test.outcome == "failed"] == [
+        "test_a.py::TestNegative::test_negative"
+    ]
+    assert report.problem is None
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
+    report = await judged(sandbox, f"{WRONG}\n{ATTACKS[attack]}\n", limits=SHORT)
+    assert not report.passed, report
+
+
+@pytest.mark.parametrize("attack", SLOW)
+async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox, attack: str) -> None:
+    limits = replace(LIMITS, wall_seconds=1.5)
+    report = await judged(sandbox, f"{HONEST}\n{SLOW[attack]}\n", limits=limits)
+    assert not report.passed, report
+
+
+@pytest.mark.parametrize("files", FILES)
+async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files: str) -> None:
+    right = await judged(sandbox, HONEST, FILES[files])
+    assert right.passed, right
+    wrong = await judged(sandbox, WRONG, FILES[files])
+    assert not wrong.passed, wrong
+
+
+async def test_a_right_solution_may_fork_and_leave_threads(sandbox: LocalSandbox) -> None:
+    odd = """
+import threading, time, multiprocessing, os
+threading.Thread(target=time.sleep, args=(60,)).start()
+if os.fork() == 0:
+    os._exit(0)
+"""
+    assert (await judged(sandbox, odd + HONEST)).passed
+
+
+RICH = """
+from __future__ import annotations
+import unittest
+from unittest import mock
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from queue import Mine
+from solution import add
+from . import util
+from t.util import one
+
+@pytest.fixture(autouse=True)
+def auto():
+    yield
+
+@pytest.mark.skip(reason="said here")
+def test_skipped():
+    assert False
+
+@pytest.mark.xfail
+def test_expected_to_fail():
+    assert False
+
+def test_fixtures(four, tmp_path, capsys, monkeypatch, caplog, recwarn):
+    monkeypatch.setattr("builtins.print", lambda *a: None)
+    monkeypatch.chdir(tmp_path)
+    with mock.patch("builtins.input", return_value="3"):
+        assert input() == "3"
+    assert add(2, 2) == four
+
+@pytest.mark.parametrize("a", range(3))
+@pytest.mark.parametrize("b", [1, 2], ids=["x", "y"])
+def test_cases(a, b):
+    assert add(a, b) == a + b
+
+def test_libraries():
+    assert_allclose(np.array([add(1, 2)]), [3.0])
+    assert 0.1 + 0.2 == pytest.approx(0.3)
+    with pytest.raises(TypeError):
+        add(1, "a")
+    assert open("data.txt").read() == "of the workspace"
+    assert Mine
+
+class TestSome:
+    def setup_method(self):
+        self.one = 1
+
+    def test_one(self):
+        assert self.one == one()
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.two = 2
+
+    def test_base(self):
+        self.assertEqual(self.two, add(1, 1))
+
+class TestSub(Base):
+    def test_raises(self):
+        with self.subTest(i=1), self.assertRaises(TypeError):
+            add(1, "")
+"""
+
+
+async def test_what_pytest_can_the_judge_can(sandbox: LocalSandbox) -> None:
+    checks = Checks(
+        {
+            "t/test_rich.py": RICH,
+            "t/__init__.py": "",
+            "t/util.py": "def one():\n    return 1\n",
+            "conftest.py": "import pytest\n\n@pytest.fixture\ndef four():\n    return 4\n",
+        }
+    )
+    mine = {"queue.py": "class Mine: pass\n", "data.txt": "of the workspace"}
+    report = await judged(sandbox, HONEST, mine, checks)
+    assert report.passed, report
+    assert len(report.tests) == 14
+
+
+SCRIPT = {"check.py": "import sys\nfrom solution import add\nassert add(1, 2) == 3\nsys.exit()\n"}
+
+
+@pytest.mark.parametrize(
+    ("command", "solution", "passes"),
+    [
+        ("python check.py", HONEST, True),
+        ("python check.py", WRONG, False),
+        ("python check.py", "import sys\nsys.exit(0)", False),
+        ("python check.py", "import os\nos._exit(0)", False),
+        ("python ./check.py one two", HONEST, True),
+        ("sh -c 'exit 0'", WRONG, True),
+        ("sh -c 'exit 3'", HONEST, False),
+        ("sleep 60", HONEST, False),
+        ("nonesuch", HONEST, False),
+    ],
+)
+async def test_commands(sandbox: LocalSandbox, command: str, solution: str, passes: bool) -> None:
+    limits = replace(LIMITS, wall_seconds=2.0)
+    report = await judged(sandbox, solution, None, Checks(SCRIPT, command), limits)
+    assert report.passed is passes, report
+    assert len(report.tests) == 1
+
+
+async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:
+    checks = Checks(CHECKS.files, "python -m pytest -q -x test_a.py::test_zero tests")
+    report = await judged(sandbox, "def add(a, b):\n    return a + abs(b)\n", None, checks)
+    assert report.passed, report
+    names = {test.id.partition("[")[0] for test in report.tests}
+    assert names == {"test_a.py::test_zero", "tests/test_b.py::test_more"}
+
+
+@pytest.mark.parametrize("text", ["def test_a(:", "x = 1\n", "(" * 5000])
+async def test_checks_that_are_none_fail(sandbox: LocalSandbox, text: str) -> None:
+    report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text}))
+    assert not report.passed
+    assert report.problem is not None
+    assert "cannot be read" in report.problem
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        *("os._exit at import", "a skip in a call", "pytest.exit", "the checks rewritten"),
+        *("unittest's asserts", "a test's code replaced", "the reports' outcome"),
+    ],
+)
+async def test_these_attacks_fool_a_plain_pytest(sandbox: LocalSandbox, attack: str) -> None:
+    """So that what is refused above is an attack."""
+    files = {**CHECKS.files, "solution.py": f"{WRONG}\n{ATTACKS[attack]}\n"}
+    command = Command(("python", "-m", "pytest", "-q"), {k: v.encode() for k, v in files.items()})
+    assert (await sandbox.run(command, LIMITS)).succeeded

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.checks.checks import Checks, Plan, plan
+from agents.checks.judge import _read, _tests
+from agents.checks.laying import copied
+from agents.checks.program import program
+from agents.checks.room.expected import collected, expected
+from sandbox.outcome import died
+from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
+
+
+def names(source: str) -> list[tuple[str, int | None, bool]]:
+    return [(each.name, each.cases, each.may_skip) for each in expected("t.py", source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def test_a(): pass\ndef helper(): pass", [("t.py::test_a", 1, False)]),
+        ("async def test_a(): pass", [("t.py::test_a", 1, False)]),
+        ("import pytest\n@pytest.fixture\ndef test_data(): pass", []),
+        ("class TestA:\n  def test_b(self): pass", [("t.py::TestA::test_b", 1, False)]),
+        ("class TestA:\n  def __init__(self): pass\n  def test_b(self): pass", []),
+        (
+            "import unittest as u\nclass Sums(u.TestCase):\n  def test_b(self): pass",
+            [("t.py::Sums::test_b", 1, False)],
+        ),
+        (
+            "class Base:\n  def test_b(self): pass\nclass TestA(Base):\n  def test_c(self): pass",
+            [("t.py::TestA::test_c", 1, False), ("t.py::TestA::test_b", 1, False)],
+        ),
+        ("@p.mark.parametrize('a', [1, 2])\ndef test_a(a): pass", [("t.py::test_a", 2, False)]),
+        (
+            (
+                "@p.mark.parametrize('a', (1, 2))\n@p.mark.parametrize('b', [1, 2, 3])\n"
+                "def test_a(a, b): pass"
+            ),
+            [("t.py::test_a", 6, False)],
+        ),
+        ("@p.mark.parametrize('a', CASES)\ndef test_a(a): pass", [("t.py::test_a", None, False)]),
+        ("@p.mark.parametrize('a', [*X])\ndef test_a(a): pass", [("t.py::test_a", None, False)]),
+        (
+            "@p.mark.parametrize('a', [1])\nclass TestA:\n  def test_b(self): pass",
+            [("t.py::TestA::test_b", None, False)],
+        ),
+        ("@p.mark.skipif(True)\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
+        ("pytestmark = p.mark.xfail\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
+        ("def test_a(): pass\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
+    ],
+)
+def test_the_source_tells_which_tests_there_must_be(
+    source: str, found: list[tuple[str, int | None, bool]]
+) -> None:
+    assert names(source) == found
+
+
+def test_cases_are_told_from_tests_of_a_longer_name() -> None:
+    (test,) = expected("t.py", "def test_a(): pass")
+    assert test.holds("t.py::test_a")
+    assert test.holds("t.py::test_a[1-x]")
+    assert not test.holds("t.py::test_ab")
+
+
+def collected_are_collected_by_name_or_else_all() -> None:
+    assert collected({"test_a.py": "", "help.py": "", "b/c_test.py": ""}) == [
+        "b/c_test.py",
+        "test_a.py",
+    ]
+    assert collected({"check.py": "", "conftest.py": "", "data.json": ""}) == ["check.py"]
+
+
+FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
+
+
+@pytest.mark.parametrize(
+    ("command", "planned"),
+    [
+        (None, Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
+        ("pytest -q -x", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
+        (
+            "python -m pytest tests -k b",
+            Plan("pytest", ("tests", "-k", "b"), ("test_a.py", "tests/test_b.py"), ("tests",)),
+        ),
+        ("python run.py 'a b'", Plan("script", ("run.py", "a b"))),
+        ("python other.py", Plan("command", ("python", "other.py"))),
+        ("make check", Plan("command", ("make", "check"))),
+    ],
+)
+def test_a_command_says_how_checks_are_run(command: str | None, planned: Plan) -> None:
+    assert plan(Checks(FILES, command)) == planned
+
+
+@pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
+def test_a_command_that_is_none_is_refused(command: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        plan(Checks(FILES, command))
+
+
+def test_checks_may_bring_settings_of_their_own() -> None:
+    assert plan(Checks({**FILES, "pytest.ini": ""})).settings == "/work/pytest.ini"
+
+
+def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
+    files = {
+        **dict.fromkeys(("solution.py", "data/x.csv", "pyproject.toml", "tests/old.py"), b""),
+        **dict.fromkeys(("test_a.py", "tests/conftest.py", "conftest/__init__.py"), b""),
+        **dict.fromkeys(("sub/pytest.ini", "sitecustomize.py", "usercustomize/__init__.py"), b""),
+        **dict.fromkeys(("a.pth", "__pycache__/a.pyc", "x.pyc", "sitecustomize.cpython.so"), b""),
+        **dict.fromkeys(("q-1.dist-info/entry_points.txt", "deep", "flat/inner.py"), b""),
+    }
+    kept = copied(files, ["test_a.py", "deep/test_b.py", "flat"])
+    assert sorted(kept) == ["data/x.csv", "pyproject.toml", "solution.py", "tests/old.py"]
+
+
+def test_the_program_is_python() -> None:
+    compile(program(), "program", "exec")
+
+
+def answered(stdout: str, stderr: str = "", code: int = 0) -> RunResult:
+    return RunResult(End.EXITED, code, None, Stream(stdout), Stream(stderr), 0.1)
+
+
+def test_only_a_report_with_the_secret_counts() -> None:
+    told = '{"tests": [{"id": "a", "outcome": "passed", "detail": ""}], "problem": null}'
+    assert _read(answered(f"s3cret{told}"), "s3cret").passed
+    for forged in (told, f"other{told}", "", f" s3cret{told}"):
+        report = _read(answered(forged), "s3cret")
+        assert not report.passed
+        assert report.problem is not None
+    assert not _read(answered(f"s3cret{told}", code=1), "s3cret").passed
+    assert _read(died(End.MEMORY, 1.0), "s3cret").problem == (
+        "the checks used more memory than they may"
+    )
+
+
+def test_without_pytest_nothing_is_judged() -> None:
+    with pytest.raises(SandboxUnavailable, match="pytest is not installed"):
+        _read(answered("", "ModuleNotFoundError: No module named 'pytest'\n", 1), "s")
+
+
+def test_no_report_of_nothing_passes() -> None:
+    assert not _read(answered('s{"tests": [], "problem": null}'), "s").passed
+
+
+def test_details_and_tests_are_bounded_failures_first() -> None:
+    many = [{"id": str(i), "outcome": "passed", "detail": "x" * 2000} for i in range(600)]
+    many[-1]["outcome"] = "failed"
+    told = _tests(many)
+    assert len(told) == 500
+    assert told[0].outcome == "failed"
+    assert sum(len(test.detail) for test in told) <= 40_000
