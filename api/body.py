@@ -29,15 +29,21 @@ async def read(
     Raises Refused: 408, 415, 422, and 413 above `most` bytes (the settings' `max_body_bytes`).
     """
     _check_type(request.headers.get("content-type", ""))
-    try:
-        async with asyncio.timeout(settings.body_seconds):
-            raw = await _bytes(request, settings.max_body_bytes if most is None else most)
-    except TimeoutError:
-        raise _too_slow(settings.body_seconds) from None
+    most = settings.max_body_bytes if most is None else most
+    raw = await bounded(request, most, settings.body_seconds)
     try:
         return model.model_validate_json(raw), len(raw)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_input=False)) from None
+
+
+async def bounded(request: Request, most: int, seconds: float) -> bytes:
+    """The raw body, of at most so many bytes. Raises Refused: 408, 413."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _bytes(request, most)
+    except TimeoutError:
+        raise _too_slow(seconds) from None
 
 
 def too_large(most: int, what: str = "the body") -> Refused:

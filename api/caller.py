@@ -42,17 +42,22 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
         house: ServicesDep, secret: Annotated[str | None, Security(_header)] = None
     ) -> Credential:
         credential = await _known(house, secret)
-        structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
-        if wait := await house.rate_limit.wait_seconds(credential.id):
-            detail = f"the limit of {house.rate_limit.rate} is used up; wait {wait} s"
-            raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
-        if not any(credential.may(scope) for scope in scopes):
-            wanted = " or ".join(scopes)
-            detail = f"the key {credential.name} lacks the scope {wanted}"
-            raise Refused(problems.FORBIDDEN, detail, {"scope": wanted})
+        await admit(house, credential, *scopes)
         return credential
 
     return caller
+
+
+async def admit(house: Services, credential: Credential, *scopes: Scope) -> None:
+    """Let a request of a known key pass that has one of the scopes. Raises Refused: 403, 429."""
+    structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
+    if wait := await house.rate_limit.wait_seconds(credential.id):
+        detail = f"the limit of {house.rate_limit.rate} is used up; wait {wait} s"
+        raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
+    if not any(credential.may(scope) for scope in scopes):
+        wanted = " or ".join(scopes)
+        detail = f"the key {credential.name} lacks the scope {wanted}"
+        raise Refused(problems.FORBIDDEN, detail, {"scope": wanted})
 
 
 Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
@@ -62,18 +67,40 @@ Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
 Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 
 
+def stamp_of(settings: ApiSettings, credential: Credential) -> str:
+    """What changes when another secret takes a key's place, as the configured one's may."""
+    first = settings.first_key()
+    if credential.id != CONFIGURED_ID or first is None:
+        return ""
+    return digest_of(first)[:16]
+
+
+async def holder(house: Services, key_id: str, stamp: str) -> Credential | None:
+    """The key of this id, if it is still good and has the stamp that it had."""
+    first = configured(house.settings) if key_id == CONFIGURED_ID else None
+    found = first or await house.credentials.get(key_id)
+    if found is None or not found.active:
+        return None
+    return found if hmac.compare_digest(stamp, stamp_of(house.settings, found)) else None
+
+
 async def _known(house: Services, secret: str | None) -> Credential:
     if not secret:
         raise _unauthorized("the header X-API-Key is missing")
+    found = await known(house, secret)
+    if found is None:
+        raise _unauthorized("the key in X-API-Key is unknown or revoked")
+    return found
+
+
+async def known(house: Services, secret: str) -> Credential | None:
+    """Whose key this is; None where it is unknown or revoked."""
     digest = digest_of(secret)
     first = house.settings.first_key()
     if first is not None and hmac.compare_digest(digest, digest_of(first)):
-        found = configured(house.settings)
-    else:
-        found = await house.credentials.find(digest)
-    if found is None or not found.active:
-        raise _unauthorized("the key in X-API-Key is unknown or revoked")
-    return found
+        return configured(house.settings)
+    found = await house.credentials.find(digest)
+    return found if found is not None and found.active else None
 
 
 def _unauthorized(detail: str) -> Refused:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from api import documented, refusals
+from api.pages import router as pages
 from api.routes import (
     artifacts,
     docs,
@@ -21,6 +22,7 @@ from api.routes import (
     problems,
     recording,
     review,
+    sign_in_links,
     system,
 )
 from api.services import opened
@@ -36,11 +38,13 @@ ROUTES = (
     artifacts,
     recording,
     keys,
+    sign_in_links,
     system,
     health,
     metrics,
     problems,
     docs,
+    pages,
 )
 
 

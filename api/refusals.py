@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from api import problems
 from api.field_errors import field_errors
+from api.pages import trouble
 from api.problems import Kind, Refused, response
 from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
@@ -48,46 +49,49 @@ def from_refusal(refusal: Refusal, **more: Any) -> Refused:
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Have every failure answered with a problem; `routes` are all that there are."""
 
-    def answer(request: Request, refused: Refused) -> Response:
-        return response(refused, request.scope.get("request_id", ""))
-
     @app.exception_handler(Refused)
     async def _refused(request: Request, error: Refused) -> Response:
-        return answer(request, error)
+        return _answer(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> Response:
-        return answer(request, invalid(error.errors()))
+        return _answer(request, invalid(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
-        return answer(request, _of_http(request, error, routes))
+        return _answer(request, _of_http(request, error, routes))
 
     @app.exception_handler(BlobsUnavailable)
     async def _bucket(request: Request, error: BlobsUnavailable) -> Response:
         log.error("storage unavailable", error=str(error))
-        return answer(request, _later(problems.STORAGE_UNAVAILABLE, "the bucket did not answer"))
+        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, "the bucket did not answer"))
 
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
         log.warning("store unavailable", error=str(error))
         # the error names the server's address, which is nobody's business outside
-        return answer(request, _later(problems.STORE_UNAVAILABLE, "the job record did not answer"))
+        return _answer(request, _later(problems.STORE_UNAVAILABLE, "the job record did not answer"))
 
     @app.exception_handler(OSError)
     async def _storage(request: Request, error: OSError) -> Response:
         # Redis' own come as StoreUnavailable: what is left is the disk
         log.error("storage unavailable", error=str(error))
         said = f"the artifact store refused: {error.strerror or type(error).__name__}"
-        return answer(request, _later(problems.STORAGE_UNAVAILABLE, said))
+        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, said))
 
     @app.exception_handler(Contended)
     async def _contended(request: Request, error: Contended) -> Response:
-        return answer(request, _later(problems.CONTENDED, str(error)))
+        return _answer(request, _later(problems.CONTENDED, str(error)))
 
     @app.exception_handler(BlobMissing)
     async def _missing(request: Request, error: BlobMissing) -> Response:
-        return answer(request, Refused(problems.BYTES_MISSING, str(error)))
+        return _answer(request, Refused(problems.BYTES_MISSING, str(error)))
+
+
+def _answer(request: Request, refused: Refused) -> Response:
+    if trouble.here(request):
+        return trouble.answer(request, refused)
+    return response(refused, request.scope.get("request_id", ""))
 
 
 def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Refused:

@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from api.admission import Admission
 from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
+from api.pages.session import Sessions
 from api.rate_limit import RateLimit
 from jobs.admission import Room
 from jobs.blobs import Blobs
@@ -43,6 +44,7 @@ class Services:
     credentials: Credentials
     rate_limit: RateLimit
     admission: Admission
+    sessions: Sessions
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then instead of holding it up."""
@@ -67,6 +69,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),
             admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
+            sessions=Sessions(redis, settings.session_seconds),
         )
     finally:
         await asyncio.to_thread(hints.close)

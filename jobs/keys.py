@@ -22,6 +22,9 @@ fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
 fettle:checkpoint:{id}...           the checkpoints of a job
+fettle:pages:secret         string  signs the cookies of the pages
+fettle:pages:link:{digest}  string  a link that signs in once, expiring
+fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
 fettle:events:{id}          channel the number of the newest event
 fettle:stop                 channel ids of jobs whose attempt shall stop now
 """
@@ -41,6 +44,7 @@ GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 WORKERS = PREFIX + "workers"
 STOP = PREFIX + "stop"
+PAGES_SECRET = PREFIX + "pages:secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,16 @@ def turns(tenant: str, conversation_id: str) -> str:
 def queued(priority: str) -> str:
     """Field of `counts`: how many jobs of this priority are queued."""
     return f"queued:{priority}"
+
+
+def sign_in_link(digest: str) -> str:
+    """String that expires: whom the link whose token has this digest signs in."""
+    return f"{PREFIX}pages:link:{digest}"
+
+
+def ended_session(nonce: str) -> str:
+    """String that expires with the session."""
+    return f"{PREFIX}pages:ended:{nonce}"
 
 
 def once(tenant: str, idempotency_key: str) -> str:

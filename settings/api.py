@@ -61,6 +61,14 @@ class ApiSettings(StoreSettings):
     stream_heartbeat_seconds: float = Field(
         15.0, gt=0, description="comment line in a quiet event stream"
     )
+    session_seconds: int = Field(
+        12 * 3_600, ge=60, le=30 * 24 * 3_600, description="how long a browser stays signed in"
+    )
+    secure_cookies: bool | None = Field(
+        None,
+        description="whether the pages' cookie goes over https alone; unset: where the page came "
+        "over https, which a trusted proxy tells by X-Forwarded-Proto",
+    )
     worker_seen_seconds: float = Field(
         20.0, gt=0, description="how lately a worker must have been seen for /readyz"
     )

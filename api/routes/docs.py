@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fastapi import APIRouter, Response
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import RedirectResponse
 
 from api import problems
 from api.problems import Refused
@@ -23,12 +22,6 @@ _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; frame-ancestors 'none'"
 )
-
-
-@router.get("/")
-async def front() -> Response:
-    """A person who came with the address alone wants the documentation."""
-    return RedirectResponse("docs")
 
 
 @router.get("/docs")

@@ -98,7 +98,7 @@ async def _stream(house: Services, job_id: str, after: int) -> AsyncIterator[byt
 async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[Sequence[Event]]:
     """Events as they come, nothing for each quiet heartbeat; until the final one or the end."""
     while not house.closing.is_set():
-        facts = await _next(house, job_id, after)
+        facts = await next_events(house, job_id, after, house.settings.stream_heartbeat_seconds)
         if facts or not house.closing.is_set():
             yield facts
         if facts:
@@ -112,11 +112,11 @@ async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[S
             return
 
 
-async def _next(house: Services, job_id: str, after: int) -> Sequence[Event]:
-    """The next events; none when it stays quiet for a heartbeat or the server closes."""
-    waiting = asyncio.ensure_future(
-        house.store.wait_events(job_id, after, house.settings.stream_heartbeat_seconds)
-    )
+async def next_events(
+    house: Services, job_id: str, after: int, seconds: float
+) -> Sequence[Event]:
+    """The next events; none when it stays quiet for so long or the server closes."""
+    waiting = asyncio.ensure_future(house.store.wait_events(job_id, after, seconds))
     closing = asyncio.ensure_future(house.closing.wait())
     try:
         await asyncio.wait((waiting, closing), return_when=asyncio.FIRST_COMPLETED)

@@ -57,3 +57,10 @@ class KeyList(Told):
     """Keys, oldest first."""
 
     keys: list[Key]
+
+
+class SignInLink(Told):
+    """A link that signs a browser in, once."""
+
+    path: str = Field(description="below the address of this API")
+    expires_seconds: int

@@ -93,7 +93,7 @@ async def test_no_page_and_no_method_are_problems_too(front):
     wrong = await front.client.put("/jobs", json={})
     assert (wrong.status_code, wrong.json()["type"]) == (405, "/problems/method-not-allowed")
     assert wrong.headers["allow"] == "GET, POST"
-    assert (await front.client.get("/")).headers["location"] == "docs"
+    assert (await front.client.get("/")).headers["location"] == "app"
 
 
 @pytest.mark.parametrize("sent", ["", "a b", "x" * 101, "a\tb"])

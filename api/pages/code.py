@@ -1,0 +1,39 @@
+"""Code as a page shows it: Pygments' spans of classes, one string a line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+from api.pages.words import visible
+
+MOST = 100_000
+"""Characters that are coloured; of more the time would be felt."""
+
+
+def lines(code: str, language: str = "python", name: str = "") -> Sequence[Markup]:
+    """The lines of a program, coloured; `name` is a file's, which then tells the language."""
+    text = visible(code)
+    if len(text) > MOST:
+        return [escape(line) for line in text.split("\n")]
+    options = {"stripnl": False, "ensurenl": False}
+    try:
+        lexer = (
+            get_lexer_for_filename(name, **options)
+            if name
+            else get_lexer_by_name(language, **options)
+        )
+    except ClassNotFound:
+        lexer = get_lexer_by_name("text", **options)
+    drawn = highlight(text, lexer, HtmlFormatter(nowrap=True))
+    return [Markup(line) for line in drawn.split("\n")]  # noqa: S704 - Pygments escapes
+
+
+def coloured(code: str, language: str = "python", name: str = "") -> Markup:
+    """A program, coloured."""
+    return Markup("\n").join(lines(code.rstrip("\n"), language, name))

@@ -1,0 +1,70 @@
+"""Drawing: templates to responses, with the headers that every page has."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from api.pages import static, words
+from api.pages.visitor import Visitor
+
+FOLDER = Path(__file__).parent / "templates"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+_FILTERS = (
+    words.visible,
+    words.first_line,
+    words.plural,
+    words.seconds,
+    words.roughly,
+    words.size,
+    words.money,
+    words.spent,
+    words.moment,
+)
+
+
+def page(
+    template: str,
+    visitor: Visitor | None,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """A page, or a part of one, as the response."""
+    html = drawn(template, visitor=visitor, **values)
+    every = {**HEADERS, **(headers or {})}
+    return Response(html, status_code=status, headers=every, media_type="text/html")
+
+
+def drawn(template: str, **values: Any) -> str:
+    """A template with its values; whatever comes from outside is escaped."""
+    return environment().get_template(template).render(**values)
+
+
+@cache
+def environment() -> Environment:
+    """The templates; a name that is not given is an error, not an empty place."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update({each.__name__: each for each in _FILTERS})
+    made.globals.update(asset=static.address, STATUS=words.STATUS)
+    return made

@@ -1,0 +1,129 @@
+"""Live: a job's page as it goes on, over server-sent events.
+
+`timeline` carries new events as list items, with the event's number as the stream's id, so that a
+browser that comes back names the last one it has; each region of the page comes under its own name
+whenever it has changed. Whoever comes back gets the regions anew, and keeps those that he has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.sse import EventSourceResponse, format_sse_event
+
+from api.pages import telling
+from api.pages.drawing import drawn
+from api.pages.telling import Told
+from api.pages.visitor import Reader, Visitor
+from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
+from api.schemas import patterns
+from api.services import Services, ServicesDep
+from jobs.errors import StoreUnavailable
+from jobs.events import WORK, Event
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+PACE_SECONDS = 0.8
+"""How often the regions are drawn at most, while work goes on."""
+
+
+@router.get("/jobs/{job_id}/live")
+async def live(
+    job_id: str,
+    request: Request,
+    house: ServicesDep,
+    visitor: Reader,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
+) -> Response:
+    """The stream; it ends behind the final event."""
+    told = await telling.load(house, visitor, job_id)
+    start = min(max(after, int(last_event_id or 0)), told.last)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    follower = _Follower(house, visitor, told, start, str(request.base_url).rstrip("/"))
+    return EventSourceResponse(follower.stream(), headers=headers)
+
+
+class _Follower:
+    """One open page."""
+
+    def __init__(
+        self, house: Services, visitor: Visitor, told: Told, after: int, base_url: str
+    ) -> None:
+        self._house = house
+        self._visitor = visitor
+        self._told = told
+        self._after = after
+        self._base_url = base_url
+        self._sent: dict[str, str] = {}
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Everything, until the job ends, or the server does."""
+        with self._house.metrics.streams.track_inprogress():
+            yield RECONNECT
+            try:
+                async for chunk in self._follow():
+                    yield chunk
+            except StoreUnavailable as error:
+                log.warning("page's stream broken", job_id=self._told.record.id, error=str(error))
+                yield BROKEN
+            if self._house.closing.is_set():
+                yield CLOSING
+
+    async def _follow(self) -> AsyncIterator[bytes]:
+        heartbeat = self._house.settings.stream_heartbeat_seconds
+        stale, drawn_at = True, 0.0
+        while not self._house.closing.is_set():
+            if missed := self._told.events[self._after :]:
+                yield self._new(missed)
+                self._after = missed[-1].seq
+                stale = True
+                urgent = any(fact.kind not in WORK for fact in missed)
+            else:
+                urgent = True
+            if stale and (urgent or time.monotonic() - drawn_at > PACE_SECONDS):
+                for chunk in await self._changed():
+                    yield chunk
+                stale, drawn_at = False, time.monotonic()
+                if self._told.record.status.final and self._after == self._told.last:
+                    yield format_sse_event(data_str="over", event="end")
+                    return
+            wait = PACE_SECONDS if stale else heartbeat
+            if not await self._grow(wait) and not stale:
+                yield HEARTBEAT
+                stale = True  # what is no event, such as an expiry, is seen at the next look
+
+    def _new(self, missed: Sequence[Event]) -> bytes:
+        record = self._told.record
+        runs = frozenset(f.data["number"] for f in missed if f.kind == "run_finished")
+        entries = telling.timeline(record.id, missed, record.created_at, runs)
+        html = drawn("timeline.html", entries=entries)
+        return format_sse_event(data_str=html, event="timeline", id=str(missed[-1].seq))
+
+    async def _changed(self) -> list[bytes]:
+        """The regions that are not as they were sent."""
+        loaded = await self._house.store.load(self._told.record.id)
+        if loaded is None:
+            return []
+        charges = await self._house.store.charges(loaded.record.id)
+        self._told = Told(loaded.record, self._told.events, charges, loaded.now)
+        found = telling.regions(telling.values(self._told, self._visitor, self._base_url))
+        changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
+        self._sent.update(changed)
+        return [
+            format_sse_event(data_str=str(html), event=name) for name, html in changed.items()
+        ]
+
+    async def _grow(self, seconds: float) -> bool:
+        """Wait for more events; whether there were any."""
+        told = self._told
+        found = await next_events(self._house, told.record.id, told.last, seconds)
+        if found:
+            self._told = Told(told.record, [*told.events, *found], told.charges, told.now)
+        return bool(found)
+

@@ -1,0 +1,51 @@
+"""A model's answer: Markdown without HTML and without pictures of others. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from markupsafe import Markup
+
+from api.pages.code import coloured
+from api.pages.words import visible
+
+
+def shown(text: str) -> Markup:
+    """The text as HTML; what is HTML in it is shown as text."""
+    return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
+
+
+@cache
+def _parser() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
+    made.disable("image")
+    made.add_render_rule("link_open", _link)
+    for level in ("heading_open", "heading_close"):
+        made.add_render_rule(level, _heading)
+    return made
+
+
+def _coloured(code: str, language: str, _: str) -> str:
+    return str(coloured(code, language or "text"))
+
+
+def _link(
+    self: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, _: Any
+) -> str:
+    tokens[place].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[place].attrSet("target", "_blank")
+    return self.renderToken(tokens, place, options, {})
+
+
+def _heading(
+    self: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, _: Any
+) -> str:
+    # a model's headings are below ours
+    tokens[place].tag = f"h{min(int(tokens[place].tag[1]) + 2, 6)}"
+    return self.renderToken(tokens, place, options, {})

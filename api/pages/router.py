@@ -1,0 +1,18 @@
+"""All pages as one router."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
+
+from api.pages import jobs, sign_in, static
+
+router = APIRouter(include_in_schema=False)
+for part in (jobs, sign_in, static):
+    router.include_router(part.router, prefix="/app")
+
+
+@router.get("/")
+async def front() -> Response:
+    """A person who came with the address alone wants the pages."""
+    return RedirectResponse("app")

@@ -1,0 +1,96 @@
+"""Session: who has signed in, as a signed cookie; and the link that signs in once.
+
+The secret is made by whichever process needs it first and kept in Redis, so that several API
+processes agree and a restart signs nobody out. The cookie names a key, never its secret: a key that
+is revoked is signed out with its next request.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from itsdangerous import BadSignature, Signer, URLSafeTimedSerializer
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.credentials import digest_of
+from jobs.redis_reach import reached
+
+COOKIE = "fettle_session"
+LINK_SECONDS = 15 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A key's id, the stamp it had (see `api.caller.stamp_of`), and what tells this sign-in from
+    others."""
+
+    key_id: str
+    stamp: str
+    nonce: str
+
+    @classmethod
+    def begin(cls, key_id: str, stamp: str) -> Session:
+        """A new sign-in."""
+        return cls(key_id, stamp, secrets.token_urlsafe(12))
+
+
+class Sessions:
+    """Signs, reads and ends sessions. Raises StoreUnavailable."""
+
+    def __init__(self, redis: Redis, seconds: int) -> None:
+        self._redis = redis
+        self.seconds = seconds
+        self._secret = ""
+
+    async def write(self, session: Session) -> str:
+        """The cookie's value."""
+        return (await self._serializer()).dumps([session.key_id, session.stamp, session.nonce])
+
+    async def read(self, cookie: str) -> Session | None:
+        """The session of a cookie; None where it is forged, too old or was ended."""
+        try:
+            told = (await self._serializer()).loads(cookie, max_age=self.seconds)
+        except BadSignature:
+            return None
+        session = Session(*told)
+        ended = await reached(self._redis.exists(keys.ended_session(session.nonce)))
+        return None if ended else session
+
+    async def end(self, session: Session) -> None:
+        """Sign out: a copy of the cookie opens nothing any more."""
+        await reached(self._redis.set(keys.ended_session(session.nonce), "", ex=self.seconds))
+
+    async def form_token(self, session: Session) -> str:
+        """What every form of this session has to bring along."""
+        return Signer(await self._key(), salt="form").get_signature(session.nonce).decode()
+
+    async def link(self, key_id: str, stamp: str) -> str:
+        """The token of a link that signs in once, within `LINK_SECONDS`."""
+        token = secrets.token_urlsafe(24)
+        told = json.dumps([key_id, stamp])
+        place = keys.sign_in_link(digest_of(token))
+        await reached(self._redis.set(place, told, ex=LINK_SECONDS))
+        return token
+
+    async def follow(self, token: str) -> Session | None:
+        """The session that a link begins; None where it was used before, or is too old."""
+        told = await reached(
+            cast("Awaitable[Any]", self._redis.getdel(keys.sign_in_link(digest_of(token))))
+        )
+        return Session.begin(*json.loads(told)) if told else None
+
+    async def _serializer(self) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(await self._key(), salt="session")
+
+    async def _key(self) -> str:
+        if not self._secret:
+            made = secrets.token_urlsafe(32)
+            await reached(self._redis.set(keys.PAGES_SECRET, made, nx=True))
+            kept = await reached(cast("Awaitable[Any]", self._redis.get(keys.PAGES_SECRET)))
+            self._secret = kept.decode()
+        return self._secret

@@ -1,0 +1,95 @@
+"""Signing in: a key, once; or a link that a terminal has shown. And signing out."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+import structlog
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from api import problems
+from api.body import bounded
+from api.caller import known, stamp_of
+from api.pages.drawing import page
+from api.pages.session import COOKIE, Session
+from api.pages.visitor import Leaver, check_origin, seen
+from api.problems import Refused
+from api.services import Services, ServicesDep
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+FRONT = "/app"
+FORM_BYTES = 8 * 1024
+TRIES_KEY = "sign-in"
+
+
+@router.get("/sign-in")
+async def form(request: Request, house: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
+    """The form; whoever is signed in already goes on."""
+    if await seen(request, house):
+        return RedirectResponse(_own(next), 303)
+    return page("sign_in.html", None, next=_own(next), wrong="")
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request, house: ServicesDep) -> Response:
+    """Begin a session with the key that the form brings."""
+    check_origin(request)
+    raw = await bounded(request, FORM_BYTES, house.settings.body_seconds)
+    sent = parse_qs(raw.decode(errors="replace"))
+    wanted = _own(sent.get("next", [FRONT])[0])
+    peer = request.client.host if request.client else ""
+    if await house.rate_limit.wait_seconds(f"{TRIES_KEY}:{peer}"):
+        raise Refused(problems.RATE_LIMITED, "too many attempts from this address: wait a minute")
+    found = await known(house, sent.get("key", [""])[0].strip())
+    if found is None:
+        wrong = "This key is unknown or revoked."
+        return page("sign_in.html", None, status=401, next=wanted, wrong=wrong)
+    session = Session.begin(found.id, stamp_of(house.settings, found))
+    log.info("signed in", caller=found.name, by="key")
+    return await _begun(request, house, session, wanted)
+
+
+@router.get("/sign-in/{token}")
+async def follow(token: str, request: Request, house: ServicesDep) -> Response:
+    """Begin a session by a link. A session that goes on is kept: nobody is made another person by
+    a link that he was sent."""
+    if await seen(request, house):
+        return RedirectResponse(FRONT, 303)
+    session = await house.sessions.follow(token)
+    if session is None:
+        wrong = "This link was used before, or is too old. Sign in with your key."
+        return page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
+    log.info("signed in", caller=session.key_id, by="link")
+    return await _begun(request, house, session, FRONT)
+
+
+@router.post("/sign-out")
+async def sign_out(house: ServicesDep, visitor: Leaver) -> Response:
+    """End the session, everywhere."""
+    await house.sessions.end(visitor.session)
+    gone = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
+    gone.delete_cookie(COOKIE, path=FRONT)
+    return gone
+
+
+async def _begun(request: Request, house: Services, session: Session, wanted: str) -> Response:
+    secure = house.settings.secure_cookies
+    answer = RedirectResponse(wanted, 303)
+    answer.set_cookie(
+        COOKIE,
+        await house.sessions.write(session),
+        max_age=house.sessions.seconds,
+        path=FRONT,
+        secure=request.url.scheme == "https" if secure is None else secure,
+        httponly=True,
+        samesite="lax",  # strict would ask whoever follows a link to a job for his key
+    )
+    return answer
+
+
+def _own(wanted: str) -> str:
+    """A path among the pages, whatever was asked for."""
+    return wanted if wanted == FRONT or wanted.startswith((f"{FRONT}/", f"{FRONT}?")) else FRONT

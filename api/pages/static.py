@@ -1,0 +1,79 @@
+"""Static: scripts, styles and pictures of the pages, from the package itself.
+
+The address of a file carries its digest, so that it may be kept for ever and a new release is seen
+at once. A bundle is its parts, one behind the other: there is no build step.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+from api import problems
+from api.problems import Refused
+
+FOLDER = Path(__file__).parent / "static"
+BUNDLES = {
+    "fettle.css": (
+        "css/tokens.css",
+        "css/page.css",
+        "css/parts.css",
+        "css/jobs.css",
+        "css/job.css",
+        "css/review.css",
+        "css/code.css",
+    ),
+    "fettle.js": ("js/ages.js", "js/live.js", "js/keys.js", "js/parts.js", "js/draft.js"),
+    "htmx.js": ("vendor/htmx.min.js", "vendor/htmx-ext-sse.min.js"),
+    "chart.js": ("vendor/uPlot.iife.min.js", "js/charts.js"),
+    "chart.css": ("vendor/uPlot.min.css",),
+    "icon.svg": ("icon.svg",),
+}
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file as it is sent."""
+
+    content: bytes
+    zipped: bytes
+    media_type: str
+    digest: str
+
+
+@cache
+def asset(name: str) -> Asset:
+    """The asset of this name. Raises KeyError."""
+    content = b"\n".join((FOLDER / part).read_bytes() for part in BUNDLES[name])
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Asset(content, gzip.compress(content, 9, mtime=0), media_type, digest)
+
+
+def address(name: str) -> str:
+    """Where a page finds an asset."""
+    return f"/app/static/{asset(name).digest}/{name}"
+
+
+@router.get("/static/{digest}/{name}")
+async def static(digest: str, name: str, request: Request) -> Response:
+    """One asset; an old digest gets what there is now, which is then not kept."""
+    if name not in BUNDLES:
+        raise Refused(problems.NOT_FOUND, "there is no such file")
+    found = asset(name)
+    current = digest == found.digest
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable" if current else "no-cache",
+        "Vary": "Accept-Encoding",
+    }
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return Response(found.zipped, headers=headers, media_type=found.media_type)
+    return Response(found.content, headers=headers, media_type=found.media_type)

@@ -1,0 +1,34 @@
+// Times in words, which move on by themselves: the server sends moments, so a list that has not
+// changed is the same list a minute later.
+(() => {
+  const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
+  const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+
+  const seconds = (element) => Math.max(0, (Date.now() - Date.parse(element.dateTime)) / 1000);
+
+  const ago = (past) => {
+    for (const [unit, length] of UNITS) {
+      if (past >= length) return relative.format(-Math.floor(past / length), unit);
+    }
+    return past < 5 ? "just now" : `${Math.floor(past)} s ago`;
+  };
+
+  const lasts = (past) => {
+    const [days, hours, minutes] = [86400, 3600, 60].map((length) => Math.floor(past / length));
+    if (days) return `${days} ${days === 1 ? "day" : "days"} ${hours - days * 24} h`;
+    if (hours) return `${hours} h ${minutes - hours * 60} min`;
+    return minutes ? `${minutes} min ${Math.floor(past - minutes * 60)} s` : `${Math.floor(past)} s`;
+  };
+
+  const tell = (root) => {
+    for (const element of root.querySelectorAll("time[data-ago], time[data-lasts]")) {
+      const text = "ago" in element.dataset ? ago(seconds(element)) : lasts(seconds(element));
+      if (element.textContent !== text) element.textContent = text;
+    }
+  };
+
+  tell(document);
+  setInterval(() => document.hidden || tell(document), 1000);
+  document.addEventListener("htmx:afterSwap", () => tell(document));
+  document.addEventListener("visibilitychange", () => tell(document));
+})();

@@ -1,0 +1,152 @@
+"""A job as its page tells it: what was asked, what came of it, what happened. Pure but for `load`.
+
+A page has regions that change as a whole (`REGIONS`) and a timeline that only grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from api.pages.drawing import drawn
+from api.pages.visitor import Visitor
+from api.routes.found import found
+from api.services import Services
+from jobs import view
+from jobs.events import Event, current
+from jobs.record import JobRecord
+from jobs.store import Charge
+
+REGIONS = ("status", "outcome", "review", "plan")
+FIRST = 20
+LAST = 80
+PART = 200
+"""Events at a time: at the top, at the end, and for each press of a button in between."""
+OPEN_RUNS = 2
+"""So many of the newest runs show their code and output at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A job as it was read."""
+
+    record: JobRecord
+    events: Sequence[Event]
+    charges: Sequence[Charge]
+    now: int
+
+    @property
+    def last(self) -> int:
+        """The number of its newest event."""
+        return self.events[-1].seq if self.events else 0
+
+
+async def load(house: Services, visitor: Visitor, job_id: str) -> Told:
+    """The job with its story, if it is of the visitor's tenant. Raises Refused: 404."""
+    loaded = await found(house, visitor.credential, job_id)
+    events, charges = await asyncio.gather(
+        house.store.events(job_id), house.store.charges(job_id)
+    )
+    return Told(loaded.record, events, charges, loaded.now)
+
+
+def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
+    """What the templates of a job's page want. `base_url` has no slash at its end."""
+    job = view.whole(told.record, told.events, told.charges, told.now)
+    return {
+        "visitor": visitor,
+        "job": job,
+        "runs": {run["number"]: run for run in job["runs"]},
+        "revision": _revision(job),
+        "steps": _steps(job),
+        "url": f"{base_url}/app/jobs/{told.record.id}",
+        "api_url": f"{base_url}/jobs/{told.record.id}",
+        "files": told.record.workspace is not None,
+    }
+
+
+def regions(told: Mapping[str, Any]) -> dict[str, Markup]:
+    """Each region, drawn; it bears a digest, so that nobody is shown the same one twice."""
+    return {name: _region(name, told) for name in REGIONS}
+
+
+def timeline(
+    job_id: str, events: Sequence[Event], created_at: int, open_runs: frozenset[int] = frozenset()
+) -> list[dict[str, Any]]:
+    """Events as the timeline's template wants them."""
+    return [
+        {
+            "job_id": job_id,
+            "seq": fact.seq,
+            "at": view.iso(fact.at),
+            "offset": max(fact.at - created_at, 0) / 1000,
+            "kind": fact.kind,
+            "data": fact.data,
+            "open": fact.kind == "run_finished" and fact.data["number"] in open_runs,
+        }
+        for fact in events
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Events that are not shown yet: those between two numbers, and what is among them."""
+
+    after: int
+    before: int
+    runs: int
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.before - self.after - 1
+
+
+def window(events: Sequence[Event]) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
+    """What a page shows at first: all, or the beginning and the end of a long story."""
+    if len(events) <= FIRST + LAST + FIRST:
+        return (), None, events
+    return events[:FIRST], gap(events, FIRST, len(events) - LAST + 1), events[-LAST:]
+
+
+def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
+    """The gap between two numbers, if anything is in it. Events count from 1, without gaps."""
+    if before - after <= 1:
+        return None
+    runs = sum(fact.kind == "run_finished" for fact in events[after : before - 1])
+    return Gap(after, before, runs)
+
+
+def newest_runs(events: Sequence[Event]) -> frozenset[int]:
+    """The numbers of the runs that are shown open."""
+    numbers = [fact.data["number"] for fact in current(events) if fact.kind == "run_finished"]
+    return frozenset(numbers[-OPEN_RUNS:])
+
+
+def _region(name: str, told: Mapping[str, Any]) -> Markup:
+    html = drawn(f"job_{name}.html", **told)
+    digest = hashlib.sha256(html.encode()).hexdigest()[:16]
+    wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
+    return Markup(wrapped)  # noqa: S704 - a template has drawn it
+
+
+def _revision(job: Mapping[str, Any]) -> int:
+    told = [*job["runs"], *job["critiques"]]
+    return max((one["revision"] for one in told), default=0)
+
+
+def _steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The plan's steps, each with how far it has come: done, doing or to do."""
+    steps = job["plan"]["steps"] if job["plan"] else []
+    if job["status"] == "succeeded":
+        states = ["done"] * len(steps)
+    elif job["status"] in ("failed", "cancelled"):
+        states = ["todo"] * len(steps)
+    else:
+        states = ["doing"] * len(steps)
+    return [{"text": text, "state": state} for text, state in zip(steps, states, strict=True)]

@@ -1,0 +1,50 @@
+"""What a program printed, with its colours as classes and all other control left out. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+from rich.ansi import AnsiDecoder
+from rich.color import ColorSystem
+from rich.style import Style
+from rich.text import Text
+
+from api.pages.words import visible
+
+_OTHER = re.compile(
+    r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|\[[0-?]*[ -/]*[@-ln-~])"
+)
+"""Escape sequences that are no colours: titles, links, moves of the cursor."""
+_MARKS = {"bold": "t-bold", "dim": "t-dim", "italic": "t-italic", "underline": "t-underline"}
+
+
+def shown(text: str) -> Markup:
+    """The text, escaped, with spans for its colours."""
+    if "\x1b" not in text:
+        return escape(visible(text))
+    decoder = AnsiDecoder()
+    cleaned = _OTHER.sub("", text.replace("\r\n", "\n"))
+    return Markup("\n").join(_line(decoder.decode_line(line)) for line in cleaned.split("\n"))
+
+
+def _line(line: Text) -> Markup:
+    plain, made, at = line.plain, Markup(""), 0
+    for span in sorted(line.spans):
+        classes = _classes(span.style) if isinstance(span.style, Style) else ""
+        made += escape(visible(plain[at : span.start]))
+        inner = escape(visible(plain[span.start : span.end]))
+        made += Markup('<span class="{}">{}</span>').format(classes, inner) if classes else inner
+        at = span.end
+    return made + escape(visible(plain[at:]))
+
+
+def _classes(style: Style) -> str:
+    found = [name for mark, name in _MARKS.items() if getattr(style, mark)]
+    front, back = style.color, style.bgcolor
+    if style.reverse:
+        found.append("t-reverse")
+    for colour, kind in ((front, "t"), (back, "t-on")):
+        if colour is not None and not colour.is_default:
+            found.append(f"{kind}-{colour.downgrade(ColorSystem.STANDARD).number}")
+    return " ".join(found)

@@ -1,0 +1,39 @@
+"""Trouble: a refusal as a page, as a notice on the page that asked, or as the way to sign in."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+
+from api import problems
+from api.pages.drawing import page
+from api.problems import Refused
+
+
+def here(request: Request) -> bool:
+    """Whether a page asked, and not a program."""
+    return request.url.path == "/app" or request.url.path.startswith("/app/")
+
+
+def answer(request: Request, refused: Refused) -> Response:
+    """What a person is shown in place of the page."""
+    partial = "hx-request" in request.headers
+    if refused.kind is problems.UNAUTHORIZED:
+        return _sign_in(request, partial=partial)
+    values = {"refused": refused, "request_id": request.scope.get("request_id", "")}
+    headers = dict(refused.headers)
+    if partial:
+        headers |= {"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"}
+        return page("notice.html", None, status=refused.kind.status, headers=headers, **values)
+    return page("trouble.html", None, status=refused.kind.status, headers=headers, **values)
+
+
+def _sign_in(request: Request, *, partial: bool) -> Response:
+    if partial:
+        return Response(status_code=401, headers={"HX-Refresh": "true"})
+    if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+        return Response("sign in first", status_code=401, media_type="text/plain")
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"/app/sign-in?next={quote(wanted, safe='')}", 303)

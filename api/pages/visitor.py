@@ -1,0 +1,97 @@
+"""Visitor: who looks at a page. The session's key, its scopes, and the check of what is posted."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+
+from api import problems
+from api.caller import admit, holder
+from api.pages.session import COOKIE, Session
+from api.problems import Refused
+from api.services import Services, ServicesDep
+from jobs.credentials import Credential, Scope
+
+FORM_TOKEN = "x-form-token"  # noqa: S105 - a header's name
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A signed-in browser. `form_token` is what its posts bring along."""
+
+    credential: Credential
+    session: Session
+    form_token: str
+
+    def may(self, scope: str) -> bool:
+        """Whether the key has this scope."""
+        return self.credential.may(Scope(scope))
+
+
+def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
+    """A dependency: the visitor of a page, whose key has one of the scopes.
+
+    Raises Refused: 401 (a page then shows the sign-in form), 403, 429.
+    """
+
+    async def visitor(request: Request, house: ServicesDep) -> Visitor:
+        found = await seen(request, house)
+        if found is None:
+            raise Refused(problems.UNAUTHORIZED, "you are not signed in, or not any more")
+        await admit(house, found.credential, *scopes)
+        return found
+
+    return visitor
+
+
+def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
+    """A dependency: the visitor who posts something from one of our own pages."""
+    look = looking(*scopes)
+
+    async def visitor(request: Request, house: ServicesDep) -> Visitor:
+        check_origin(request)
+        found = await look(request, house)
+        brought = request.headers.get(FORM_TOKEN, "")
+        if not hmac.compare_digest(brought.encode(), found.form_token.encode()):
+            raise Refused(problems.FORBIDDEN, "this form is of another session: load the page anew")
+        return found
+
+    return visitor
+
+
+async def seen(request: Request, house: Services) -> Visitor | None:
+    """The visitor, if there is a session and its key is still good."""
+    cookie = request.cookies.get(COOKIE)
+    session = await house.sessions.read(cookie) if cookie else None
+    if session is None:
+        return None
+    credential = await holder(house, session.key_id, session.stamp)
+    if credential is None:
+        return None
+    return Visitor(credential, session, await house.sessions.form_token(session))
+
+
+def check_origin(request: Request) -> None:
+    """Raise Refused where another site has sent this request."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        foreign = site not in ("same-origin", "none")
+    else:  # browsers send it over https and to this machine only
+        origin = request.headers.get("origin")
+        foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise Refused(problems.FORBIDDEN, "another site has sent this request")
+
+
+EVERYONE = tuple(Scope)
+Reader = Annotated[Visitor, Depends(looking(Scope.READ))]
+Overseer = Annotated[Visitor, Depends(looking(Scope.READ, Scope.ADMIN))]
+Author = Annotated[Visitor, Depends(looking(Scope.SUBMIT))]
+Submitter = Annotated[Visitor, Depends(posting(Scope.SUBMIT))]
+Reviewer = Annotated[Visitor, Depends(posting(Scope.REVIEW))]
+Leaver = Annotated[Visitor, Depends(posting(*EVERYONE))]
