@@ -122,6 +122,10 @@ class Service:
         """DELETE /keys/{id}."""
         self._send("DELETE", f"/keys/{quote(key_id, safe='')}")
 
+    def sign_in_link(self) -> str:
+        """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
+        return str(self._json("POST", "/sign-in-links")["path"])
+
     def system(self) -> Mapping[str, Any]:
         """GET /system: what API and workers say of themselves."""
         return self._json("GET", "/system")

@@ -20,6 +20,8 @@ class Addresses:
     flower_password: str | None = field(repr=False)
     key: str | None = field(repr=False)
     models: Sequence[str]
+    sign_in: str = field(default="", repr=False)
+    """The path of a link that signs a browser in, once."""
 
 
 def banner(screen: Screen, where: Addresses) -> None:
@@ -35,7 +37,10 @@ def _facts(where: Addresses) -> list[tuple[str, str]]:
     model = "" if where.models else "--model recording:demo-binary-search "
     password = where.flower_password or "that of FETTLE_FLOWER_PASSWORD"
     missing = "no key: set GROQ_API_KEY or GOOGLE_API_KEY (recordings can be played without)"
+    pages = f"{where.url}{where.sign_in or '/app'}"
+    once = " (signs you in; once, within 15 minutes)" if where.sign_in else ""
     return [
+        ("pages", f"{pages}{once}"),
         ("api", f"{where.url}, its documentation at {where.url}/docs"),
         ("key", where.key or "that of FETTLE_API_KEY"),
         ("models", ", ".join(where.models) or missing),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from api.pages import static, words
+from api.pages import code, difference, prose, static, terminal, words
 from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
@@ -33,6 +34,8 @@ _FILTERS = (
     words.money,
     words.spent,
     words.moment,
+    words.ending,
+    words.offset,
 )
 
 
@@ -66,5 +69,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update({each.__name__: each for each in _FILTERS})
+    made.filters.update(
+        coloured=code.coloured,
+        printed=terminal.shown,
+        prose=prose.shown,
+        inline=prose.line,
+        unified=difference.unified,
+        path=quote,
+    )
     made.globals.update(asset=static.address, STATUS=words.STATUS)
     return made

@@ -115,9 +115,7 @@ class _Follower:
         found = telling.regions(telling.values(self._told, self._visitor, self._base_url))
         changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
         self._sent.update(changed)
-        return [
-            format_sse_event(data_str=str(html), event=name) for name, html in changed.items()
-        ]
+        return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
 
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; whether there were any."""
@@ -126,4 +124,3 @@ class _Follower:
         if found:
             self._told = Told(told.record, [*told.events, *found], told.charges, told.now)
         return bool(found)
-

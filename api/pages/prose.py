@@ -21,6 +21,11 @@ def shown(text: str) -> Markup:
     return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
 
 
+def line(text: str) -> Markup:
+    """One line of it, such as a step of a plan."""
+    return Markup(_parser().renderInline(visible(text)))  # noqa: S704 - html is off
+
+
 @cache
 def _parser() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")

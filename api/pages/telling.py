@@ -31,6 +31,13 @@ OPEN_RUNS = 2
 """So many of the newest runs show their code and output at once."""
 
 
+class Facts(dict[str, Any]):
+    """An event's data, as a template reads it: what an older release did not tell is None."""
+
+    def __missing__(self, _: str) -> None:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """A job as it was read."""
@@ -49,9 +56,7 @@ class Told:
 async def load(house: Services, visitor: Visitor, job_id: str) -> Told:
     """The job with its story, if it is of the visitor's tenant. Raises Refused: 404."""
     loaded = await found(house, visitor.credential, job_id)
-    events, charges = await asyncio.gather(
-        house.store.events(job_id), house.store.charges(job_id)
-    )
+    events, charges = await asyncio.gather(house.store.events(job_id), house.store.charges(job_id))
     return Told(loaded.record, events, charges, loaded.now)
 
 
@@ -61,7 +66,7 @@ def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
     return {
         "visitor": visitor,
         "job": job,
-        "runs": {run["number"]: run for run in job["runs"]},
+        "runs": {run["number"]: Facts(run) for run in job["runs"]},
         "revision": _revision(job),
         "steps": _steps(job),
         "url": f"{base_url}/app/jobs/{told.record.id}",
@@ -86,7 +91,7 @@ def timeline(
             "at": view.iso(fact.at),
             "offset": max(fact.at - created_at, 0) / 1000,
             "kind": fact.kind,
-            "data": fact.data,
+            "data": Facts(fact.data),
             "open": fact.kind == "run_finished" and fact.data["number"] in open_runs,
         }
         for fact in events

@@ -19,6 +19,16 @@ STATUS = {
     "cancelled": "cancelled",
 }
 
+_ENDS = {
+    "timeout": "stopped: it ran for too long",
+    "cpu": "stopped: it used too much processor time",
+    "memory": "stopped: it used too much memory",
+    "output": "stopped: it printed far more than is kept",
+    "disk": "stopped: its files took too much room",
+    "processes": "failed with all of its processes and threads in use",
+    "killed": "stopped: it was killed from outside",
+}
+
 
 def visible(text: str) -> str:
     """Foreign text whose control characters and direction marks are spelled out: they could hide
@@ -99,3 +109,20 @@ def since(iso: str, now: datetime | None = None) -> float:
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def ending(run: Any) -> str:
+    """How a run ended."""
+    if run["end"] == "exited":
+        return f"exit {run['exit_code']}"
+    if run["end"] == "signaled":
+        return f"killed by signal {run['signal']}"
+    return _ENDS.get(run["end"], str(run["end"]))
+
+
+def offset(value: float) -> str:
+    """Time since a job's start: `0:07`, `12:30`, `2:05:00`."""
+    whole = int(value)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

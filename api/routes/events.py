@@ -112,9 +112,7 @@ async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[S
             return
 
 
-async def next_events(
-    house: Services, job_id: str, after: int, seconds: float
-) -> Sequence[Event]:
+async def next_events(house: Services, job_id: str, after: int, seconds: float) -> Sequence[Event]:
     """The next events; none when it stays quiet for so long or the server closes."""
     waiting = asyncio.ensure_future(house.store.wait_events(job_id, after, seconds))
     closing = asyncio.ensure_future(house.closing.wait())

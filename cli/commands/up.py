@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,9 @@ def _run(
     )
     with Service(where.url, key) as service:
         _until_ready(service, supervisor)
+        link = service.sign_in_link()
     supervisor.all_well()
-    banner(screen, where)
+    banner(screen, replace(where, sign_in=link))
     while True:
         supervisor.tick(TICK_SECONDS)
 

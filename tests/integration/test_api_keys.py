@@ -24,6 +24,7 @@ GUARDED = [
     ("POST", "/keys", "admin"),
     ("GET", "/keys", "admin"),
     ("DELETE", "/keys/x", "admin"),
+    ("POST", "/sign-in-links", "read or admin"),
     ("GET", "/system", "read or admin"),
 ]
 

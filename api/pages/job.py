@@ -1,0 +1,88 @@
+"""The page of a job, and the parts of it that come when they are looked at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from api import problems
+from api.pages import telling
+from api.pages.drawing import page
+from api.pages.visitor import Reader, Submitter
+from api.problems import Refused
+from api.routes import jobs as asked_over_http
+from api.routes.found import found
+from api.services import ServicesDep
+from jobs import manifest, view
+
+router = APIRouter(prefix="/jobs/{job_id}")
+
+
+@router.get("")
+async def job(job_id: str, request: Request, house: ServicesDep, visitor: Reader) -> Response:
+    """The whole page; of a long story its beginning and its end."""
+    told = await telling.load(house, visitor, job_id)
+    values = telling.values(told, visitor, str(request.base_url).rstrip("/"))
+    head, gap, tail = telling.window(told.events)
+    created, runs = told.record.created_at, telling.newest_runs(told.events)
+    return page(
+        "job.html",
+        region=telling.regions(values),
+        head=telling.timeline(job_id, head, created),
+        gap=gap,
+        tail=telling.timeline(job_id, tail, created, runs),
+        last=told.last,
+        **values,
+    )
+
+
+@router.get("/timeline")
+async def part(
+    job_id: str,
+    house: ServicesDep,
+    visitor: Reader,
+    after: Annotated[int, Query(ge=0, le=2**53)],
+    before: Annotated[int, Query(ge=1, le=2**53)],
+) -> Response:
+    """Some of the events between two numbers, and what is left of the gap behind them."""
+    record = (await found(house, visitor.credential, job_id)).record
+    events = await house.store.events(job_id, after, max(before - after - 1, 0))
+    shown, rest = events[: telling.PART], events[telling.PART :]
+    runs = sum(fact.kind == "run_finished" for fact in rest)
+    gap = telling.Gap(shown[-1].seq, before, runs) if rest else None
+    entries = telling.timeline(job_id, shown, record.created_at)
+    return page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
+
+
+@router.get("/runs/{number}/shown")
+async def run(job_id: str, number: int, house: ServicesDep, visitor: Reader) -> Response:
+    """A run's code and output."""
+    await found(house, visitor.credential, job_id)
+    shown = view.run(await house.store.events(job_id), number)
+    if shown is None:
+        raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
+    return page("run.html", visitor, run=telling.Facts(shown), job_id=job_id)
+
+
+@router.get("/files/shown")
+async def files(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
+    """The files of the workspace."""
+    record = (await found(house, visitor.credential, job_id)).record
+    workspace = await manifest.load(house.blobs, record.workspace)
+    listed = sorted(workspace.files.items())
+    return page("files.html", visitor, files=listed, job_id=job_id)
+
+
+@router.post("/cancel")
+async def cancel(job_id: str, house: ServicesDep, visitor: Submitter) -> Response:
+    """End the job; its page tells so by itself."""
+    await asked_over_http.cancel(job_id, house, visitor.credential)
+    return Response(status_code=204)
+
+
+@router.post("/retry")
+async def retry(job_id: str, request: Request, house: ServicesDep, visitor: Submitter) -> Response:
+    """Try the job anew; the new one's page comes."""
+    begun = await asked_over_http.retry(request, job_id, house, visitor.credential)
+    return Response(status_code=204, headers={"HX-Redirect": f"/app{begun.headers['location']}"})

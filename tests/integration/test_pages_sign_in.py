@@ -1,0 +1,251 @@
+"""Signing in to the pages and out of them, what every page sends along, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from api_front import settings_for, started
+
+from settings.base import DEVELOPMENT_KEY
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+@asynccontextmanager
+async def browser(app, scheme="http"):
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    address = f"{scheme}://fettle.test"
+    async with httpx.AsyncClient(transport=transport, base_url=address, headers=HTML) as client:
+        yield client
+
+
+async def signed_in(client, key=DEVELOPMENT_KEY, **more):
+    return await client.post("/app/sign-in", data={"key": key, **more})
+
+
+def form_token(html):
+    return re.search(r'"X-Form-Token": "([^"]+)"', html.replace("&#34;", '"')).group(1)
+
+
+async def test_a_stranger_is_sent_to_the_form_and_back_to_where_he_wanted(front):
+    async with browser(front.app) as client:
+        sent = await client.get("/app?status=failed")
+        assert sent.status_code == 303
+        assert sent.headers["location"] == "/app/sign-in?next=%2Fapp%3Fstatus%3Dfailed"
+        form = await client.get(sent.headers["location"])
+        assert 'value="/app?status=failed"' in form.text
+        done = await signed_in(client, next="/app?status=failed")
+        assert (done.status_code, done.headers["location"]) == (303, "/app?status=failed")
+        assert (await client.get("/app")).status_code == 200
+
+
+async def test_the_cookie_is_out_of_reach_and_holds_no_key(front):
+    async with browser(front.app) as client:
+        cookie = (await signed_in(client)).headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        assert "Path=/app" in cookie
+        assert "Secure" not in cookie
+        assert DEVELOPMENT_KEY not in cookie
+    async with browser(front.app, "https") as client:
+        assert "Secure" in (await signed_in(client)).headers["set-cookie"]
+
+
+async def test_a_setting_keeps_the_cookie_to_https(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, secure_cookies=True)
+    async with started(settings) as front, browser(front.app) as client:
+        assert "Secure" in (await signed_in(client)).headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["https://evil.test/", "//evil.test", "/docs", "/application"]
+)
+async def test_signing_in_leads_nowhere_else(front, elsewhere):
+    async with browser(front.app) as client:
+        assert (await signed_in(client, next=elsewhere)).headers["location"] == "/app"
+
+
+async def test_a_wrong_key_is_told_and_opens_nothing(front):
+    async with browser(front.app) as client:
+        refused = await signed_in(client, "fettle_wrong")
+        assert refused.status_code == 401
+        assert "unknown or revoked" in refused.text
+        assert (await client.get("/app")).status_code == 303
+
+
+async def test_a_revoked_key_is_signed_out_with_its_next_request(front):
+    made = (await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})).json()
+    async with browser(front.app) as client:
+        await signed_in(client, made["secret"])
+        assert "ada" in (await client.get("/app")).text
+        await front.client.delete(f"/keys/{made['id']}")
+        assert (await client.get("/app")).status_code == 303
+        partial = await client.get("/app/jobs/list", headers={"HX-Request": "true"})
+        assert (partial.status_code, partial.headers["hx-refresh"]) == (401, "true")
+
+
+async def test_signing_out_ends_copies_of_the_cookie_too(front):
+    async with browser(front.app) as client, browser(front.app) as thief:
+        await signed_in(client)
+        thief.cookies = httpx.Cookies(client.cookies)
+        token = form_token((await client.get("/app")).text)
+        assert (await thief.get("/app")).status_code == 200
+        out = await client.post("/app/sign-out", headers={"X-Form-Token": token})
+        assert (out.status_code, out.headers["hx-redirect"]) == (204, "/app/sign-in")
+        assert (await thief.get("/app")).status_code == 303
+
+
+async def test_a_forged_cookie_opens_nothing(front):
+    async with browser(front.app) as client:
+        await signed_in(client)
+        good = client.cookies["fettle_session"]
+        for bad in (good[:-2] + "xx", "x", "", "a.b.c"):
+            client.cookies.clear()
+            answer = await client.get("/app", headers={"Cookie": f"fettle_session={bad}"})
+            assert answer.status_code == 303
+
+
+async def test_a_session_is_known_to_other_processes_and_after_a_restart(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path)
+    async with started(settings) as front, browser(front.app) as client:
+        await signed_in(client)
+        cookies = httpx.Cookies(client.cookies)
+    async with started(settings) as twin, browser(twin.app) as client:
+        client.cookies = cookies
+        assert (await client.get("/app")).status_code == 200
+
+
+async def test_another_configured_key_ends_the_sessions_of_the_old_one(redis_url, tmp_path):
+    old, new = (settings_for(redis_url, tmp_path, api_key=letter * 32) for letter in "ab")
+    async with started(old) as front, browser(front.app) as client:
+        await signed_in(client, "a" * 32)
+        cookies = httpx.Cookies(client.cookies)
+    async with started(new) as front, browser(front.app) as client:
+        client.cookies = cookies
+        assert (await client.get("/app")).status_code == 303
+
+
+async def test_a_link_signs_in_once(front):
+    made = await front.client.post("/sign-in-links")
+    assert made.status_code == 201
+    async with browser(front.app) as client, browser(front.app) as late:
+        assert (await client.get(made.json()["path"])).headers["location"] == "/app"
+        assert "development" in (await client.get("/app")).text
+        again = await late.get(made.json()["path"])
+        assert (again.status_code, "used before" in again.text) == (401, True)
+
+
+async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
+    other = await front.key("read", name="eve")
+    async with front.with_key(other) as eve:
+        link = (await eve.post("/sign-in-links")).json()["path"]
+    async with browser(front.app) as client:
+        await signed_in(client)
+        assert (await client.get(link)).status_code == 303
+        assert "development" in (await client.get("/app")).text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Form-Token": "wrong"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.test"},
+    ],
+)
+async def test_what_another_site_posts_is_refused(front, headers):
+    async with browser(front.app) as client:
+        await signed_in(client)
+        token = form_token((await client.get("/app")).text)
+        ours = {"X-Form-Token": token, **headers} if headers else {}
+        assert (await client.post("/app/sign-out", headers=ours)).status_code == 403
+        foreign = headers and "X-Form-Token" not in headers
+        if foreign:
+            key = {"key": DEVELOPMENT_KEY}
+            refused = await client.post("/app/sign-in", data=key, headers=headers)
+            assert refused.status_code == 403
+
+
+async def test_every_page_has_a_strict_policy_and_nothing_inline(front):
+    job_id = await front.paused()
+    async with browser(front.app) as client:
+        paths = ["/app/sign-in"]
+        for path in paths:
+            await _strict(client, path)
+        await signed_in(client)
+        for path in ("/app", f"/app/jobs/{job_id}", "/app/jobs/none"):
+            await _strict(client, path)
+
+
+async def _strict(client, path):
+    page = await client.get(path)
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son[a-z]+=|javascript:", page.text)
+
+
+async def test_scopes_decide_what_is_shown(front):
+    reader = await front.key("read", name="reader")
+    submitter = await front.key("submit", name="submitter")
+    job_id = await front.paused()
+    async with browser(front.app) as client:
+        await signed_in(client, reader)
+        page = (await client.get("/app")).text
+        assert ("Waits for you" in page, "/app/new" in page) == (False, False)
+        job = (await client.get(f"/app/jobs/{job_id}")).text
+        assert f"/app/jobs/{job_id}/cancel" not in job
+        token = form_token(job)
+        cancelled = await client.post(f"/app/jobs/{job_id}/cancel", headers={"X-Form-Token": token})
+        assert (cancelled.status_code, "lacks the scope" in cancelled.text) == (403, True)
+    async with browser(front.app) as client:
+        await signed_in(client, submitter)
+        assert (await client.get("/app")).status_code == 403
+
+
+async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(front):
+    job_id = await front.paused()
+    await front.submit("<b>bold</b> task", labels=["x&y"])
+    async with browser(front.app) as client:
+        await signed_in(client)
+        page = (await client.get("/app")).text
+        assert "<title>(1) Jobs" in page
+        assert "&lt;b&gt;bold&lt;/b&gt; task" in page
+        assert f'id="waits-{job_id}"' in page
+        again = re.search(r'hx-get="(/app/jobs/list[^"]*)"', page).group(1)
+        assert (await client.get(again)).status_code == 204
+        await front.client.post(f"/jobs/{job_id}/cancel")
+        changed = await client.get(again)
+        assert (changed.status_code, "Waits for you" in changed.text) == (200, False)
+        only = (await client.get("/app", params={"label": "x&y"})).text
+        assert ("bold" in only, f"job-{job_id}" in only) == (True, False)
+        assert "No job fits" in (await client.get("/app?status=running")).text
+
+
+async def test_another_tenants_job_has_no_page(front):
+    job_id = await front.paused()
+    other = await front.key("read", tenant="other")
+    async with browser(front.app) as client:
+        await signed_in(client, other)
+        for path in (
+            "",
+            "/live",
+            "/files.tar.gz",
+            "/artifacts/a",
+            "/runs/1/code",
+            "/timeline?after=0&before=9",
+        ):
+            missing = await client.get(f"/app/jobs/{job_id}{path}")
+            assert missing.status_code == 404, path

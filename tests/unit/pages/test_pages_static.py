@@ -1,0 +1,56 @@
+"""What the pages ship: vendored files as their list says, and no more script than was promised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+
+from api.pages.drawing import FOLDER as TEMPLATES
+from api.pages.static import BUNDLES, FOLDER, address, asset
+
+VENDOR = FOLDER / "vendor"
+LISTED = json.loads((VENDOR / "versions.json").read_text())
+
+
+def test_every_vendored_file_is_listed_with_its_digest():
+    found = {path.name for path in VENDOR.iterdir()} - {"versions.json"}
+    assert found == {entry["file"] for entry in LISTED}
+    for entry in LISTED:
+        content = (VENDOR / entry["file"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == entry["sha256"], entry["file"]
+        assert re.fullmatch(r"\d+\.\d+\.\d+", entry["version"])
+
+
+def test_all_scripts_together_have_60_kb_at_most():
+    scripts = [name for name in BUNDLES if name.endswith(".js")]
+    assert sum(len(asset(name).zipped) for name in scripts) <= 60 * 1024
+
+
+def test_every_part_of_a_bundle_is_used_and_there():
+    parts = {part for parts in BUNDLES.values() for part in parts}
+    there = {
+        str(path.relative_to(FOLDER))
+        for path in FOLDER.rglob("*")
+        if path.is_file() and path.name != "versions.json"
+    }
+    assert parts == there
+
+
+def test_an_address_changes_with_the_content():
+    assert asset("fettle.css").digest in address("fettle.css")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.[jc]s*")), ids=lambda path: path.name)
+def test_nothing_of_ours_asks_another_host(path):
+    if path.parent != VENDOR:
+        assert not re.search(r"""["'`(]\s*(https?:)?//""", path.read_text())
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.name)
+def test_no_template_has_inline_script_or_style(path):
+    text = path.read_text()
+    assert not re.search(r"\sstyle=|\son[a-z]+=|javascript:|<style|hx-on|hx-vars|\bjs:", text)
+    assert "https://" not in text

@@ -1,0 +1,154 @@
+"""Foreign text on a page: code, output, answers, differences. Nothing of it may act."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.pages import code, difference, prose, terminal, words
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
+
+
+@pytest.mark.parametrize("draw", [code.coloured, terminal.shown, prose.shown, difference.unified])
+def test_html_in_it_is_text(draw):
+    drawn = str(draw(EVIL))
+    assert "<script" not in drawn
+    assert "<img" not in drawn
+    assert "alert" in drawn
+
+
+@given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n \x00\u202e", max_size=60))
+def test_no_text_makes_a_tag_of_its_own(text):
+    for draw in (terminal.shown, difference.unified, code.coloured):
+        rest = str(draw(text)).replace("</span>", "")
+        for piece in rest.split("<")[1:]:
+            assert piece.startswith('span class="')
+
+
+def test_colours_of_a_terminal_become_classes():
+    shown = terminal.shown("\x1b[1;31mred\x1b[0m plain \x1b[38;2;0;255;0mgreen\x1b[0m")
+    assert str(shown) == (
+        '<span class="t-bold t-1">red</span> plain <span class="t-10">green</span>'
+    )
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "\x1b]0;title\x07",
+        "\x1b]8;;https://evil.test\x1b\\",
+        "\x1b[2J",
+        "\x1b[10;10H",
+        "\x1bPq\x1b\\",
+        "\x1b[?25l",
+    ],
+)
+def test_all_other_control_is_left_out(sequence):
+    assert str(terminal.shown(f"a{sequence}b\x1b[0m")) == "ab"
+
+
+def test_control_characters_and_direction_marks_are_spelled_out():
+    assert words.visible("a\x00b\u202ec\r\nd\te") == "a\\x00b\\u202ec\nd\te"
+
+
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
+)
+def test_no_link_of_an_answer_is_active(link):
+    assert "href" not in str(prose.shown(f"[click]({link})"))
+
+
+def test_an_answer_loads_no_pictures_and_heads_no_page():
+    drawn = str(prose.shown("# Big\n\n![x](http://evil.test/pixel.png)"))
+    assert "<img" not in drawn
+    assert "<h3>Big</h3>" in drawn
+
+
+def test_code_in_an_answer_is_coloured_by_its_language():
+    assert '<span class="k">def</span>' in str(prose.shown("```python\ndef f(): ...\n```"))
+    assert "anything" in str(prose.shown("```nosuchlanguage\nanything\n```"))
+
+
+def test_a_programs_lines_stay_lines():
+    text = '"""one\ntwo\nthree"""\nx = 1\n'
+    drawn = code.lines(text)
+    assert len(drawn) == len(text.split("\n"))
+    assert all(line.count("<span") == line.count("</span>") for line in drawn)
+
+
+def test_side_by_side_says_what_changed_and_folds_what_did_not():
+    old = "\n".join(f"line {n}" for n in range(30))
+    new = old.replace("line 15", "line fifteen").replace("line 20\n", "") + "\nline 30"
+    rows = difference.side_by_side(old, new, "a.txt")
+    kinds = [row.kind for row in rows]
+    assert kinds[0] == "gap"
+    assert rows[0].skipped == 12
+    assert kinds.count("changed") == 1
+    assert kinds.count("removed") == 1
+    assert kinds.count("added") == 1
+    (changed,) = [row for row in rows if row.kind == "changed"]
+    assert (changed.left[0], changed.right[0]) == (16, 16)
+    assert "fifteen" in changed.right[1]
+
+
+@pytest.mark.parametrize(("old", "new"), [("", ""), ("a\n", "a\n"), ("a", "a\n")])
+def test_equal_texts_have_no_difference(old, new):
+    assert difference.side_by_side(old, new) == []
+
+
+@given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcd")))
+def test_both_sides_can_be_read_off(old, new):
+    rows = difference.side_by_side("\n".join(old), "\n".join(new), "a.txt")
+    left = [row.left for row in rows if row.left]
+    right = [row.right for row in rows if row.right]
+    assert [n for n, _ in left] == sorted({n for n, _ in left})
+    for side, texts in ((left, old), (right, new)):
+        assert all(str(text) == texts[number - 1] for number, text in side)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.004, "0.00 s"),
+        (0.42, "0.42 s"),
+        (12.34, "12.3 s"),
+        (125, "2 min 05 s"),
+        (7300, "2 h 01 min"),
+    ],
+)
+def test_durations(value, said):
+    assert words.seconds(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "price unknown"),
+        ("0", "$0"),
+        ("0.00001", "under $0.0001"),
+        ("0.0123", "$0.0123"),
+        ("1234.5", "$1,234.50"),
+    ],
+)
+def test_money(value, said):
+    assert words.money(value) == said
+
+
+def test_a_spend_without_some_prices_says_so():
+    assert words.spent({"cost_usd": None, "known_usd": "0.5"}) == "over $0.5000"
+    assert words.spent({"cost_usd": None, "known_usd": "0"}) == "price unknown"
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ({"end": "exited", "exit_code": 1}, "exit 1"),
+        ({"end": "signaled", "signal": 11}, "killed by signal 11"),
+        ({"end": "timeout"}, "stopped: it ran for too long"),
+        ({"end": "of a later release"}, "of a later release"),
+    ],
+)
+def test_how_a_run_ended(run, said):
+    assert words.ending(run) == said
