@@ -30,7 +30,7 @@ def test_no_text_makes_a_tag_of_its_own(text):
 def test_colours_of_a_terminal_become_classes():
     shown = terminal.shown("\x1b[1;31mred\x1b[0m plain \x1b[38;2;0;255;0mgreen\x1b[0m")
     assert str(shown) == (
-        '<span class="t-bold t-1">red</span> plain <span class="t-10">green</span>'
+        '<span class="t-bold t-1">red</span> plain <span class="t-2">green</span>'
     )
 
 
