@@ -44,6 +44,7 @@ TAGS = [
         "name": "artifacts",
         "description": "Files that runs and tools have made, and the whole outputs of runs.",
     },
+    {"name": "numbers", "description": "What jobs add up to, by day."},
     {"name": "keys", "description": "API keys: who may do what, for which tenant."},
     {"name": "system", "description": "Whether all is well, and what is not."},
 ]

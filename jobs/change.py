@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jobs.events import NewEvent
+from jobs.numbers import Counts
 from jobs.record import JobRecord, Status
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A decided step: the record as it shall be, and the facts to append."""
+    """A decided step: the record as it shall be, and the facts to append. `counts` are what it adds
+    to the tenant's numbers: see jobs.counting."""
 
     after: JobRecord
     events: tuple[NewEvent, ...] = ()
+    counts: Counts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from jobs.change import Change, Refusal
+from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
@@ -44,6 +47,7 @@ class Commits:
             decided = decide(loaded.record, loaded.now)
             if isinstance(decided, Refusal):
                 return decided
+            decided = await self._counted(loaded.record, decided)
             said = turn(decided.after) if turn else None
             if await self.store.commit(loaded.record, decided, turn=said, first=first):
                 return decided.after
@@ -83,6 +87,17 @@ class Commits:
             loaded = await self.store.load(head) if head else None
             if loaded is not None and loaded.record.status is Status.QUEUED:
                 self.hint(loaded.record.id, loaded.record.spec.priority)
+
+    async def _counted(self, before: JobRecord, change: Change) -> Change:
+        """With what it adds to the numbers, for which a job's end is looked at as a whole."""
+        after = change.after
+        if not after.status.final:
+            return replace(change, counts=counted(before, change, (), ()))
+        told, charges = await asyncio.gather(
+            self.store.events(after.id), self.store.charges(after.id)
+        )
+        ended = replace(change, after=replace(after, revisions=passes(told)))
+        return replace(ended, counts=counted(before, ended, told, charges))
 
     async def _waits(self, record: JobRecord) -> Refusal | None:
         head = await self.store.next_in_line(record.tenant, record.conversation_id)

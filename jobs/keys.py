@@ -18,6 +18,7 @@ fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys
 fettle:counts               hash    jobs by status, and queued ones by priority
+fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
@@ -132,6 +133,11 @@ def sign_in_link(digest: str) -> str:
 def ended_session(nonce: str) -> str:
     """String that expires with the session."""
     return f"{PREFIX}pages:ended:{nonce}"
+
+
+def numbers(tenant: str, day: str) -> str:
+    """Hash that expires."""
+    return f"{PREFIX}numbers:{_part(tenant)}:{day}"
 
 
 def once(tenant: str, idempotency_key: str) -> str:

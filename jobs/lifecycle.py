@@ -121,7 +121,8 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
     kept = None if graph_asks else record.decision
     waits = Status.AWAITING_REVIEW
-    after = left_worker(record, now, status=waits, review=review, decision=kept)
+    made = int(review.payload.get("revision", record.revisions))
+    after = left_worker(record, now, status=waits, review=review, decision=kept, revisions=made)
     data = {"review_id": review.id, "kind": review.kind, "digest": digest_of(review)}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
@@ -40,3 +40,26 @@ def queue_depth(records: Iterable[JobRecord]) -> Mapping[Priority, int]:
     """How many jobs are queued in each priority."""
     waiting = [record.spec.priority for record in records if record.status is Status.QUEUED]
     return {priority: waiting.count(priority) for priority in Priority}
+
+
+def due(records: Iterable[JobRecord], now: int, limit: int) -> Sequence[str]:
+    """Jobs that are queued or running, and whose time has come."""
+    waiting = (Status.QUEUED, Status.RUNNING)
+    looks = ((record.due_at, record.id) for record in records if record.status in waiting)
+    return _first(limit, ((at, job_id) for at, job_id in looks if at <= now))
+
+
+def overdue(records: Iterable[JobRecord], now: int, limit: int) -> Sequence[str]:
+    """Jobs whose review is to be looked at."""
+    opened = ((record.review.look_at, record.id) for record in records if record.review)
+    return _first(limit, ((at, job_id) for at, job_id in opened if at and at <= now))
+
+
+def finished(records: Iterable[JobRecord], before: int, limit: int) -> Sequence[str]:
+    """Final jobs that ended before a time."""
+    ended = ((record.updated_at, record.id) for record in records if record.status.final)
+    return _first(limit, ((at, job_id) for at, job_id in ended if at < before))
+
+
+def _first(limit: int, timed: Iterable[tuple[int, str]]) -> Sequence[str]:
+    return [job_id for _, job_id in sorted(timed)[:limit]]

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from jobs.lifecycle import Change
 from jobs.memory_events import MemoryEvents
 from jobs.memory_roster import MemoryRoster
 from jobs.memory_talks import MemoryTalks
+from jobs.numbers import MemoryNumbers, day_of
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
 from jobs.store import (
@@ -49,6 +50,7 @@ class MemoryStore:
     def __init__(self, clock: Callable[[], int] = wall_clock) -> None:
         self._clock = clock
         self.blobs = MemoryBlobIndex(clock)
+        self.numbers = MemoryNumbers()
         self._turns_taken: dict[str, int] = {}
         self._records: dict[str, JobRecord] = {}
         self._events = MemoryEvents(clock)
@@ -107,6 +109,7 @@ class MemoryStore:
         stays = replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch)
         self._keep(replace(stays, graph=stands.graph) if after.graph == before.graph else stays)
         self._events.append(after.id, change.events)
+        self.numbers.add(after.tenant, day_of(after.updated_at), change.counts)
         if turn is not None:
             self._talks.told(after, turn)
         if after.status.final:
@@ -175,21 +178,15 @@ class MemoryStore:
 
     async def due(self, limit: int) -> Sequence[str]:
         """See Store."""
-        now = self._clock()
-        waiting = (Status.QUEUED, Status.RUNNING)
-        looks = [(r.due_at, r.id) for r in self._records.values() if r.status in waiting]
-        return _first(limit, ((at, job_id) for at, job_id in looks if at <= now))
+        return memory_listing.due(self._records.values(), self._clock(), limit)
 
     async def overdue(self, limit: int) -> Sequence[str]:
         """See Store."""
-        open_ones = [(r.review.look_at, r.id) for r in self._records.values() if r.review]
-        now = self._clock()
-        return _first(limit, ((at, job_id) for at, job_id in open_ones if at and at <= now))
+        return memory_listing.overdue(self._records.values(), self._clock(), limit)
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """See Store."""
-        ended = [(r.updated_at, r.id) for r in self._records.values() if r.status.final]
-        return _first(limit, ((at, job_id) for at, job_id in ended if at < before))
+        return memory_listing.finished(self._records.values(), before, limit)
 
     async def remove(self, record: JobRecord) -> bool:
         """See Store."""
@@ -230,6 +227,11 @@ class MemoryStore:
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
         return memory_listing.counts(self._records.values())
+
+    async def standing(self, tenant: str) -> Mapping[Status, int]:
+        """See Store."""
+        mine = (record for record in self._records.values() if record.tenant == tenant)
+        return memory_listing.counts(mine)
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""
@@ -287,7 +289,3 @@ class MemoryStore:
             head = self._records[head_id]
             if head.status is Status.QUEUED:
                 self._records[head.id] = replace(head, due_at=self._clock())
-
-
-def _first(limit: int, timed: Iterable[tuple[int, str]]) -> Sequence[str]:
-    return [job_id for _, job_id in sorted(timed)[:limit]]

@@ -83,7 +83,8 @@ class JobRecord:
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
     time before the present attempt. `submitted_by` is the name of the API key that brought it,
-    which may be given to another one later, and `key_id` its id.
+    which may be given to another one later, and `key_id` its id. `revisions` are the executor's
+    passes, as they were counted at its last pause or at its end.
     """
 
     id: str
@@ -118,6 +119,7 @@ class JobRecord:
     submitted_by: str = ""
     key_id: str = ""
     request_id: str = ""
+    revisions: int = 0
 
     def ran(self, now: int) -> int:
         """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""

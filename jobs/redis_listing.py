@@ -47,6 +47,13 @@ class RedisListing:
         found = await self._counts()
         return {status: found.get(status, 0) for status in Status}
 
+    async def standing(self, tenant: str) -> Mapping[Status, int]:
+        """How many of a tenant's jobs stand in each status."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for status in Status:
+                pipe.zcard(keys.listing(tenant, status=status))
+            return dict(zip(Status, await reached(pipe.execute()), strict=True))
+
     async def queue_depth(self) -> Mapping[Priority, int]:
         """How many jobs are queued in each priority."""
         found = await self._counts()

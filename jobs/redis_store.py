@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys, redis_index
+from jobs import keys, redis_index, redis_numbers
 from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.errors import Contended, StaleEpoch
@@ -18,6 +18,7 @@ from jobs.events import Event
 from jobs.inheritance import of_work
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
+from jobs.numbers import day_of
 from jobs.record import JobRecord, Status
 from jobs.redis_blob_index import RedisBlobIndex
 from jobs.redis_commit import Commit
@@ -25,6 +26,7 @@ from jobs.redis_connection import connect
 from jobs.redis_events import RedisEvents
 from jobs.redis_full import UrgentScript
 from jobs.redis_listing import RedisListing, texts
+from jobs.redis_numbers import RedisNumbers
 from jobs.redis_reach import reached
 from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
@@ -41,6 +43,7 @@ class RedisStore:
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
+        self.numbers = RedisNumbers(redis)
         self._events = RedisEvents(redis)
         self._listing = RedisListing(redis)
         self._talks = RedisTalks(redis)
@@ -106,7 +109,11 @@ class RedisStore:
         ]
         if first:
             guards.append(head_is(line, after.id))
-        commands = tuple(redis_index.changed(before, after, turn))
+        day = day_of(after.updated_at)
+        commands = (
+            *redis_index.changed(before, after, turn),
+            *redis_numbers.added(after.tenant, day, change.counts),
+        )
         return await self._commit.apply_although_full(Step(job, guards, change.events, commands))
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
@@ -202,6 +209,10 @@ class RedisStore:
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
         return await self._listing.counts()
+
+    async def standing(self, tenant: str) -> Mapping[Status, int]:
+        """See Store."""
+        return await self._listing.standing(tenant)
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""

@@ -17,6 +17,7 @@ from jobs.blob_index import BlobIndex
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.lifecycle import Change
+from jobs.numbers import Numbers
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
 
@@ -119,6 +120,11 @@ class Store(Protocol):
     @property
     def blobs(self) -> BlobIndex:
         """Which bytes are in use."""
+        ...
+
+    @property
+    def numbers(self) -> Numbers:
+        """What jobs add up to."""
         ...
 
     async def now(self) -> int:
@@ -236,6 +242,10 @@ class Store(Protocol):
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status, over all tenants."""
+        ...
+
+    async def standing(self, tenant: str) -> Mapping[Status, int]:
+        """How many of a tenant's jobs stand in each status."""
         ...
 
     async def queue_depth(self) -> Mapping[Priority, int]:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from jobs import expiry, lifecycle
 from jobs.change import Change, Refusal
 from jobs.commits import Commits
-from jobs.events import current, last_known
+from jobs.events import last_known
+from jobs.evidence import proven
 from jobs.record import JobRecord
 
 
@@ -56,11 +57,13 @@ async def _look(commits: Commits, job_id: str) -> bool:
 
 
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
-    told = current(await commits.store.events(job_id))
-    evidence = any(fact.data["succeeded"] for fact in told if fact.kind == "run_finished")
-    expired = await commits.change(
-        job_id, lambda record, now: expiry.expire(record, now, evidence=evidence)
-    )
+    told = await commits.store.events(job_id)
+
+    def expire(record: JobRecord, now: int) -> Change | Refusal:
+        evidence = record.review is not None and proven(record.review, told)
+        return expiry.expire(record, now, evidence=evidence)
+
+    expired = await commits.change(job_id, expire)
     return isinstance(await commits.nudged(expired), JobRecord)
 
 

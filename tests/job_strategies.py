@@ -114,5 +114,6 @@ def records(draw) -> JobRecord:
             result=st.none() | results,
             submitted_by=texts,
             request_id=texts,
+            revisions=counts,
         )
     )

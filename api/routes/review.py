@@ -17,7 +17,7 @@ from api.routes.jobs import changed_answer
 from api.schemas.job import Job
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
-from jobs.events import current
+from jobs.evidence import proven
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review, ReviewKind
@@ -58,7 +58,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     asked, _ = await body.read(request, ReviewRequest, house.settings)
     review = _open_review(loaded.record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
-    override = judges and not await _has_succeeded(house, job_id)
+    override = judges and not proven(review, await house.store.events(job_id))
     decision = Decision(
         review_id=asked.review_id or review.id,
         action=asked.action,
@@ -93,12 +93,6 @@ def _last_decision(record: JobRecord) -> dict[str, Any]:
     if last is None:
         return {}
     return {"decision": {"review_id": last.review_id, "action": str(last.action), "by": last.by}}
-
-
-async def _has_succeeded(house: Services, job_id: str) -> bool:
-    # a review shows the last few runs, the events know all
-    events = current(await house.store.events(job_id))
-    return any(fact.data["succeeded"] for fact in events if fact.kind == "run_finished")
 
 
 def _open_review(record: JobRecord) -> Review:

@@ -1,0 +1,79 @@
+"""Numbers: what a tenant's jobs add up to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from api.answers import as_json
+from api.caller import Reader
+from api.documented import responses
+from api.schemas.numbers import Numbers
+from api.services import Services, ServicesDep
+from api.tables import as_csv
+from jobs import numbers_view
+from jobs.numbers import DAYS_KEPT, Counts
+
+router = APIRouter(tags=["numbers"])
+
+
+class Table(StrEnum):
+    """What can be had as a table."""
+
+    DAYS = "days"
+    COST = "cost"
+    REVISIONS = "revisions"
+    FAILURES = "failures"
+    WAITS = "waits"
+    STAGES = "stages"
+
+
+COLUMNS = {
+    Table.DAYS: (
+        *("day", "succeeded", "failed", "cancelled", "straight", "repaired", "decisions"),
+        *("cost_usd", "unpriced_calls"),
+    ),
+    Table.COST: (
+        *("day", "model", "calls", "unpriced_calls", "input_tokens", "output_tokens"),
+        "cost_usd",
+    ),
+    Table.REVISIONS: ("revisions", "jobs"),
+    Table.FAILURES: ("class", "runs"),
+    Table.WAITS: ("up_to_seconds", "reviews"),
+    Table.STAGES: ("stage", "jobs", "seconds", "mean_seconds"),
+}
+
+
+@router.get(
+    "/numbers", response_model=Numbers, summary="What jobs add up to", responses=responses()
+)
+async def numbers(
+    house: ServicesDep,
+    caller: Reader,
+    days: Annotated[int, Query(ge=1, le=DAYS_KEPT)] = 30,
+    form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+    table: Annotated[Table, Query(description="which, as CSV")] = Table.DAYS,
+) -> Response:
+    """The last `days` days (UTC), today included. They are counted as jobs end and reviews are
+    decided, and kept for 400 days, longer than the jobs themselves.
+
+    As JSON all of it; as CSV one `table`.
+    """
+    found = await read(house, caller.tenant, days)
+    if form == "csv":
+        rows = numbers_view.table(table, found)
+        return as_csv(f"fettle-{table}", COLUMNS[table], rows)
+    standing = await house.store.standing(caller.tenant)
+    told = numbers_view.whole(found, {str(status): n for status, n in standing.items()})
+    return as_json(Numbers.model_validate(told))
+
+
+async def read(house: Services, tenant: str, days: int) -> dict[str, Counts]:
+    """The counts of the last days, oldest first."""
+    today = datetime.fromtimestamp(await house.store.now() / 1000, UTC).date()
+    names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
+    counts = await house.store.numbers.days(tenant, names)
+    return dict(zip(names, counts, strict=True))

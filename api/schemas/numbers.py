@@ -1,0 +1,97 @@
+"""What jobs add up to."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from api.schemas.wire import Told
+
+
+class Day(Told):
+    """The jobs that ended on a day (UTC)."""
+
+    day: str
+    succeeded: int
+    failed: int
+    cancelled: int
+    straight: int = Field(description="succeeded, and no run had failed")
+    repaired: int = Field(description="succeeded after a run that had failed")
+    decisions: int
+    cost_usd: str = Field(description="what has a known price")
+    unpriced_calls: int
+
+
+class ModelSpend(Told):
+    """What a model was asked, and what that cost."""
+
+    model: str
+    calls: int
+    unpriced_calls: int = Field(description="calls with no known price; they are in no sum")
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str
+
+
+class ModelDay(ModelSpend):
+    """The same, on a day."""
+
+    day: str
+
+
+class Revisions(Told):
+    """How many jobs took so many passes of the executor; 10 stands for more, too."""
+
+    revisions: int
+    jobs: int
+
+
+class FailureClass(Told):
+    """How many runs failed in this way."""
+
+    class_: str = Field(alias="class")
+    runs: int
+
+
+class Bucket(Told):
+    """Reviews that waited up to so long, and longer than the bucket before."""
+
+    up_to_seconds: int | None = Field(description="null: longer than all others")
+    reviews: int
+
+
+class Waits(Told):
+    """How long reviews had waited when they were decided."""
+
+    count: int
+    mean_seconds: float | None
+    p50_seconds: float | None
+    p90_seconds: float | None
+    p95_seconds: float | None
+    buckets: list[Bucket]
+
+
+class Stage(Told):
+    """Time in a stage: `queue`, a role's model calls, `run`, `review`, `whole`."""
+
+    stage: str
+    jobs: int
+    seconds: float
+    mean_seconds: float
+
+
+class Numbers(Told):
+    """What the jobs of some days add up to, counted as they ended."""
+
+    now: dict[str, int] = Field(description="jobs by the state that they are in now")
+    days: list[Day]
+    reasons: dict[str, int] = Field(description="failed jobs by reason")
+    approved_by: dict[str, int] = Field(description="succeeded ones: critic, person or nobody")
+    success: dict[str, int]
+    revisions: list[Revisions]
+    runs: dict[str, int]
+    failures: list[FailureClass]
+    models: list[ModelSpend]
+    cost: list[ModelDay]
+    waits: Waits
+    decisions: dict[str, int]
+    stages: list[Stage]

@@ -1,0 +1,134 @@
+"""Counting: what a change of a job adds to its tenant's day. Pure.
+
+A day (UTC) is a flat table of counts by name, the parts of a name joined by "|":
+
+| name | counts |
+|---|---|
+| ended|STATUS | jobs by how they ended; reason|REASON those that failed |
+| approved|critic/rules/person/nobody | jobs that succeeded, by who vouched for them |
+| success|straight/repaired | jobs that succeeded, without and with a run that had failed |
+| revisions|N | jobs by passes of the executor, MANY and more together |
+| runs|succeeded/failed, failure|CLASS | runs, and why they failed |
+| calls|MODEL, unpriced|MODEL, input|MODEL, output|MODEL | model calls, those with no known price, tokens |
+| cost|MODEL | billionths of a thousandth of a dollar (1e-12): exact, as whole numbers |
+| stage_ms|STAGE, stage_jobs|STAGE | time spent in a stage, and how many jobs had it |
+| decided|ACTION, wait|BUCKET, wait_ms | decisions, and how long their reviews had waited |
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from jobs.change import Change
+from jobs.events import Event, current
+from jobs.numbers import Counts
+from jobs.record import JobRecord, Status
+from jobs.store import Charge
+
+PER_DOLLAR = Decimal(10) ** 12
+MANY = 10
+WAITS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 172_800, 604_800)
+"""Upper bounds of the buckets of waiting times, in seconds; one more has what is longer."""
+
+
+def counted(
+    before: JobRecord, change: Change, told: Sequence[Event], charges: Iterable[Charge]
+) -> Counts:
+    """What a change adds. `told` and `charges` are the job's, wanted where the change ends it."""
+    counts: Counter[str] = Counter()
+    for event in change.events:
+        if event.kind == "decided" and before.review is not None:
+            counts.update(_decided(event.data, change.after.updated_at - before.review.opened_at))
+    if change.after.status.final:
+        own = current(_own(told))
+        counts.update(_ended(change.after))
+        counts.update(_worked(change.after, own))
+        counts.update(_paid(charges))
+        for stage, ms in _stages(change.after, own).items():
+            counts.update({f"stage_ms|{stage}": ms, f"stage_jobs|{stage}": 1})
+    return counts
+
+
+def passes(told: Iterable[Event]) -> int:
+    """The passes of the executor, each of which is a revision."""
+    return max((event.data.get("revision") or 0 for event in told), default=0)
+
+
+def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
+    bucket = bisect_left(WAITS, waited_ms / 1000)
+    return {f"decided|{data['action']}": 1, f"wait|{bucket}": 1, "wait_ms": max(waited_ms, 0)}
+
+
+def _own(told: Sequence[Event]) -> Sequence[Event]:
+    """Without what a job has taken over from the one that it tries anew: that has counted it."""
+    begun = (place for place, event in enumerate(told) if event.kind == "started")
+    return told[next(begun, 0) :]
+
+
+def _ended(after: JobRecord) -> Counts:
+    counts = {f"ended|{after.status}": 1}
+    if after.reason is not None:
+        counts[f"reason|{after.reason}"] = 1
+    if after.status is Status.SUCCEEDED and after.result is not None:
+        by = after.result.approved_by
+        whose = "nobody" if by is None else by if by in ("critic", "rules") else "person"
+        counts[f"approved|{whose}"] = 1
+    return counts
+
+
+def _worked(after: JobRecord, told: Sequence[Event]) -> Counts:
+    counts: Counter[str] = Counter()
+    runs = [event.data for event in told if event.kind == "run_finished"]
+    for run in runs:
+        counts["runs|succeeded" if run.get("succeeded") else "runs|failed"] += 1
+        if not run.get("succeeded"):
+            counts[f"failure|{(run.get('failure') or {}).get('class', 'unknown')}"] += 1
+    if revisions := passes(told):
+        counts[f"revisions|{min(revisions, MANY)}"] = 1
+    if after.status is Status.SUCCEEDED:
+        repaired = any(not run.get("succeeded") for run in runs)
+        counts["success|repaired" if repaired else "success|straight"] = 1
+    return counts
+
+
+def _paid(charges: Iterable[Charge]) -> Counts:
+    counts: Counter[str] = Counter()
+    for charge in charges:
+        model = charge.model
+        counts[f"calls|{model}"] += 1
+        counts[f"input|{model}"] += charge.input_tokens
+        counts[f"output|{model}"] += charge.output_tokens
+        if charge.cost_usd is None:
+            counts[f"unpriced|{model}"] += 1
+        else:
+            counts[f"cost|{model}"] += int((Decimal(charge.cost_usd) * PER_DOLLAR).to_integral())
+    return counts
+
+
+def _stages(after: JobRecord, told: Sequence[Event]) -> dict[str, int]:
+    """Milliseconds by stage: waiting for a worker, each role's calls, runs, a person, the whole."""
+    spent: Counter[str] = Counter()
+    if after.started_at is not None:
+        spent["queue"] = after.started_at - after.created_at
+    opened: int | None = None
+    for event in told:
+        if event.kind == "model_called":
+            spent[str(event.data.get("role"))] += _ms(event)
+        elif event.kind == "run_finished":
+            spent["run"] += _ms(event)
+        elif event.kind == "review_opened":
+            opened = event.at
+        elif event.kind == "decided" and opened is not None:
+            spent["review"] += event.at - opened
+            opened = None
+    spent["whole"] = after.updated_at - after.created_at
+    return dict(spent)
+
+
+def _ms(event: Event) -> int:
+    # an end is never held up by what an event of another release does not say
+    return round((event.data.get("seconds") or 0) * 1000)

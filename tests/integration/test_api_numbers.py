@@ -1,0 +1,80 @@
+"""Numbers over HTTP: what was counted as jobs ended, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from api_front import a_run, charge, done, settings_for, started
+
+from jobs.numbers import DAYS_KEPT
+from jobs.record import Reason
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def work(front, *runs, cost: str | None = "0.000001") -> None:
+    """A job that ends, with these runs."""
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    call = {"role": "critic", "seconds": 0.5, "model": "groq:m"}
+    facts = [("run_finished", run) for run in runs]
+    await front.tell(held, *facts, ("model_called", call), charges=[charge("a", "critic", cost)])
+    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "no"))
+
+
+async def test_what_has_ended_adds_up(front):
+    await front.finish(await front.submit())
+    await work(front, a_run(succeeded=False, failure={"class": "type"}), a_run(2, revision=2))
+    await work(front, cost=None)
+    await front.submit()
+    told = (await front.client.get("/numbers?days=7")).json()
+    assert len(told["days"]) == 7
+    today = told["days"][-1]
+    assert (today["succeeded"], today["failed"], today["straight"]) == (1, 2, 1)
+    assert (today["cost_usd"], today["unpriced_calls"]) == ("0.000001", 1)
+    assert (told["now"]["queued"], told["reasons"]) == (1, {"unapproved": 2})
+    assert told["failures"] == [{"class": "type", "runs": 1}]
+    assert told["revisions"] == [{"revisions": 2, "jobs": 1}]
+    assert told["models"][0]["calls"] == 2
+    assert told["cost"][0]["day"] == today["day"]
+    stages = {stage["stage"]: stage for stage in told["stages"]}
+    assert (stages["critic"]["seconds"], stages["critic"]["jobs"]) == (1.0, 2)
+
+
+async def test_reviews_tell_how_long_they_waited(front):
+    empty = (await front.client.get("/numbers")).json()["waits"]
+    assert (empty["count"], empty["p95_seconds"], empty["mean_seconds"]) == (0, None, None)
+    for _ in range(3):
+        job_id = await front.paused()
+        await front.client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+    told = (await front.client.get("/numbers")).json()
+    assert (told["waits"]["count"], told["decisions"]) == (3, {"approve": 3})
+    assert told["waits"]["buckets"][0] == {"up_to_seconds": 10, "reviews": 3}
+    assert 0 < told["waits"]["p50_seconds"] < told["waits"]["p95_seconds"] <= 10
+
+
+@pytest.mark.parametrize("table", ["days", "cost", "revisions", "failures", "waits", "stages"])
+async def test_each_table_is_a_csv(front, table):
+    await work(front, a_run(succeeded=False))
+    answer = await front.client.get("/numbers", params={"format": "csv", "table": table})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert f'filename="fettle-{table}.csv"' in answer.headers["content-disposition"]
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert rows
+    assert all(None not in row and None not in row.values() for row in rows)
+
+
+async def test_bounds_are_named(front):
+    for query, field in (
+        (f"days={DAYS_KEPT + 1}", "days"),
+        ("days=0", "days"),
+        ("table=x", "table"),
+    ):
+        answer = await front.client.get(f"/numbers?{query}")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)

@@ -1,0 +1,133 @@
+"""What a job adds to its tenant's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from job_examples import NOW, RESULT, claimed, decision, queued, review
+
+from jobs import lifecycle
+from jobs.change import Change
+from jobs.counting import MANY, WAITS, counted
+from jobs.events import Event
+from jobs.record import Reason
+from jobs.review import Action
+from jobs.store import Charge
+
+SECOND = 1_000
+
+
+def told(*facts):
+    """Events, a second apart, behind the claim."""
+    kinds = [("started", {}), *facts]
+    return [Event(seq, NOW + seq * SECOND, *fact) for seq, fact in enumerate(kinds, start=1)]
+
+
+def run(*, succeeded: bool = True, revision: int = 1, **more):
+    data = {"succeeded": succeeded, "seconds": 0.5, "revision": revision, **more}
+    return ("run_finished", data)
+
+
+def called(role: str, seconds: float):
+    return ("model_called", {"role": role, "seconds": seconds})
+
+
+def ended(*facts, charges=(), result=RESULT):
+    change = lifecycle.succeed(claimed(queued()), NOW + 60 * SECOND, result=result)
+    return counted(claimed(queued()), change, told(*facts), charges)
+
+
+def test_a_change_that_ends_nothing_adds_nothing():
+    change = Change(claimed(queued()))
+    assert counted(queued(), change, told(run()), ()) == {}
+
+
+def test_a_job_counts_by_how_it_ended():
+    counts = ended()
+    assert (counts["ended|succeeded"], counts["approved|critic"]) == (1, 1)
+    for by, whose in ((None, "nobody"), ("ann", "person")):
+        assert ended(result=replace(RESULT, approved_by=by))[f"approved|{whose}"] == 1
+    failing = lifecycle.fail(claimed(queued()), NOW, reason=Reason.DEADLINE, detail="late")
+    counts = counted(claimed(queued()), failing, told(), ())
+    assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
+    assert not any(name.startswith("success|") for name in counts)
+
+
+def test_a_run_that_had_failed_makes_the_success_a_repaired_one():
+    assert ended(run())["success|straight"] == 1
+    counts = ended(run(succeeded=False, failure={"class": "type"}), run(succeeded=False), run())
+    assert (counts["success|repaired"], counts["runs|failed"], counts["runs|succeeded"]) == (
+        1,
+        2,
+        1,
+    )
+    assert (counts["failure|type"], counts["failure|unknown"]) == (1, 1)
+
+
+def test_revisions_are_the_passes_of_the_executor():
+    assert ended(run(), ("critiqued", {"revision": 2}))["revisions|2"] == 1
+    assert ended(run(revision=MANY + 5))[f"revisions|{MANY}"] == 1
+    assert not any(name.startswith("revisions|") for name in ended())
+
+
+def test_money_is_counted_exactly_and_what_has_no_price_apart():
+    charges = [
+        Charge("a", "critic", "groq:m", 100, 10, "0.00000059"),
+        Charge("b", "critic", "groq:m", 1, 1, "0.1"),
+        Charge("c", "planner", "groq:m", 1, 1, "0.2"),
+        Charge("d", "planner", "x:y", 5, 7, None),
+    ]
+    counts = ended(charges=charges)
+    assert counts["cost|groq:m"] == 300_000_590_000
+    assert (counts["calls|groq:m"], counts["input|groq:m"], counts["output|groq:m"]) == (3, 102, 12)
+    assert (counts["unpriced|x:y"], counts["calls|x:y"]) == (1, 1)
+    assert "cost|x:y" not in counts
+
+
+def test_time_is_counted_by_stage():
+    counts = ended(
+        called("planner", 1.5),
+        run(),
+        called("critic", 0.25),
+        called("critic", 0.5),
+        ("review_opened", {}),
+        ("decided", {}),
+    )
+    spent = {name[9:]: ms for name, ms in counts.items() if name.startswith("stage_ms|")}
+    assert spent == {
+        "queue": 0,
+        "planner": 1_500,
+        "run": 500,
+        "critic": 750,
+        "review": SECOND,
+        "whole": 60 * SECOND,
+    }
+    assert counts["stage_jobs|critic"] == 1
+
+
+def test_what_a_job_has_taken_over_from_another_is_not_counted_again():
+    taken = [Event(1, NOW, "submitted", {}), Event(2, NOW, *run(succeeded=False))]
+    own = [Event(3, NOW, "started", {}), Event(4, NOW, *run())]
+    change = lifecycle.succeed(claimed(queued()), NOW, result=RESULT)
+    counts = counted(claimed(queued()), change, taken + own, ())
+    assert (counts["runs|succeeded"], "runs|failed" in counts) == (1, False)
+
+
+def test_a_decision_counts_how_long_its_review_had_waited():
+    opened = replace(review(), opened_at=NOW)
+    paused = lifecycle.pause(claimed(queued()), NOW, review=opened).after
+
+    def waited(seconds: float, **given):
+        now = NOW + int(seconds * SECOND)
+        return counted(paused, lifecycle.decide(paused, now, decision=decision(**given)), (), ())
+
+    assert waited(10) == {"decided|approve": 1, "wait|0": 1, "wait_ms": 10_000}
+    assert waited(10.001)["wait|1"] == 1
+    assert waited(WAITS[-1] + 1)[f"wait|{len(WAITS)}"] == 1
+    rejected = waited(1, action=Action.REJECT, feedback="no")
+    assert (rejected["decided|reject"], rejected["ended|failed"]) == (1, 1)
+
+
+def test_one_of_two_approvals_counts_nothing_yet():
+    paused = lifecycle.pause(claimed(queued(approvals=2)), NOW, review=review()).after
+    assert counted(paused, lifecycle.decide(paused, NOW, decision=decision()), (), ()) == {}
