@@ -24,6 +24,8 @@ M = TypeVar("M", bound=BaseMessage)
 _SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 """Messages are recorded as the checkpoints hold them; types it does not know are refused."""
 
+_ANSWERED_BY = "answered_by"
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -85,7 +87,7 @@ async def model_call(
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
         got = await first_to_answer(ports.models, role, level, ask)
-        message = got.message
+        message = _signed(got.message, got.model)
         seconds = time.monotonic() - started
         charge = _charge(message, role, got.model, at)
         fields = {**_fields(charge, seconds), **got.fields()}
@@ -96,6 +98,17 @@ async def model_call(
         return message, finished(message, facts=(fact,), charge=charge)
 
     return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
+
+
+def answered_by(message: BaseMessage) -> str | None:
+    """The model that gave a reply, as `provider:model`; None where the reply is not a model's."""
+    name: str | None = message.response_metadata.get(_ANSWERED_BY)
+    return name
+
+
+def _signed(message: AIMessage, model: str) -> AIMessage:
+    message.response_metadata = {**message.response_metadata, _ANSWERED_BY: model}
+    return message
 
 
 def _charge(message: AIMessage, role: str, name: str, at: Place) -> Charge:

@@ -13,10 +13,11 @@ missing for granted no more (`state.get`). A golden checkpoint shows it: see `te
 | number | what is different | how it is read |
 |---|---|---|
 | 1 | no number on record | as it is: nodes, state and journal are those of 2. The first builds had checkpoints inside a pass of the executor, and named its calls by them: a pass that one of these left half-way is made again from its start, at its cost |
-| 2 | the record names the number, and the release | |
+| 2 | the record names the number, and the release | as it is |
+| 3 | the state has `repairs`, `level` and `workspace`, runs have `failure`, `on` and `workspace`, critiques have `score`, `failed`, `runs`, `by` and `ends` | |
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
-WRITES = 2
-READS = frozenset({1, 2})
+WRITES = 3
+READS = frozenset({1, 2, 3})

@@ -139,6 +139,15 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         return self._put(content)
 
+    async def kept(self, digest: str) -> bytes:
+        """See `agents.ports.Workspace`."""
+        return self._record.blobs[digest]
+
+    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+        """See `agents.ports.Workspace`."""
+        files = json.loads(self._record.blobs[digest]) if digest else {}
+        return {path: content for path, (content, _) in files.items()}
+
     def _lay(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
         for path in deleted:
             self._manifest.pop(path, None)

@@ -145,6 +145,14 @@ class Workspace(Protocol):
         """Store bytes that are no file (a long output); returns their digest."""
         ...
 
+    async def kept(self, digest: str) -> bytes:
+        """The bytes of a digest that this workspace has given."""
+        ...
+
+    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+        """The files of the workspace as it was at `digest`: path to the digest of its bytes."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
@@ -186,6 +194,8 @@ class Ports:
     bounds: Bounds = field(default_factory=Bounds)
     turn: Turn = field(default_factory=Turn)
     """Held by the tool call at work: tools touch the workspace one at a time."""
+    last_try: bool = False
+    """The attempt after which infrastructure trouble is final."""
     redaction: Redaction | None = None
     """What takes secrets out of the job's recording; None: it is not recorded."""
 

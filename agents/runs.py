@@ -74,6 +74,7 @@ async def recorded(
     `lack` says why an exit code of 0 shows nothing all the same. `tests` tells of tests that it
     made.
     """
+    on = ports.workspace.digest
     files = await ports.workspace.files()
     changed, nameless = _storable(result.changed)
     artifacts: Sequence[Artifact] = ()
@@ -88,7 +89,7 @@ async def recorded(
         "revision": revision,
         "by": by,
         "tool": program.tool,
-        "code": await _kept(ports.workspace, Stream(program.text), kept),
+        "code": await kept_text(ports.workspace, program.text, kept),
         "end": result.end.value,
         "exit_code": result.exit_code,
         "signal": result.signal,
@@ -97,6 +98,8 @@ async def recorded(
         "seconds": round(result.seconds, 3),
         "succeeded": succeeded,
         "failure": None if succeeded else failure(result, program.text, files, lack),
+        "on": on,
+        "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
         "refused": [*result.refused, *nameless],
     }
@@ -126,6 +129,11 @@ def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]
         except PathOutside as error:
             refused.append(str(error))
     return files, refused
+
+
+async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:
+    """{text, dropped_bytes, digest} of a text that is all there."""
+    return await _kept(workspace, Stream(text), limit)
 
 
 async def _kept(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:

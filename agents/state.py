@@ -17,6 +17,10 @@ from langgraph.graph.message import _messages_delta_reducer
 Run = dict[str, Any]
 """A run as `jobs.events` lists it: {id, number, revision, by, code, end, ...}."""
 
+Repair = dict[str, Any]
+"""A repair as the event `repaired` tells of it, without its diff, and `revision`, `fixed`, `same`:
+see `agents.repair.repair`."""
+
 ArtifactFields = dict[str, Any]
 """{name, digest, size, media_type}"""
 
@@ -51,7 +55,12 @@ class Feedback(TypedDict):
 
 
 class State(TypedDict, total=False):
-    """The graph's state. `revision` counts the executor's passes from 1."""
+    """The graph's state. `revision` counts the executor's passes from 1.
+
+    `level` is the rung of the models' escalation chain that the job has come to, `workspace` the
+    digest of the files as the last pass or edit left them. Checkpoints of formats 1 and 2 have
+    neither of them, nor `repairs`.
+    """
 
     job: JobFields
     plan: list[str]
@@ -59,6 +68,9 @@ class State(TypedDict, total=False):
     revision: int
     answers: Growing
     runs: Runs
+    repairs: Growing
+    level: int
+    workspace: str | None
     artifacts: dict[str, ArtifactFields]
     feedback: Feedback | None
     critiques: Growing

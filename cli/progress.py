@@ -115,6 +115,16 @@ def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
     yield from run_parts(data, detail)
 
 
+def _repaired(data: Data, _detail: Detail) -> Iterator[Part]:
+    """The run itself is told before it: how it went, and its code."""
+    same = {"code": "nothing was changed", "failure": "the failure is the same"}
+    went = "mended" if data["fixed"] else same.get(data["same"] or "", "it fails in another way")
+    lines = f"+{data['lines']['added']} -{data['lines']['removed']} lines"
+    by = f"repair {data['attempt']} by {printable(data['model'])}"
+    text = f"{went} ({data['of']}, {failure_label(data)}): {by}, {lines}"
+    yield Line("repair", text, Tone.GOOD if data["fixed"] else Tone.WARN)
+
+
 def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data["note"] else ""
     text = f"{data['tool']} {printable(data['path'] or '')}{note}"
@@ -194,6 +204,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "planned": plan_parts,
     "model_called": _model_called,
     "run_finished": _run_finished,
+    "repaired": _repaired,
     "tool_used": _tool_used,
     "answered": _answered,
     "review_opened": _review_opened,

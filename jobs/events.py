@@ -7,6 +7,7 @@
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, output_tokens, cost_usd (null: unknown), seconds |
 | run_finished | a run, see below |
+| repaired | run, of (the failed run), class, cause, diff, lines: {added, removed}, model, level, attempt, revision, fixed, same: code/failure/null |
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind, digest |
@@ -30,11 +31,13 @@ Where models were passed over for the one that answered, `model_called` has `fel
 `jobs.recording`.
 
 A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
-failure, artifacts: [{name, digest, size, media_type}], refused: [str]}. `failure` is null where it
-succeeded, else {class, cause, exception}: see `agents.repair.failure`; runs of before have none.
-`code`, `stdout` and `stderr` are
+failure, on, workspace, artifacts: [{name, digest, size, media_type}], refused: [str]}. `failure` is
+null where it succeeded, else {class, cause, exception}: see `agents.repair.failure`; `on` and
+`workspace` are the digests of the files before and after it, null for none. Runs of older releases
+have none of the three. `code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
-names the whole in the artifact store; `dropped_bytes` counts what no one has kept. A run has `tool`
+names the whole in the artifact store; `dropped_bytes` counts what no one has kept. The `diff` of a
+repair is such a text, too: all that was changed between the two runs. A run has `tool`
 too: what it is a run of (python where it is missing, shell, run_tests); one of run_tests has
 `tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}.
 """  # noqa: E501 - a table
@@ -49,7 +52,10 @@ EVENTS_AT_ONCE = 16
 """How many events a reader of a stream is handed at a time."""
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
-    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
+    {
+        *("planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
+        *("critiqued", "summarized"),
+    }
 )
 """Events that tell of work done. The others tell of the job's own life."""
 

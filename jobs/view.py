@@ -61,6 +61,7 @@ def whole(
         "request_id": record.request_id,
         "plan": _last(made, "planned"),
         "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
+        "repairs": _all(made, "repaired"),
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
         "decisions": _all(events, "decided"),

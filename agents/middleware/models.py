@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, To
 
 from agents.calls import Whole, model_call
 from agents.history import has_run, replies
+from agents.mending import course_of
 from agents.models import ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Place, Ports
@@ -40,6 +41,9 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             return AIMessage(render("executor_bound", steps=ports.bounds.steps))
         if not ports.bounds.mends and has_run(request.state["messages"]):
             return AIMessage(render("executor_unmended"))
+        now = course_of(cast("dict[str, Any]", request.state), ports)
+        if now.stopped:
+            return AIMessage(render("executor_stuck", why=now.stopped))
         reply = await _once(request, handler, ordinal=0)
         if malformed(reply) and not reply.invalid_tool_calls:
             repair = HumanMessage(render("executor_broken_call"))
@@ -63,7 +67,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
     whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
-    level = state.get("level", 0)
+    level = course_of(state, ports).level
     return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole, level=level)
 
 

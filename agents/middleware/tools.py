@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.calls import finished, once
 from agents.errors import ToolRefused
+from agents.mending import Told, behind
 from agents.middleware.models import MALFORMED
 from agents.place import digest, of_reply, within
 from agents.ports import Fact, Finished, Place, Ports
@@ -36,8 +37,11 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
             trace: Trace = message.artifact
-            fact = Fact(at, trace["kind"], trace["data"])
-            done = finished(message, facts=(fact,), workspace=ports.workspace.digest)
+            facts = [Fact(at, trace["kind"], trace["data"])]
+            if trace["kind"] == "run_finished":
+                told = await behind(trace["data"], request.state, ports)
+                facts += _with(message, told, at)
+            done = finished(message, facts=facts, workspace=ports.workspace.digest)
             return message, done
 
         async with ports.turn.of(reply.key(), index):
@@ -45,6 +49,16 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             if runs_in([message.artifact]):
                 ports.turn.count_run(reply.key())
             return message
+
+
+def _with(message: ToolMessage, told: Told, at: Place) -> Sequence[Fact]:
+    """Put what comes behind a run into its message; returns the facts that tell of it."""
+    if told.words:
+        message.content = f"{message.text}\n\n{told.words}"
+    if told.event is None:
+        return ()
+    message.artifact = {**message.artifact, "repair": told.repair}
+    return (Fact(at, "repaired", told.event),)
 
 
 def _place(request: ToolCallRequest) -> tuple[Place, int]:

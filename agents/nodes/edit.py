@@ -34,5 +34,6 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     made = [file for trace in found for file in trace["files"]]
     return {
         "runs": runs_in(found),
+        "workspace": ports.workspace.digest,
         "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
     }

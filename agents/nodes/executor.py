@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 
 from agents.artifacts import still_there
 from agents.history import closing_words
+from agents.mending import course_of
 from agents.middleware.models import ModelCalls
 from agents.middleware.tools import ToolCalls
 from agents.per_job_model import PerJob
@@ -23,12 +24,12 @@ from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
-from agents.state import Messages, State
+from agents.state import Messages, Repair, Run, State
 from agents.telling import ending
 from agents.texts import trimmed
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
-from agents.tools.trace import runs_in, traces
+from agents.tools.trace import repairs_in, runs_in, traces
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
@@ -40,7 +41,8 @@ class Node(Protocol):
 
 
 class Pass(AgentState[Any]):
-    """One pass of the loop; `runs_before` counts the job's runs before it.
+    """One pass of the loop; `runs_before` counts the job's runs before it, of which `last_run` is
+    the latest; `repairs` and `level` are as the outer state has them.
 
     `outer` is the pass's own place in the graph: namespace, node, ordinal.
     """
@@ -48,6 +50,9 @@ class Pass(AgentState[Any]):
     messages: Messages
     revision: int
     runs_before: int
+    last_run: Run | None
+    repairs: list[Repair]
+    level: int
     outer: tuple[str, str, int]
 
 
@@ -76,12 +81,16 @@ def build_executor(agent: Agent) -> Node:
         revision = state["revision"] + 1
         at = place(runtime.execution_info)
         history, runs = state.get("messages", []), state.get("runs", [])
+        repairs = state.get("repairs", [])
         request = HumanMessage(_request(state, ports))
         got = await agent.ainvoke(
             {
                 "messages": [*history, request],
                 "revision": revision,
                 "runs_before": len(runs),
+                "last_run": runs[-1] if runs else None,
+                "repairs": repairs,
+                "level": state.get("level", 0),
                 "outer": astuple(at),
             },
             _unsaved(get_config()),
@@ -97,6 +106,9 @@ def build_executor(agent: Agent) -> Node:
             "revision": revision,
             "answers": [answered],
             "runs": runs_in(found),
+            "repairs": repairs_in(found),
+            "level": course_of(got, ports).level,
+            "workspace": ports.workspace.digest,
             "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
             "feedback": None,
         }

@@ -17,7 +17,11 @@ from agents.repair.failure import Failure, FailureClass
 from agents.repair.reports import Report, pytest_report, unittest_report
 from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
 from agents.repair.words import kind_of_words
+from agents.texts import one_line
 from sandbox.protocol import End, RunResult
+
+SOURCE_SHOWN = 80
+"""Characters of the line that failed."""
 
 _BY_END: dict[End, tuple[FailureClass, str]] = {
     End.TIMEOUT: (FailureClass.TIMEOUT, "it ran for longer than it may"),
@@ -150,12 +154,18 @@ def _line(raised: Raised) -> str:
 
 def _place(raised: Raised) -> str:
     """The innermost line of the program's own that the traceback shows."""
-    for file, line in reversed(raised.frames):
-        if file == PROGRAM:
-            return f"line {line} of the program"
-        if file.startswith(_WORK) and not any(part in file for part in _LIBRARIES):
-            return f"{file.removeprefix(_WORK)}, line {line}"
-    return ""
+    own = (frame for frame in reversed(raised.frames) if _is_own(frame.file))
+    frame = next(own, None)
+    if frame is None:
+        return ""
+    file = "the program" if frame.file == PROGRAM else frame.file.removeprefix(_WORK)
+    source = f": {one_line(frame.source, SOURCE_SHOWN)}" if frame.source else ""
+    return f"{file}, line {frame.line}{source}"
+
+
+def _is_own(file: str) -> bool:
+    library = any(part in file for part in _LIBRARIES)
+    return file == PROGRAM or (file.startswith(_WORK) and not library)
 
 
 def _by_words(result: RunResult, sources: Sources) -> Failure | None:

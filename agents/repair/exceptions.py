@@ -156,7 +156,7 @@ def _of_builtin(base: type[BaseException], raised: Raised) -> FailureClass:
 
 
 def _in_socket(raised: Raised) -> bool:
-    return any(_SOCKET.search(file) for file, _ in raised.frames)
+    return any(_SOCKET.search(frame.file) for frame in raised.frames)
 
 
 def _known(name: str) -> type[BaseException] | None:

@@ -37,18 +37,27 @@ _HEADLESS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """A place in a traceback; `source` is the text of its line, where it was printed."""
+
+    file: str
+    line: int
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Raised:
     """An exception as a traceback shows it.
 
     `name` is as printed: qualified by its module, unless that is `builtins` or `__main__`. `frames`
-    are (file, line), outermost first. `before` is the exception that it was raised for or while
+    are outermost first. `before` is the exception that it was raised for or while
     handling; `leaves` are a group's exceptions that are no groups. `aside`: it ended a thread or
     was ignored, not the program.
     """
 
     name: str
     message: str
-    frames: tuple[tuple[str, int], ...] = ()
+    frames: tuple[Frame, ...] = ()
     before: Raised | None = None
     leaves: tuple[Raised, ...] = ()
     aside: bool = False
@@ -59,7 +68,7 @@ class _Reader:
     """What is known at a line: the block at hand, and what stood before it."""
 
     found: list[Raised] = field(default_factory=list)
-    frames: list[tuple[str, int]] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
     headed: bool = False
     aside: bool = False
     linked: bool = False
@@ -108,7 +117,7 @@ def _read(reader: _Reader, line: str) -> None:
     if _HEADER.match(line):
         reader.begin()
     elif frame := _FRAME.match(line):
-        reader.frames.append((frame["file"], int(frame["line"])))
+        reader.frames.append(Frame(frame["file"], int(frame["line"])))
     elif _DROPPED.match(line):
         reader.broken = True
     elif line.strip() in _LINKS:
@@ -117,6 +126,8 @@ def _read(reader: _Reader, line: str) -> None:
         reader.aside = True
     elif line and not line[0].isspace():
         _outermost(reader, line)
+    elif reader.frames and not reader.frames[-1].source:
+        reader.frames[-1] = replace(reader.frames[-1], source=line.strip())
 
 
 def _outermost(reader: _Reader, line: str) -> None:

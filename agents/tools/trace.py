@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
 from agents.ports import Artifact
 from agents.runs import Ran
-from agents.state import ArtifactFields, Run
+from agents.state import ArtifactFields, Repair, Run
 
 
 class Trace(TypedDict):
-    """The event that tells of the call (`kind`, `data`), and the files that it made."""
+    """The event that tells of the call (`kind`, `data`), and the files that it made; of a run that
+    was a repair, that too."""
 
     kind: str
     data: dict[str, Any]
     files: list[ArtifactFields]
+    repair: NotRequired[Repair]
 
 
 def of_run(ran: Ran) -> Trace:
@@ -48,3 +50,8 @@ def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
 def runs_in(found: Sequence[Trace]) -> list[Run]:
     """The runs among them."""
     return [trace["data"] for trace in found if trace["kind"] == "run_finished"]
+
+
+def repairs_in(found: Sequence[Trace]) -> list[Repair]:
+    """The repairs among them."""
+    return [trace["repair"] for trace in found if "repair" in trace]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.schemas.review import Decision, Review
-from api.schemas.run import Artifact, Run
+from api.schemas.run import Artifact, Repair, Run
 from api.schemas.wire import Told
 from jobs.record import Reason, Status
 from jobs.spec import OnExhausted, OnExpiry, Priority
@@ -122,6 +122,7 @@ class Job(Life):
     request_id: str
     plan: Plan | None
     runs: list[Run]
+    repairs: list[Repair] = Field(default_factory=list)
     critique: Critique | None = Field(description="the last one")
     critiques: list[Critique]
     decisions: list[Decision]

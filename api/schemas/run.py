@@ -65,6 +65,31 @@ class RunTests(Told):
     tests: list[RunTest] = Field(default_factory=list, description="at most 200 of them")
 
 
+class Lines(Told):
+    """How much was changed."""
+
+    added: int
+    removed: int
+
+
+class Repair(Told):
+    """A run of what was changed after a run that failed."""
+
+    run: str
+    of: str = Field(description="the run that had failed")
+    kind: str = Field(alias="class", description="of that failure: see a run's `failure`")
+    cause: str = Field(description="of that failure, in one line")
+    diff: Text = Field(description="all that was changed between the two runs, unified")
+    lines: Lines
+    model: str = Field(description="the model that made it")
+    level: int = Field(description="its place in the escalation chain, from 0")
+    attempt: int = Field(description="which one it is since a run last succeeded, from 1")
+    revision: int
+    fixed: bool = Field(description="whether the run succeeded")
+    same: str | None = Field(description="what it left as it was: code (all of it), failure, null")
+    at: str
+
+
 class Run(Told):
     """One execution of code in the sandbox."""
 

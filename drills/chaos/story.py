@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from jobs.events import FINAL_KINDS, Event
 
 WORK = frozenset(
-    {"planned", "model_called", "run_finished", "tool_used", "answered", "critiqued", "summarized"}
+    {
+        *("planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
+        *("critiqued", "summarized"),
+    }
 )
 """What only the holder of the lease can say."""
-JOURNALED = frozenset({"model_called", "run_finished", "tool_used"})
+JOURNALED = frozenset({"model_called", "run_finished", "repaired", "tool_used"})
 """Finished calls: progress, in the sense of J7."""
 LETS_GO = frozenset({"given_back", "lease_lost", "review_opened", *FINAL_KINDS})
 """What ends an attempt."""

@@ -77,6 +77,15 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         return await self._blobs.put(content)
 
+    async def kept(self, digest: str) -> bytes:
+        """See agents.ports.Workspace."""
+        return await self._blobs.get(digest)
+
+    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+        """See agents.ports.Workspace."""
+        manifest = await load(self._blobs, digest)
+        return {path: entry.digest for path, entry in manifest.files.items()}
+
     async def _bytes(self, entry: FileEntry) -> bytes:
         if entry.digest not in self._kept:
             self._kept[entry.digest] = await self._blobs.get(entry.digest)

@@ -15,6 +15,7 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "started": ("attempt",),
     "model_called": ("call",),
     "run_finished": ("id",),
+    "repaired": ("run",),
     "answered": ("revision",),
     "critiqued": ("revision",),
     "summarized": (),

@@ -7,6 +7,7 @@ from jinja2 import UndefinedError
 
 from agents.nodes.critic import evidence
 from agents.prompting import PROMPTS, render
+from agents.repair.failure import FailureClass
 from sandbox.protocol import Limits
 
 JOB = {"task": "Add {{ two }} numbers.", "earlier": [{"task": "T", "summary": "S"}], "files": ["a"]}
@@ -36,6 +37,11 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_bound": {"steps": 25},
     "executor_broken_call": {},
     "executor_unmended": {},
+    "executor_hint": {"failure": {"class": "key"}, "same": "failure", "of": "r1"},
+    "executor_taken_over": {
+        "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]
+    },
+    "executor_stuck": {"why": "six repairs in a row have failed"},
     "critic_system": {},
     "critic_evidence": evidence(
         {
@@ -69,6 +75,20 @@ def test_a_prompt_renders_in_full(name: str) -> None:
 def test_a_missing_value_is_an_error(name: str) -> None:
     with pytest.raises(UndefinedError):
         render(name)
+
+
+@pytest.mark.parametrize("kind", FailureClass)
+def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
+    hint = render("executor_hint", failure={"class": kind}, same=None, of=None)
+    known = render("executor_hint", failure={"class": "unknown"}, same=None, of=None)
+    assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
+    assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
+
+
+def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
+    assert "Read how it ended" in render(
+        "executor_hint", failure={"class": "new"}, same=None, of=""
+    )
 
 
 def test_what_people_type_is_not_a_template() -> None:

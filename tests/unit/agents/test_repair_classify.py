@@ -125,7 +125,7 @@ def test_of_a_chain_the_last_decides_and_the_first_is_told() -> None:
     code = "try:\n    {}['port']\nexcept KeyError as error:\n    raise ValueError('bad') from error"
     found = failure(ended(err=stderr_of(code)))
     assert (found.kind.value, found.exception) == ("value", "ValueError")
-    assert found.cause == "ValueError: bad (line 4 of the program); raised for KeyError: 'port'"
+    assert found.cause == "ValueError: bad (the program, line 4); raised for KeyError: 'port'"
     assert kind(code.replace(" from error", "")) == "value"
 
 
@@ -140,7 +140,7 @@ def test_a_group_counts_as_what_is_in_it() -> None:
     )
     found = failure(ended(err=stderr_of(code)))
     assert (found.kind.value, found.exception) == ("type", "ExceptionGroup")
-    assert found.cause.startswith("ExceptionGroup: many (2 sub-exceptions) (line 1 of the program)")
+    assert found.cause.startswith("ExceptionGroup: many (2 sub-exceptions) (the program, line 1)")
     assert found.cause.endswith("in it RuntimeError: r; in it TypeError: t")
 
 
@@ -311,10 +311,14 @@ def test_the_place_in_the_program_is_told() -> None:
     told = (
         'Traceback (most recent call last):\n  File "/run/main.py", line 3, in <module>\n'
         '  File "/work/shop.py", line 7, in total\n'
+        '    return item["price"]\n           ~~~~^^^^^^^^^\n'
         '  File "/opt/venv/lib/python3.11/site-packages/pandas/core/frame.py", line 1, in f\n'
         "KeyError: 'price'\n"
     )
-    assert failure(ended(err=told)).cause == "KeyError: 'price' (shop.py, line 7)"
+    assert (
+        failure(ended(err=told)).cause
+        == "KeyError: 'price' (shop.py, line 7: return item[\"price\"])"
+    )
 
 
 def test_nothing_was_run() -> None:

@@ -136,3 +136,17 @@ def test_an_event_is_read_from_its_json():
     read = read_event(text)
     assert (read.seq, read.kind, read.data, read.final) == (3, "failed", {"a": 1}, True)
     assert read.at == datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)
+
+
+def test_a_repair_says_what_came_of_it_and_who_made_it():
+    data = {
+        "run": "r2", "of": "r1", "class": "zero_division", "cause": "ZeroDivisionError",
+        "model": "groq:m", "level": 0, "attempt": 1, "fixed": True, "same": None,
+        "lines": {"added": 2, "removed": 1},
+    }  # fmt: skip
+    assert shown("repaired", **data) == [
+        "repair: mended (r1, zero division): repair 1 by groq:m, +2 -1 lines"
+    ]
+    failed = {**data, "fixed": False, "same": "failure"}
+    assert "the failure is the same (r1" in shown("repaired", **failed)[0]
+    assert "it fails in another way" in shown("repaired", **{**failed, "same": None})[0]

@@ -1,0 +1,116 @@
+"""Behind each run of the executor: whether it was a repair, and what the model is told of it.
+
+The decisions are those of `agents.repair`; what they need of a pass is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from agents.calls import answered_by
+from agents.history import this_pass
+from agents.ports import Ports
+from agents.prompting import render
+from agents.repair.change import Change, change
+from agents.repair.course import Course, course
+from agents.repair.repair import failed_in_a_row, repair_of, repaired_run
+from agents.runs import EXECUTOR, kept_text
+from agents.state import Repair, Run
+from agents.tools.trace import repairs_in, runs_in, traces
+
+FILES_COMPARED = 20
+BYTES_COMPARED = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What comes behind a run: words for the model, and the repair that it was, if it was one."""
+
+    words: str = ""
+    repair: Repair | None = None
+    diff: dict[str, Any] | None = None
+
+    @property
+    def event(self) -> dict[str, Any] | None:
+        """The data of the event `repaired`."""
+        return None if self.repair is None else {**self.repair, "diff": self.diff}
+
+
+def course_of(state: Mapping[str, Any], ports: Ports, *more: Repair) -> Course:
+    """The course of a pass (its inner state) as far as it has come, and behind `more` repairs."""
+    before = [*state.get("repairs", ()), *repairs_in(traces(this_pass(state["messages"])))]
+    levels = ports.models.levels(EXECUTOR)
+    return course([*before, *more], state.get("level", 0), levels, state["revision"])
+
+
+async def behind(run: Run, state: Mapping[str, Any], ports: Ports) -> Told:
+    """What to tell of a `run` that the latest reply of a pass has made."""
+    messages: Sequence[AnyMessage] = state["messages"]
+    known = traces(this_pass(messages))
+    last = state.get("last_run")
+    failed = repaired_run([last] if last else [], _latest_group(messages))
+    repair, diff = None, None
+    earlier = [*state.get("repairs", ()), *repairs_in(known)]
+    now = course_of(state, ports)
+    if failed is not None:
+        model = answered_by(messages[-1]) or ports.models.name(EXECUTOR, now.level)
+        repair = repair_of(run, failed, earlier, model, now.level)
+        found = await _change(failed, run, ports)
+        repair["lines"] = {"added": found.added, "removed": found.removed}
+        diff = await kept_text(ports.workspace, found.diff, ports.bounds.kept)
+    if run["succeeded"]:
+        return Told("", repair, diff)
+    after = course_of(state, ports, *([repair] if repair else []))
+    tried = failed_in_a_row([*earlier, *([repair] if repair else [])])
+    return Told(_words(run, repair, tried if after.level > now.level else ()), repair, diff)
+
+
+def _words(run: Run, repair: Repair | None, tried: Sequence[Repair]) -> str:
+    same, of = (repair["same"], repair["of"]) if repair else (None, None)
+    hint = render("executor_hint", failure=run["failure"], same=same, of=of)
+    parts = [hint, render("executor_taken_over", tried=tried) if tried else ""]
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _latest_group(messages: Sequence[AnyMessage]) -> Sequence[Run]:
+    """The runs of the latest reply before the one at work that has made any."""
+    group: list[ToolMessage] = []
+    for message in reversed(this_pass(messages)[:-1]):
+        if isinstance(message, ToolMessage):
+            group.insert(0, message)
+        elif isinstance(message, AIMessage):
+            if runs := runs_in(traces(group)):
+                return runs
+            group = []
+    return ()
+
+
+async def _change(failed: Run, run: Run, ports: Ports) -> Change:
+    """What was changed between two runs: the program, and the files that were written between."""
+    before: dict[str, bytes | None] = {"program": await _program(failed, ports)}
+    after: dict[str, bytes | None] = {"program": await _program(run, ports)}
+    if "workspace" in failed and "on" in run:  # runs of before this release have neither
+        was = await ports.workspace.manifest(failed["workspace"])
+        now = await ports.workspace.manifest(run["on"])
+        names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
+        left = BYTES_COMPARED
+        for name in names[:FILES_COMPARED]:
+            pair = [await _bytes(files.get(name), ports) for files in (was, now)]
+            left -= sum(len(content or b"") for content in pair)
+            if left < 0:
+                break
+            before[name], after[name] = pair
+    return change(before, after)
+
+
+async def _program(run: Run, ports: Ports) -> bytes:
+    code = run["code"]
+    return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
+
+
+async def _bytes(digest: str | None, ports: Ports) -> bytes | None:
+    return None if digest is None else await ports.workspace.kept(digest)
