@@ -10,6 +10,7 @@ from graph_house import Journey, PlannedSandbox, only, printed
 from agents.job import JobInput
 from agents.models import ModelOptions, ModelPool
 from agents.role_models import RoleModels
+from agents.tools.registry import TOOLS
 from bench.provider import ProviderServer, Refusal, Reply, ToolCall, Turn
 from bench.provider.request import Request
 
@@ -40,7 +41,7 @@ async def test_a_job_by_a_provider(name: str, tmp_path: Path) -> None:
     assert (await journey.outcome()).approved_by == "critic"
     planner, executor, again, critic = requests
     assert (planner.forced_tool, critic.forced_tool) == ("Plan", "Verdict")
-    assert executor.tools == ("python", "read_file", "write_file", "list_dir")
+    assert executor.tools == tuple(tool.__name__ for tool in TOOLS)
     assert again.last_text.endswith("stdout:\nfine")
     told = journey.told("model_called")
     assert {each["model"] for each in told} == {name}
