@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from agents.budget import BudgetToll
 from agents.fallback import first_to_answer
-from agents.models import ModelName, Role, Usage, price, turn_of, written
+from agents.models import ModelName, Role, Usage, tolled, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
 
@@ -42,7 +44,6 @@ async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Fin
         message: M = _SERDE.loads_typed(("msgpack", known))
         return message
     await ports.cancel.check()
-    await ports.budget.check()
     message, done = await call()
     await ports.journal.record(key, done)
     return message
@@ -81,15 +82,21 @@ async def model_call(
     name = ports.models.name(role, level)
     given = whole or Whole(messages, offered)
 
-    async def ask(_name: str, model: Any) -> AIMessage:
-        return await call(model)
+    toll: BudgetToll
+
+    async def ask(name: str, model: Any) -> AIMessage:
+        nonlocal toll
+        toll = BudgetToll(ports.budget, ports.prices, name)
+        with tolled(toll):
+            return await call(model)
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
         got = await first_to_answer(ports.models, role, level, ask)
         message = _signed(got.message, got.model)
         seconds = time.monotonic() - started
-        charge = _charge(message, role, got.model, at)
+        cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
+        charge = _charge(message, role, got.model, at, cost, toll.reservation)
         fields = {**_fields(charge, seconds), **got.fields()}
         if ports.redaction is not None:
             turn = turn_of(role, got.model, given.messages, given.tools, message, ports.redaction)
@@ -111,10 +118,16 @@ def _signed(message: AIMessage, model: str) -> AIMessage:
     return message
 
 
-def _charge(message: AIMessage, role: str, name: str, at: Place) -> Charge:
+def _charge(
+    message: AIMessage,
+    role: str,
+    name: str,
+    at: Place,
+    cost: Decimal | None,
+    reservation: str | None,
+) -> Charge:
     """`call` names this very call: what two workers both paid is charged twice."""
     usage = Usage.of(message)
-    cost = price(ModelName.parse(name), usage)
     return Charge(
         call=message.id or at.key(),
         role=role,
@@ -122,6 +135,8 @@ def _charge(message: AIMessage, role: str, name: str, at: Place) -> Charge:
         input_tokens=usage.input_tokens if usage else 0,
         output_tokens=usage.output_tokens if usage else 0,
         cost_usd=None if cost is None else format(cost, "f"),
+        cached_input_tokens=usage.cached_input_tokens if usage else 0,
+        reservation=reservation,
     )
 
 
@@ -131,6 +146,7 @@ def _fields(charge: Charge, seconds: float) -> dict[str, Any]:
         "role": charge.role,
         "model": charge.model,
         "input_tokens": charge.input_tokens,
+        "cached_input_tokens": charge.cached_input_tokens,
         "output_tokens": charge.output_tokens,
         "cost_usd": charge.cost_usd,
         "seconds": round(seconds, 3),

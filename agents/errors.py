@@ -3,6 +3,7 @@
 AgentsError
   +-- Stopped            cancelled, or the attempt lost its lease: leave, write nothing
   +-- BudgetExhausted    nothing more may be spent
+  |   +-- PriceUnknown   money is limited, and nobody knows what the model costs
   +-- ToolRefused        a tool cannot do what it was asked; its words go to the model
         +-- PathOutside  a path that no workspace can hold
   +-- models.errors.ModelError ...   see there
@@ -21,6 +22,10 @@ class Stopped(AgentsError):
 
 class BudgetExhausted(AgentsError):
     """The job has spent what it may."""
+
+
+class PriceUnknown(BudgetExhausted):
+    """A cost limit cannot be kept with a model whose price is not known."""
 
 
 class ToolRefused(AgentsError):

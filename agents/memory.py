@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
-from agents.errors import BudgetExhausted, Stopped
+from agents.budget import Most
+from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Fact, Finished, Models, Ports
 from sandbox.media import media_type
@@ -25,6 +28,7 @@ class MemoryRecord:
     outcomes: dict[str, bytes] = field(default_factory=dict)
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
     charges: dict[str, Charge] = field(default_factory=dict)
+    reserved: dict[str, Most] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     workspace: str | None = None
 
@@ -32,10 +36,26 @@ class MemoryRecord:
         """Append a fact, unless it is known."""
         self.facts.setdefault((fact.place.key(), fact.kind), fact)
 
+    def post(self, charge: Charge) -> None:
+        """Post a charge once, and settle what was set aside for it, as far as it is known."""
+        self.charges.setdefault(charge.call, charge)
+        made = self.reserved.pop(charge.reservation or "", None)
+        if made is not None:
+            tokens = 0 if charge.input_tokens + charge.output_tokens else made.tokens
+            cost = made.cost_usd if charge.cost_usd is None else Decimal(0)
+            self.reserved[charge.reservation or ""] = Most(made.model, tokens, cost)
+
     @property
     def tokens(self) -> int:
-        """What all model calls used."""
-        return sum(each.input_tokens + each.output_tokens for each in self.charges.values())
+        """What all model calls used, and what is set aside."""
+        used = sum(each.input_tokens + each.output_tokens for each in self.charges.values())
+        return used + sum(most.tokens for most in self.reserved.values())
+
+    @property
+    def cost_usd(self) -> Decimal:
+        """The same in money; what has no known price does not count."""
+        paid = sum((Decimal(each.cost_usd or 0) for each in self.charges.values()), Decimal(0))
+        return paid + sum((most.cost_usd or 0 for most in self.reserved.values()), Decimal(0))
 
 
 class MemoryJournal:
@@ -56,7 +76,7 @@ class MemoryJournal:
         for fact in finished.facts:
             self._record.tell(fact)
         if finished.charge is not None:
-            self._record.charges.setdefault(finished.charge.call, finished.charge)
+            self._record.post(finished.charge)
         self._record.workspace = finished.workspace or self._record.workspace
 
 
@@ -72,16 +92,34 @@ class MemoryEvents:
 
 
 class MemoryBudget:
-    """Budget over a record, in tokens; `most` None is no limit."""
+    """Budget over a record; None is no limit."""
 
-    def __init__(self, record: MemoryRecord, most: int | None = None) -> None:
+    def __init__(
+        self, record: MemoryRecord, most: int | None = None, cost_usd: Decimal | None = None
+    ) -> None:
         self._record = record
         self._most = most
+        self._cost_usd = cost_usd
 
-    async def check(self) -> None:
-        """See `agents.ports.Budget`."""
-        if self._most is not None and self._record.tokens >= self._most:
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        """See `agents.budget.Budget`."""
+        if self._most is None and self._cost_usd is None:
+            return None
+        asked = most()
+        if self._cost_usd is not None and asked.cost_usd is None:
+            raise PriceUnknown(f"no price is known for {asked.model}")
+        if self._most is not None and self._record.tokens + asked.tokens > self._most:
             raise BudgetExhausted(f"{self._record.tokens} of {self._most} tokens are spent")
+        cost = self._record.cost_usd + (asked.cost_usd or 0)
+        if self._cost_usd is not None and cost > self._cost_usd:
+            raise BudgetExhausted(f"${self._record.cost_usd} of ${self._cost_usd} are spent")
+        name = secrets.token_hex(8)
+        self._record.reserved[name] = asked
+        return name
+
+    async def release(self, reservation: str) -> None:
+        """See `agents.budget.Budget`."""
+        self._record.reserved.pop(reservation, None)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agents.budget import Budget
 from agents.models.errors import ModelUnavailable
+from agents.models.pricing import Prices
 from agents.models.redaction import Redaction
 from agents.turn import Turn
 from sandbox.protocol import Limits, Sandbox
@@ -45,7 +47,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one model call used. `cost_usd` is a decimal string, None where no price is known."""
+    """What one model call used. `cost_usd` is a decimal string, None where no price is known.
+
+    `reservation` is what was set aside for it, and is settled by it.
+    """
 
     call: str
     role: str
@@ -53,6 +58,8 @@ class Charge:
     input_tokens: int
     output_tokens: int
     cost_usd: str | None
+    cached_input_tokens: int = 0
+    reservation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +89,6 @@ class Events(Protocol):
 
     async def emit(self, fact: Fact) -> None:
         """Append a fact; a known place and kind is not appended again."""
-        ...
-
-
-class Budget(Protocol):
-    """What a job may still spend."""
-
-    async def check(self) -> None:
-        """Raises `agents.errors.BudgetExhausted` where nothing more may be spent (J13)."""
         ...
 
 
@@ -196,6 +195,7 @@ class Ports:
     """Held by the tool call at work: tools touch the workspace one at a time."""
     last_try: bool = False
     """The attempt after which infrastructure trouble is final."""
+    prices: Prices = field(default_factory=Prices)
     redaction: Redaction | None = None
     """What takes secrets out of the job's recording; None: it is not recorded."""
 

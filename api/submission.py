@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from decimal import Decimal
 
 from api import problems
 from api.body import too_large
@@ -56,6 +57,8 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         record=asked.record,
         approvals=approvals(asked, settings),
         repair=asked.repair,
+        max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
+        max_tokens=asked.max_tokens or settings.max_job_tokens,
     )
 
 
@@ -92,6 +95,7 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
         message = f"a job may run for {longest} seconds at most"
         yield FieldError(field="timeout_seconds", message=message, limit=longest)
     yield from _approval_errors(asked, settings)
+    yield from _budget_errors(asked, settings)
     yield from _file_errors(asked.files, settings)
 
 
@@ -103,6 +107,20 @@ def _approval_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[Field
     elif asked.on_expiry is OnExpiry.APPROVE and least > 1:
         message = f"a review takes {least} approvals here, and a clock gives none"
         yield FieldError(field="on_expiry", message=message)
+
+
+def _budget_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+    dollars, tokens = settings.max_job_cost_usd, settings.max_job_tokens
+    if dollars is not None and Decimal(asked.max_cost_usd or 0) > dollars:
+        message = f"a job may spend {dollars:f} US dollars at most"
+        yield FieldError(field="max_cost_usd", message=message, limit=f"{dollars:f}")
+    if asked.max_tokens is not None and tokens is not None and asked.max_tokens > tokens:
+        message = f"a job may use {tokens:,} tokens at most"
+        yield FieldError(field="max_tokens", message=message, limit=tokens)
+
+
+def _text(dollars: Decimal | None) -> str | None:
+    return None if dollars is None else f"{dollars:f}"
 
 
 def _file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:

@@ -118,6 +118,10 @@ class Service:
         listed: Sequence[Mapping[str, Any]] = self._json("GET", "/keys")["keys"]
         return listed
 
+    def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /keys/{id}/limits: the record."""
+        return self._json("PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
+
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
         self._send("DELETE", f"/keys/{quote(key_id, safe='')}")

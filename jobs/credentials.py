@@ -36,7 +36,11 @@ EVERY_SCOPE = tuple(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is known of a key. Times in ms by the store's clock; `name` signs decisions."""
+    """What is known of a key. Times in ms by the store's clock; `name` signs decisions.
+
+    `max_cost_usd_per_day` (a decimal string) and `max_tokens_per_day` bound what its jobs may spend
+    on a day; None: as the settings say.
+    """
 
     id: str
     name: str
@@ -45,6 +49,8 @@ class Credential:
     created_at: int = 0
     created_by: str = ""
     revoked_at: int | None = None
+    max_cost_usd_per_day: str | None = None
+    max_tokens_per_day: int | None = None
 
     @property
     def active(self) -> bool:
@@ -92,6 +98,10 @@ class Credentials(Protocol):
         """Close a key for good; its first revocation stands."""
         ...
 
+    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
+        """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
+        ...
+
 
 class MemoryCredentials:
     """Keys in a dictionary."""
@@ -124,6 +134,14 @@ class MemoryCredentials:
         for digest, kept in self._kept.items():
             if kept.id == key_id and kept.active:
                 self._kept[digest] = replace(kept, revoked_at=at)
+
+    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
+        """See Credentials."""
+        for digest, kept in self._kept.items():
+            if kept.id == key_id:
+                self._kept[digest] = replace(
+                    kept, max_cost_usd_per_day=cost_usd, max_tokens_per_day=tokens
+                )
 
 
 def in_order(credentials: Iterable[Credential]) -> Sequence[Credential]:

@@ -1,6 +1,7 @@
 """RedisCredentials: API keys in plain Redis.
 
-fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at
+fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at,
+                           max_cost_usd_per_day, max_tokens_per_day
 fettle:keys          hash  id -> digest
 fettle:key-names     hash  tenant:name of the active keys -> id
 """
@@ -75,6 +76,19 @@ class RedisCredentials:
             pipe.hdel(NAMES, credential.signature)
             await reached(pipe.execute())
 
+    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
+        """See Credentials."""
+        if (digest := await self._digest(key_id)) is None:
+            return
+        limits = {"max_cost_usd_per_day": cost_usd, "max_tokens_per_day": tokens}
+        async with self._redis.pipeline(transaction=True) as pipe:
+            for name, value in limits.items():
+                if value is None:
+                    pipe.hdel(_key(digest), name)
+                else:
+                    pipe.hset(_key(digest), name, str(value))
+            await reached(pipe.execute())
+
     async def _digest(self, key_id: str) -> str | None:
         stored = self._redis.hget(DIGESTS, key_id)
         found = await reached(cast("Awaitable[Any]", stored))
@@ -94,8 +108,9 @@ def _fields(credential: Credential) -> dict[str, str]:
         "created_at": str(credential.created_at),
         "created_by": credential.created_by,
     }
-    if credential.revoked_at is not None:
-        fields["revoked_at"] = str(credential.revoked_at)
+    for name in ("revoked_at", "max_cost_usd_per_day", "max_tokens_per_day"):
+        if (value := getattr(credential, name)) is not None:
+            fields[name] = str(value)
     return fields
 
 
@@ -109,4 +124,6 @@ def _read(fields: dict[bytes, bytes]) -> Credential:
         created_at=int(texts["created_at"]),
         created_by=texts["created_by"],
         revoked_at=int(texts["revoked_at"]) if "revoked_at" in texts else None,
+        max_cost_usd_per_day=texts.get("max_cost_usd_per_day"),
+        max_tokens_per_day=int(most) if (most := texts.get("max_tokens_per_day")) else None,
     )

@@ -5,7 +5,7 @@
 | submitted | by, task, review, model, priority, retry_of (a job, if it is tried anew) |
 | started | attempt, worker |
 | planned | steps: [str], source: model/caller/default, note |
-| model_called | call, role, model, input_tokens, output_tokens, cost_usd (null: unknown), seconds |
+| model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |
 | run_finished | a run, see below |
 | repaired | run, of (the failed run), class, cause, diff, lines: {added, removed}, model, level, attempt, revision, fixed, same: code/failure/null |
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |

@@ -5,6 +5,9 @@ fettle:job:{id}:events      list    "at body": its number is its place
 fettle:job:{id}:facts       set     keys of the events that were appended
 fettle:job:{id}:journal     hash    finished calls
 fettle:job:{id}:charges     hash    what was paid, by call id
+fettle:job:{id}:spend       hash    its account, see scripts/reserve.lua; and of each call
+                                    (cached:{call}) the input tokens out of a cache
+fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
 fettle:job:{id}:blobs       set     digests of the bytes it refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
 fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
@@ -80,6 +83,11 @@ class JobKeys:
         return f"{JOB}{self.id}:charges"
 
     @property
+    def spend(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:spend"
+
+    @property
     def blobs(self) -> str:
         """Set."""
         return f"{JOB}{self.id}:blobs"
@@ -87,7 +95,8 @@ class JobKeys:
     @property
     def all(self) -> tuple[str, ...]:
         """Every key that lives and dies with the job, but for its checkpoints."""
-        return (self.record, self.events, self.facts, self.journal, self.charges, self.blobs)
+        kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
+        return (*kept, self.blobs)
 
     @property
     def channel(self) -> str:
@@ -103,6 +112,11 @@ def _part(tenant: str) -> str:
 def worker(worker_id: str) -> str:
     """String that expires."""
     return f"{PREFIX}worker:{worker_id}"
+
+
+def spend_of_key(key_id: str, day: str) -> str:
+    """Hash that expires: what a key's jobs have spent on a day."""
+    return f"{PREFIX}spend:{key_id}:{day}"
 
 
 def turn(name: str) -> str:

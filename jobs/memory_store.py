@@ -20,23 +20,15 @@ from jobs.codec import read_record, record_fields
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.lifecycle import Change
+from jobs.memory_budgets import MemoryBudgets
+from jobs.memory_charges import MemoryCharges
 from jobs.memory_events import MemoryEvents
 from jobs.memory_roster import MemoryRoster
 from jobs.memory_talks import MemoryTalks
 from jobs.numbers import MemoryNumbers, day_of
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
-from jobs.store import (
-    ONCE_SECONDS,
-    Charge,
-    Existing,
-    Held,
-    Idempotency,
-    Loaded,
-    Page,
-    Turn,
-    Writes,
-)
+from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 
 
 def wall_clock() -> int:
@@ -51,11 +43,12 @@ class MemoryStore:
         self._clock = clock
         self.blobs = MemoryBlobIndex(clock)
         self.numbers = MemoryNumbers()
+        self.budgets = MemoryBudgets(clock, lambda job_id, epoch: self.owns(Held(job_id, epoch)))
+        self._charges = MemoryCharges(self.budgets)
         self._turns_taken: dict[str, int] = {}
         self._records: dict[str, JobRecord] = {}
         self._events = MemoryEvents(clock)
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
-        self._charges: dict[str, dict[str, Charge]] = defaultdict(dict)
         self._talks = MemoryTalks()
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
         self._roster = MemoryRoster(clock)
@@ -145,12 +138,11 @@ class MemoryStore:
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
-        for charge in charges:
-            self._charges[job_id].setdefault(charge.call, charge)
+        self._charges.post(job_id, charges)
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""
-        return list(self._charges[job_id].values())
+        return self._charges.of(job_id)
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
         """See Store."""
@@ -195,8 +187,9 @@ class MemoryStore:
             return False
         self.blobs.let_go(record.id)
         self._events.forget(record.id)
-        for kept in (self._records, self._journals, self._charges):
-            kept.pop(record.id, None)
+        self._charges.forget(record.id)
+        self._records.pop(record.id, None)
+        self._journals.pop(record.id, None)
         self._talks.forget(record)
         return True
 

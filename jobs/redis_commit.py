@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
 from jobs.errors import StoreUnavailable
 from jobs.redis_full import UrgentScript
 from jobs.redis_reach import reaching
-from jobs.redis_script import SCRIPTS, Step
+from jobs.redis_script import SCRIPTS, Argument, Step
 
 REPLICATED_MS = 1_000
 """How long replicas may take to have a write; less than an answer of Redis may take."""
@@ -38,14 +41,19 @@ class Commit:
         return await self._run(self._urgent, step)
 
     async def _run(self, script: AsyncScript | UrgentScript, step: Step) -> bool:
-        names, args = step.script_keys(), step.script_args()
+        applied, *_ = await self.durably(script, step.script_keys(), step.script_args())
+        return bool(applied)
+
+    async def durably(
+        self, script: AsyncScript | UrgentScript, names: Sequence[str], args: Sequence[Argument]
+    ) -> Any:
+        """What a script answers whose writes count once the replicas have them."""
         async with reaching():
             if self._replicas == 0:
-                applied, *_ = await script(keys=names, args=args)
-                return bool(applied)
+                return await script(keys=names, args=args)
             async with self._redis.client() as one:  # WAIT is for what its own connection has asked
-                applied, *_ = await script(keys=names, args=args, client=one)
+                answer = await script(keys=names, args=args, client=one)
                 have = await one.wait(self._replicas, REPLICATED_MS)
         if have < self._replicas:
             raise StoreUnavailable(f"{have} of {self._replicas} replicas have the write")
-        return bool(applied)
+        return answer

@@ -11,6 +11,7 @@ from jobs import keys
 from jobs.codec import dump, record_fields
 from jobs.keys import JobKeys
 from jobs.record import JobRecord, Status
+from jobs.redis_budgets import settled
 from jobs.redis_script import Command
 from jobs.store import TURNS_KEPT, Charge, Turn, Writes
 
@@ -79,7 +80,7 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
         pairs = (part for item in writes.journal.items() for part in item)
         yield ("HSET", job.journal, *pairs)
     for charge in writes.charges:
-        yield charged(job, charge)
+        yield from charged(job, charge)
     if writes.workspace is not None:
         yield ("HSET", job.record, "workspace", writes.workspace)
     if writes.graph is not None:
@@ -90,12 +91,19 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
     yield from writes.commands
 
 
-def charged(job: JobKeys, charge: Charge) -> Command:
-    """A payment, once per call id."""
+def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
+    """A payment, once per call id; what was set aside for it is settled.
+
+    What is out of a cache stands beside it: an older release reads five values, and no sixth.
+    """
     body = dump(
         [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
     )
-    return ("HSETNX", job.charges, charge.call, body)
+    yield ("HSETNX", job.charges, charge.call, body)
+    if charge.cached_input_tokens:
+        yield ("HSETNX", job.spend, f"cached:{charge.call}", charge.cached_input_tokens)
+    if charge.reservation is not None:
+        yield settled(job, charge.reservation, charge.spent)
 
 
 def _refer(job: JobKeys, blobs: Sequence[str]) -> Iterator[Command]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys, redis_index, redis_numbers
+from jobs import keys, redis_charges, redis_index, redis_numbers
 from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.errors import Contended, StaleEpoch
@@ -21,6 +20,7 @@ from jobs.lifecycle import Change
 from jobs.numbers import day_of
 from jobs.record import JobRecord, Status
 from jobs.redis_blob_index import RedisBlobIndex
+from jobs.redis_budgets import RedisBudgets
 from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
 from jobs.redis_events import RedisEvents
@@ -49,6 +49,7 @@ class RedisStore:
         self._talks = RedisTalks(redis)
         self._roster = Roster(redis)
         self._commit = Commit(redis, replicas)
+        self.budgets = RedisBudgets(redis, self._commit)
         self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:
@@ -138,13 +139,12 @@ class RedisStore:
         """See Store."""
         if charges:
             job = JobKeys(job_id)
-            commands = tuple(redis_index.charged(job, charge) for charge in charges)
+            commands = [each for charge in charges for each in redis_index.charged(job, charge)]
             await self._commit.apply(Step(job, commands=commands))
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""
-        found = await self._all(JobKeys(job_id).charges)
-        return [Charge(call, *json.loads(body)) for call, body in found.items()]
+        return await redis_charges.read(self.redis, JobKeys(job_id))
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
         """See Store."""

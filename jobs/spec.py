@@ -38,6 +38,7 @@ class JobSpec:
 
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
     job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
+    `max_cost_usd` (a decimal string) and `max_tokens` bound what it may spend; None: no bound.
     `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
     waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
     takes, 1 or 2 (see jobs.deciding). `record`: the model's side is
@@ -62,3 +63,5 @@ class JobSpec:
     record: bool = False
     approvals: int = 1
     repair: bool = True
+    max_cost_usd: str | None = None
+    max_tokens: int | None = None

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from jobs.admission import Load
 from jobs.blob_index import BlobIndex
+from jobs.budgets import Budgets, Spent, billionths
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.lifecycle import Change
@@ -55,7 +56,8 @@ class Existing:
 class Charge:
     """What one model call cost. Posted once per `call`, whatever the epoch (J5).
 
-    `cost_usd` is a decimal string, or None where no price is known.
+    `cost_usd` is a decimal string, or None where no price is known; `cached_input_tokens` are a
+    part of `input_tokens`. `reservation` is settled by it, and not kept.
     """
 
     call: str
@@ -64,6 +66,15 @@ class Charge:
     input_tokens: int
     output_tokens: int
     cost_usd: str | None
+    cached_input_tokens: int = 0
+    reservation: str | None = None
+
+    @property
+    def spent(self) -> Spent:
+        """What it takes of a budget. A reply always has tokens: none told is none known."""
+        tokens = self.input_tokens + self.output_tokens
+        cost = None if self.cost_usd is None else billionths(self.cost_usd)
+        return Spent(cost, tokens or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,11 @@ class Store(Protocol):
     @property
     def numbers(self) -> Numbers:
         """What jobs add up to."""
+        ...
+
+    @property
+    def budgets(self) -> Budgets:
+        """What jobs and keys may spend."""
         ...
 
     async def now(self) -> int:

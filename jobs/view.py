@@ -98,6 +98,8 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "record": asked.record,
         "approvals": asked.approvals,
         "repair": asked.repair,
+        "max_cost_usd": asked.max_cost_usd,
+        "max_tokens": asked.max_tokens,
     }
 
 
@@ -132,8 +134,8 @@ def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
 def cost(charges: Iterable[Charge]) -> dict[str, Any]:
     """What was paid: {roles: {role: spend}, total: spend}.
 
-    A spend is {calls, input_tokens, output_tokens, cost_usd, known_usd}. `cost_usd` is null as
-    soon as one call has no known price; `known_usd` adds up the others.
+    A spend is {calls, input_tokens, cached_input_tokens, output_tokens, cost_usd, known_usd}.
+    `cost_usd` is null as soon as one call has no known price; `known_usd` adds up the others.
     """
     paid = list(charges)
     roles = sorted({charge.role for charge in paid})
@@ -149,6 +151,7 @@ def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
     return {
         "calls": len(charges),
         "input_tokens": sum(charge.input_tokens for charge in charges),
+        "cached_input_tokens": sum(charge.cached_input_tokens for charge in charges),
         "output_tokens": sum(charge.output_tokens for charge in charges),
         "cost_usd": None if None in prices else f"{known:f}",
         "known_usd": f"{known:f}",

@@ -11,6 +11,7 @@ from settings.api import ApiSettings
 from settings.base import FettleSettings, StoreSettings
 from settings.client import ClientSettings
 from settings.models import ModelSettings
+from settings.money import MoneySettings
 from settings.provenance import variable
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.up import UpSettings
@@ -21,12 +22,13 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("API", ApiSettings),
     ("Workers", WorkerSettings),
     ("Models", ModelSettings),
+    ("Money", MoneySettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),
 )
 
-SHARED = (StoreSettings, SandboxSettings, ModelSettings)
+SHARED = (StoreSettings, SandboxSettings, ModelSettings, MoneySettings)
 """What other settings are made of; told once."""
 
 HEAD = """\

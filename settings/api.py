@@ -5,11 +5,12 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
+from settings.money import MoneySettings
 
 MIB = 1024 * 1024
 
 
-class ApiSettings(StoreSettings):
+class ApiSettings(StoreSettings, MoneySettings):
     """Sizes in bytes, times in seconds."""
 
     host: str = Field("127.0.0.1", description="address the API listens on")

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from settings.base import StoreSettings
 from settings.models import ModelSettings
+from settings.money import MoneySettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 
 
-class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings):
+class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings, MoneySettings):
     """Times in seconds."""
 
     recordings_dir: Path = Field(
@@ -23,7 +24,6 @@ class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings):
         "`recording:NAME` plays it",
     )
     max_steps: int = Field(25, gt=0, description="model calls of one revision")
-    max_job_tokens: int = Field(2_000_000, gt=0, description="tokens a job may spend in all")
 
     concurrency: int = Field(32, gt=0, description="jobs a worker process holds at once")
     runs_at_once: int = Field(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import astuple, dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import redis_servers
 
+from agents.budget import Budget
 from agents.memory import (
     MemoryBudget,
     MemoryCancel,
@@ -19,9 +21,11 @@ from agents.memory import (
     MemoryRecord,
     MemoryWorkspace,
 )
-from agents.ports import Budget, Cancel, Charge, Events, Journal, Workspace
+from agents.ports import Cancel, Charge, Events, Journal, Workspace
 from jobs import store as jobs_store
 from jobs.blobs import Blobs, DirectoryBlobs, MemoryBlobs
+from jobs.budgets import Cap, billionths
+from jobs.credentials import MemoryCredentials
 from jobs.lifecycle import Policy
 from jobs.memory_store import MemoryStore
 from jobs.operations import Operations, Submitted
@@ -29,10 +33,18 @@ from jobs.record import JobRecord
 from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Store
+from worker.key_limits import KeyLimits
 from worker.ledger import Ledger
-from worker.ports.budget import TokenBudget
+from worker.ports.budget import AccountBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
+
+NO_KEYS = KeyLimits(MemoryCredentials(), Cap())
+
+
+def _cap(tokens: int | None, dollars: str | None) -> Cap:
+    return Cap(None if dollars is None else billionths(dollars), tokens)
+
 
 OF_THE_JOB = {"submitted", "started", "given_back", "lease_lost", "cancelled"}
 """What a job's own life tells: not of the graph."""
@@ -52,7 +64,7 @@ class Held:
 class Harness(Protocol):
     """One job on record."""
 
-    async def attempt(self, most_tokens: int = 1_000_000) -> Held:
+    async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         """A new attempt at the job; the one before it is dead."""
         ...
 
@@ -76,11 +88,11 @@ class MemoryHarness:
     record: MemoryRecord = field(default_factory=MemoryRecord)
     switch: MemoryCancel = field(default_factory=MemoryCancel)
 
-    async def attempt(self, most_tokens: int = 1_000_000) -> Held:
+    async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         return Held(
             MemoryJournal(self.record),
             MemoryEvents(self.record),
-            MemoryBudget(self.record, most_tokens),
+            MemoryBudget(self.record, most_tokens, Decimal(most_usd) if most_usd else None),
             self.switch,
             MemoryWorkspace(self.record),
         )
@@ -110,7 +122,7 @@ class StoreHarness:
         assert isinstance(submitted, Submitted)
         return cls(operations, blobs, submitted.record.id)
 
-    async def attempt(self, most_tokens: int = 1_000_000) -> Held:
+    async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         record = await self._claimed()
         store = self.operations.store
         charges = await store.charges(self.job_id)
@@ -120,7 +132,7 @@ class StoreHarness:
         return Held(
             ledger,
             ledger,
-            TokenBudget(ledger, most_tokens),
+            AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", NO_KEYS),
             StoreCancel(store, ledger),
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )

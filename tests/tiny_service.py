@@ -90,7 +90,7 @@ def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(raw)
 
-        do_GET = do_POST = do_DELETE = _serve  # noqa: N815
+        do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
             pass

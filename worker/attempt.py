@@ -29,6 +29,7 @@ from jobs.record import JobRecord, Reason, Result
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec, OnExhausted
 from jobs.store import Held, Turn
+from worker.best import best
 from worker.collapse import collapse, exhausted
 from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
@@ -222,7 +223,8 @@ class Attempt:
             if loaded is None or loaded.record.graph == ANEW:  # they are still those of before
                 return None
         snapshot = await self._snapshot()
-        return _result(outcome(snapshot.values)) if snapshot.values else None
+        told = await patient(lambda: self.operations.store.events(self.record.id))
+        return best(snapshot.values, told)
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None

@@ -21,12 +21,12 @@ from worker.bounded import Bounded
 from worker.checkpoints import Command, RedisSaver
 from worker.choice import models_of
 from worker.ledger import CURRENT, Ledger
-from worker.ports.budget import TokenBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
 from worker.recordings import Recordings
 from worker.run_cache import RunCache
+from worker.spending import Spending
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Equipment:
     recordings: Recordings
     limits: Limits
     bounds: Bounds
-    max_job_tokens: int
+    spending: Spending
     turns: asyncio.Semaphore
     graph: Any = field(init=False)
     _saver: RedisSaver = field(init=False)
@@ -76,7 +76,8 @@ class Equipment:
         return Ports(
             journal=ledger,
             events=ledger,
-            budget=TokenBudget(ledger, self.max_job_tokens),
+            budget=self.spending.budget(record, self.store, ledger),
+            prices=self.spending.prices,
             cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
             sandbox=Bounded(

@@ -6,6 +6,7 @@ import asyncio
 
 from agents.models import ModelOptions, ModelPool
 from agents.ports import Bounds
+from jobs.credentials_redis import RedisCredentials
 from jobs.redis_store import RedisStore
 from jobs.storage import open_blobs
 from settings.worker import WorkerSettings
@@ -15,6 +16,7 @@ from worker.equipment import Equipment
 from worker.readiness import Readiness
 from worker.recordings import Recordings, redaction
 from worker.run_cache import RunCache
+from worker.spending import Spending
 
 MOST_TRY_SECONDS = 60.0
 """One try of a model call; a provider that is silent for so long is asked again."""
@@ -34,7 +36,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps),
-        max_job_tokens=settings.max_job_tokens,
+        spending=Spending.allowed(settings, RedisCredentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),
     )
 

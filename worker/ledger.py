@@ -212,4 +212,6 @@ def _charge(charge: Charge) -> jobs_store.Charge:
         input_tokens=charge.input_tokens,
         output_tokens=charge.output_tokens,
         cost_usd=charge.cost_usd,
+        cached_input_tokens=charge.cached_input_tokens,
+        reservation=charge.reservation,
     )

@@ -1,5 +1,6 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
+from agents.models.billed import may_be_billed
 from agents.models.build import build
 from agents.models.chains import Chains
 from agents.models.classify import classify
@@ -17,13 +18,14 @@ from agents.models.errors import (
 from agents.models.name import ModelName
 from agents.models.options import KEY_VARIABLES, PUBLIC_URLS, SHIPPED_RECORDINGS, ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.pricing import Usage, price
+from agents.models.pricing import OwnPrice, Prices, Usage, price
 from agents.models.provider import ProviderModel
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
 from agents.models.redaction import Redaction
 from agents.models.role import LIGHT, Role
 from agents.models.structured import Answer, ask, read
+from agents.models.toll import Toll, tolled
 from agents.models.written import turn_of, written
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "ModelPool",
     "ModelRefused",
     "ModelUnavailable",
+    "OwnPrice",
+    "Prices",
     "ProviderModel",
     "RecordedModel",
     "Recording",
@@ -48,6 +52,7 @@ __all__ = [
     "Redaction",
     "ReplyMalformed",
     "Role",
+    "Toll",
     "Usage",
     "another_may_answer",
     "ask",
@@ -56,8 +61,10 @@ __all__ = [
     "cut_off",
     "load",
     "malformed",
+    "may_be_billed",
     "price",
     "read",
+    "tolled",
     "turn_of",
     "written",
 ]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Self
+from typing import Any, Self
 
 import genai_prices
 from langchain_core.messages import AIMessage
 
 from agents.models.name import ModelName
 
-_PRICED_AS = {"groq": "groq", "google_genai": "google"}
+_PRICED_AS = {"google_genai": "google"}
+"""Where the price list has another name for a provider."""
+_WRITES = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_PER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `cached_input_tokens` are part of `input_tokens`."""
+    """Tokens of one call. `cached_input_tokens` were read out of the provider's cache,
+    `cache_write_tokens` put into it; both are part of `input_tokens`.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
 
     @classmethod
     def of(cls, message: AIMessage) -> Self | None:
@@ -28,26 +35,68 @@ class Usage:
         told = message.usage_metadata
         if told is None:
             return None
-        cached = told.get("input_token_details", {}).get("cache_read", 0)
-        return cls(told["input_tokens"], told["output_tokens"], cached)
+        details: Mapping[str, Any] = told.get("input_token_details") or {}
+        cached = details.get("cache_read") or 0
+        put = sum(details.get(name) or 0 for name in _WRITES)
+        return cls(told["input_tokens"], told["output_tokens"], cached, put)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrice:
+    """An operator's own price, in US dollars for a million tokens; `cached`: read from a cache."""
+
+    input: Decimal
+    output: Decimal
+    cached: Decimal
+
+    def of(self, usage: Usage) -> Decimal:
+        """What a call costs by it."""
+        fresh = usage.input_tokens - usage.cached_input_tokens
+        total = fresh * self.input + usage.cached_input_tokens * self.cached
+        return (total + usage.output_tokens * self.output) / _PER
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The operator's own prices by model, and behind them the list that comes with genai-prices."""
+
+    own: Mapping[str, OwnPrice] = field(default_factory=dict)
+
+    def of(self, name: ModelName, usage: Usage | None) -> Decimal | None:
+        """US dollars; None if they cannot be known.
+
+        A recording costs nothing, because nobody is called. A free tier is priced as if it were
+        paid.
+        """
+        if name.is_recording:
+            return Decimal(0)
+        if usage is None:
+            return None
+        own = self.own.get(str(name))
+        return own.of(usage) if own is not None else _listed(name, usage)
+
+    def most(self, name: ModelName, usage: Usage) -> Decimal | None:
+        """What a call costs at most that uses as many tokens: nothing cached, all written to it."""
+        whole = replace(usage, cached_input_tokens=0, cache_write_tokens=0)
+        written = replace(whole, cache_write_tokens=usage.input_tokens)
+        costs = (self.of(name, each) for each in (whole, written))
+        return max((cost for cost in costs if cost is not None), default=None)
 
 
 def price(name: ModelName, usage: Usage | None) -> Decimal | None:
-    """US dollars, by the price list bundled with genai-prices; None if it cannot be known.
+    """US dollars by the list alone: see `Prices.of`."""
+    return Prices().of(name, usage)
 
-    A recording costs nothing, because nobody is called. A free tier is priced as if it were paid.
-    """
-    if name.is_recording:
-        return Decimal(0)
-    if usage is None:
-        return None
+
+def _listed(name: ModelName, usage: Usage) -> Decimal | None:
     tokens = genai_prices.Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cached_input_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
     )
+    provider = _PRICED_AS.get(name.provider, name.provider)
     try:
-        answer = genai_prices.calc_price(tokens, name.model, provider_id=_PRICED_AS[name.provider])
+        return genai_prices.calc_price(tokens, name.model, provider_id=provider).total_price
     except LookupError:
         return None
-    return answer.total_price

@@ -21,9 +21,11 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from typing_extensions import override
 
+from agents.models.bound import most_output, most_used
 from agents.models.classify import classify
-from agents.models.errors import ModelUnavailable
+from agents.models.errors import ModelError, ModelUnavailable
 from agents.models.patience import Patience
+from agents.models.toll import current as current_toll
 
 
 class ProviderModel(BaseChatModel):
@@ -55,6 +57,11 @@ class ProviderModel(BaseChatModel):
         shaped = cast("RunnableBinding[LanguageModelInput, AIMessage]", bound).kwargs
         return self.bind(**shaped)
 
+    @property
+    def bare_name(self) -> str:
+        """The model's name without its provider's."""
+        return self.full_name.partition(":")[2]
+
     async def aclose(self) -> None:
         """Closes the connections."""
         await self.http.aclose()
@@ -67,14 +74,21 @@ class ProviderModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        toll = current_toll()
         started = time.monotonic()
         tries = 0
         while True:
             left = self.patience.total_seconds - (time.monotonic() - started)
             tries += 1
+            await toll.before(
+                lambda: most_used(self.bare_name, messages, kwargs, most_output(self.inner))
+            )
             try:
                 return await self._try(left, messages, stop, run_manager, kwargs)
-            except ModelUnavailable as error:
+            except ModelError as error:
+                await toll.failed(error)
+                if not isinstance(error, ModelUnavailable):
+                    raise
                 spent = time.monotonic() - started
                 dice = random.random()  # noqa: S311 - jitter
                 pause = self.patience.wait(error, tries=tries, spent=spent, dice=dice)

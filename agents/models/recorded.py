@@ -22,10 +22,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from agents.models import departure
+from agents.models.pricing import Usage
 from agents.models.recording import RecordedReply, RecordedTurn, RecordedUsage, Recording
 from agents.models.redaction import Redaction
 from agents.models.request import own_messages, request_of
 from agents.models.role import Role
+from agents.models.toll import current as current_toll
 
 
 class RecordedModel(BaseChatModel):
@@ -85,7 +87,11 @@ class RecordedModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return self._generate(messages, stop, None, **kwargs)
+        played = self._generate(messages, stop, None, **kwargs)
+        message = played.generations[0].message
+        used = Usage.of(message) if isinstance(message, AIMessage) else None
+        await current_toll().before(lambda: used or Usage(0, 0))
+        return played
 
     def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:
         """The turn to play, with its number in the file, from 1."""

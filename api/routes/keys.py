@@ -10,8 +10,9 @@ from api.answers import as_json
 from api.caller import CONFIGURED_ID, Admin, configured
 from api.documented import body_responses, responses, with_body
 from api.problems import Refused
-from api.schemas.key import Key, KeyList, KeyRequest, NewKey
-from api.services import ServicesDep
+from api.schemas.key import Key, KeyLimits, KeyList, KeyRequest, NewKey, SpentToday
+from api.services import Services, ServicesDep
+from jobs.budgets import Amount, in_dollars
 from jobs.credentials import Credential, digest_of, new_id, new_secret
 from jobs.view import iso
 
@@ -45,6 +46,8 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
         scopes=tuple(dict.fromkeys(asked.scopes)),
         created_at=await house.store.now(),
         created_by=caller.name,
+        max_cost_usd_per_day=asked.max_cost_usd_per_day,
+        max_tokens_per_day=asked.max_tokens_per_day,
     )
     if not await house.credentials.add(credential, digest_of(secret)):
         detail = f"an active key of the tenant {tenant} is named {asked.name}"
@@ -58,7 +61,35 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
     """The keys you govern, revoked ones included, without their secrets."""
     first = configured(house.settings)
     every = [*([first] if first else []), *await house.credentials.every()]
-    return as_json(KeyList(keys=[Key(**_told(key)) for key in every if caller.governs(key.tenant)]))
+    governed = [key for key in every if caller.governs(key.tenant)]
+    spent = [await house.store.budgets.of_key_today(key.id) for key in governed]
+    return as_json(
+        KeyList(
+            keys=[
+                Key(**_told(key), spent_today=_spent(amount) if amount != Amount() else None)
+                for key, amount in zip(governed, spent, strict=True)
+            ]
+        )
+    )
+
+
+@router.put(
+    "/keys/{key_id}/limits",
+    response_model=Key,
+    summary="Set what a key's jobs may spend on a day",
+    responses=body_responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
+    openapi_extra=with_body(KeyLimits),
+)
+async def limit(key_id: str, request: Request, house: ServicesDep, caller: Admin) -> Response:
+    """Replace both limits. They count within seconds, for jobs that are running, too."""
+    asked, _ = await body.read(request, KeyLimits, house.settings)
+    if key_id == CONFIGURED_ID and configured(house.settings):
+        said = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
+        raise Refused(problems.CONFIGURED_KEY, said)
+    await _governed(key_id, house, caller)
+    await house.credentials.limit(key_id, asked.max_cost_usd_per_day, asked.max_tokens_per_day)
+    log.info("key limited", key=key_id, **asked.model_dump())
+    return as_json(Key(**_told(await _governed(key_id, house, caller))))
 
 
 @router.delete(
@@ -72,12 +103,21 @@ async def revoke(key_id: str, house: ServicesDep, caller: Admin) -> Response:
     """Close a key for good, at once. Revoking it again does nothing."""
     if key_id == CONFIGURED_ID and configured(house.settings):
         raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
-    known = await house.credentials.get(key_id)
-    if known is None or not caller.governs(known.tenant):
-        raise Refused(problems.NOT_FOUND, "there is no such key")
+    await _governed(key_id, house, caller)
     await house.credentials.revoke(key_id, await house.store.now())
     log.info("key revoked", key=key_id)
     return Response(status_code=204)
+
+
+async def _governed(key_id: str, house: Services, caller: Credential) -> Credential:
+    known = await house.credentials.get(key_id)
+    if known is None or not caller.governs(known.tenant):
+        raise Refused(problems.NOT_FOUND, "there is no such key")
+    return known
+
+
+def _spent(amount: Amount) -> SpentToday:
+    return SpentToday(cost_usd=in_dollars(amount.cost), tokens=amount.tokens)
 
 
 def _told(credential: Credential) -> dict[str, object]:
@@ -89,4 +129,6 @@ def _told(credential: Credential) -> dict[str, object]:
         "created_at": iso(credential.created_at or None),
         "created_by": credential.created_by,
         "revoked_at": iso(credential.revoked_at),
+        "max_cost_usd_per_day": credential.max_cost_usd_per_day,
+        "max_tokens_per_day": credential.max_tokens_per_day,
     }

@@ -29,6 +29,8 @@ class Spec(Told):
     record: bool = False
     approvals: int = Field(1, description="how many a review takes")
     repair: bool = True
+    max_cost_usd: str | None = Field(None, description="the most that it may spend, in US dollars")
+    max_tokens: int | None = Field(None, description="the most tokens that it may use")
 
 
 class Plan(Told):
@@ -65,6 +67,9 @@ class Spend(Told):
 
     calls: int
     input_tokens: int
+    cached_input_tokens: int = Field(
+        0, description="those of the input tokens that came out of the provider's cache"
+    )
     output_tokens: int
     cost_usd: str | None
     known_usd: str = Field(description="the sum of what has a known price")

@@ -16,6 +16,7 @@ Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 TASK_CHARACTERS = 20_000
 LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
+MOST_TOKENS = 1_000_000_000_000
 
 
 class JobRequest(Asked):
@@ -92,6 +93,18 @@ class JobRequest(Asked):
     priority: Priority = Field(Priority.NORMAL, description="orders claims among waiting jobs")
     labels: list[Label] = Field(
         default_factory=list, max_length=20, description="words to find the job by"
+    )
+    max_cost_usd: str | None = Field(
+        None,
+        pattern=patterns.DOLLARS,
+        description="the most that the job may spend on models, in US dollars, as in 0.25; else "
+        "the operator's limit",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_TOKENS,
+        description="the most tokens that its model calls may use; else the operator's limit",
     )
     record: bool = Field(
         False, description="write down the model's side: GET /jobs/{id}/recording gives it"

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.job_request import MOST_TOKENS
 from api.schemas.wire import Asked, Told
 from jobs.credentials import RESERVED, Scope
 
@@ -19,7 +20,18 @@ def _free(name: str) -> str:
     return name
 
 
-class KeyRequest(Asked):
+class KeyLimits(Asked):
+    """What a key's jobs may spend on a day (UTC); null: as the operator's settings say."""
+
+    max_cost_usd_per_day: str | None = Field(
+        None, pattern=patterns.DOLLARS, description="US dollars, as in 2.50"
+    )
+    max_tokens_per_day: int | None = Field(
+        None, ge=0, le=MOST_TOKENS, description="tokens of input and output together"
+    )
+
+
+class KeyRequest(KeyLimits):
     """The body of POST /keys."""
 
     model_config = ConfigDict(
@@ -35,8 +47,15 @@ class KeyRequest(Asked):
     )
 
 
+class SpentToday(Told):
+    """What a key's jobs have spent since midnight UTC, calls under way at what they can cost."""
+
+    cost_usd: str
+    tokens: int
+
+
 class Key(Told):
-    """A key, without its secret."""
+    """A key, without its secret. What it spends is counted where it, or the house, has a limit."""
 
     id: str
     name: str
@@ -45,6 +64,9 @@ class Key(Told):
     created_at: str | None
     created_by: str
     revoked_at: str | None = None
+    max_cost_usd_per_day: str | None = None
+    max_tokens_per_day: int | None = None
+    spent_today: SpentToday | None = Field(None, description="in listings alone")
 
 
 class NewKey(Key):

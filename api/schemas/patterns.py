@@ -10,6 +10,7 @@ IDEMPOTENCY_KEY = r"^[\x21-\x7e]+$"
 DIGEST = r"^[0-9a-f]{64}$"
 LAST_EVENT_ID = r"^\d{0,15}$"
 KEY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
+DOLLARS = r"^(0|[1-9]\d{0,5})(\.\d{1,9})?$"
 TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 """No colon: tenants are parts of names in Redis."""
 
@@ -23,5 +24,6 @@ PATTERNS = {
     DIGEST: "a digest has 64 hexadecimal digits",
     LAST_EVENT_ID: "it is the number of an event",
     KEY_NAME: "a name has 1 to 64 letters, digits, spaces and . _ @ -; first a letter or digit",
+    DOLLARS: "an amount in US dollars is written as in 0.25, up to 999999, nine decimals at most",
     TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
 }

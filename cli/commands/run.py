@@ -33,6 +33,8 @@ from cli.screen import Screen, print_json
 @click.option("--priority", type=click.Choice(["high", "normal", "low"]))
 @click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
 @click.option("--timeout", type=int, metavar="SECONDS", help="Bound on the running time.")
+@click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models.")
+@click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use.")
 @click.option(
     "--record",
     metavar="FILE",
@@ -88,6 +90,8 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "priority": asked["priority"],
         "max_revisions": asked["max_revisions"],
         "timeout_seconds": asked["timeout"],
+        "max_cost_usd": asked["max_cost_usd"],
+        "max_tokens": asked["max_tokens"],
     }
     return {name: value for name, value in spec.items() if value not in (None, {}, [])}
 

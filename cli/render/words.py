@@ -75,10 +75,10 @@ def money(dollars: str | None) -> str:
 
 def spend(total: Mapping[str, Any]) -> str:
     """A spend in one line: calls, tokens, money."""
-    tokens = total["input_tokens"] + total["output_tokens"]
-    return ", ".join(
-        (plural(total["calls"], "model call"), f"{tokens:,} tokens", money(total["cost_usd"]))
-    )
+    tokens = f"{total['input_tokens'] + total['output_tokens']:,} tokens"
+    if cached := total.get("cached_input_tokens"):
+        tokens += f" ({cached:,} out of the cache)"
+    return ", ".join((plural(total["calls"], "model call"), tokens, money(total["cost_usd"])))
 
 
 def _spelled(match: re.Match[str]) -> str:

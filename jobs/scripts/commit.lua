@@ -11,11 +11,12 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Four commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Five commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
+-- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
   redis.call('LREM', line, 1, member)
@@ -44,6 +45,27 @@ local function let_go(set, references, loose, now)
     end
   end
   redis.call('UNLINK', set)
+end
+
+local function settle(account, reservation, cost, tokens)
+  local made = redis.call('HGET', account, 'open:' .. reservation)
+  if not made then return end
+  redis.call('HDEL', account, 'open:' .. reservation)
+  local most_cost, most_tokens, day = string.match(made, '^(%d+) (%d+) (.*)$')
+  local function correct(whose, what, most, spent)
+    local back = most == '0' and '0' or '-' .. most -- '-0' is no integer to Redis
+    redis.call('HINCRBY', whose, 'open_' .. what, back)
+    if spent ~= '' then
+      redis.call('HINCRBY', whose, what, spent)
+      redis.call('HINCRBY', whose, what, back)
+    end
+  end
+  for _, whose in ipairs({account, day}) do
+    if whose ~= '' and redis.call('EXISTS', whose) == 1 then
+      correct(whose, 'cost', most_cost, cost)
+      correct(whose, 'tokens', most_tokens, tokens)
+    end
+  end
 end
 
 local at = 0
@@ -85,6 +107,8 @@ for _ = 1, tonumber(take()) do
     refer(command[2], command[3], command[4], redis.call('SMEMBERS', command[5]))
   elseif command[1] == 'LETGO' then
     let_go(command[2], command[3], command[4], now)
+  elseif command[1] == 'SETTLE' then
+    settle(command[2], command[3], command[4], command[5])
   else
     redis.call(unpack(command))
   end

@@ -111,3 +111,15 @@ async def test_a_revoked_keys_name_is_free_again_once(credentials):
     assert await credentials.add(replace(ADA, id="k3"), digest_of("s3"))
     await credentials.revoke("k1", 3_000)
     assert not await credentials.add(replace(ADA, id="k5"), digest_of("s5"))
+
+
+async def test_limits_are_kept_and_changed(credentials):
+    limited = replace(ADA, max_cost_usd_per_day="2.50", max_tokens_per_day=0)
+    await credentials.add(limited, digest_of("s1"))
+    assert await credentials.find(digest_of("s1")) == limited
+    await credentials.limit("k1", None, 7)
+    assert await credentials.get("k1") == replace(ADA, max_tokens_per_day=7)
+    await credentials.limit("k1", "0.1", None)
+    assert await credentials.get("k1") == replace(ADA, max_cost_usd_per_day="0.1")
+    await credentials.limit("nobody", "1", 1)
+    assert list(await credentials.every()) == [replace(ADA, max_cost_usd_per_day="0.1")]

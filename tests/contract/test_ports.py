@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from port_harness import HARNESSES, Harness
 
-from agents.errors import BudgetExhausted, PathOutside, Stopped
+from agents.budget import Most
+from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import Charge, Fact, Finished, Place
 
 
@@ -94,15 +97,62 @@ async def test_a_call_is_charged_once(harness: Harness) -> None:
     assert sorted(each.call for each in await harness.charges()) == ["c1", "c2"]
 
 
+def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], Most]:
+    return lambda: Most("groq:small", tokens, None if usd is None else Decimal(usd))
+
+
+async def test_without_a_limit_nothing_is_set_aside(harness: Harness) -> None:
+    held = await harness.attempt()
+
+    def never() -> Most:
+        raise AssertionError("a call without a limit is not counted")
+
+    assert await held.budget.reserve(never) is None
+
+
 async def test_a_budget_is_spent_over_all_attempts(harness: Harness) -> None:
     held = await harness.attempt(most_tokens=100)
-    await held.budget.check()
-    await held.journal.record("one", Finished(b"1", charge=charge("c1", tokens=95)))
+    name = await held.budget.reserve(call_of(60))
+    spent = replace(charge("c1", tokens=35), reservation=name)
+    await held.journal.record("one", Finished(b"1", charge=spent))
+    assert await held.budget.reserve(call_of(60)) is not None
     with pytest.raises(BudgetExhausted):
-        await held.budget.check()
+        await held.budget.reserve(call_of(1))
     with pytest.raises(BudgetExhausted):
-        await (await harness.attempt(most_tokens=100)).budget.check()
-    await (await harness.attempt(most_tokens=101)).budget.check()
+        await (await harness.attempt(most_tokens=100)).budget.reserve(call_of(1))
+    await (await harness.attempt(most_tokens=101)).budget.reserve(call_of(1))
+
+
+async def test_money_is_limited_like_tokens(harness: Harness) -> None:
+    held = await harness.attempt(most_usd="0.025")
+    for _ in range(2):
+        await held.budget.reserve(call_of(10))
+    with pytest.raises(BudgetExhausted):
+        await held.budget.reserve(call_of(10))
+    await held.budget.reserve(call_of(10, "0.005"))
+
+
+async def test_what_cost_nothing_is_given_back(harness: Harness) -> None:
+    held = await harness.attempt(most_tokens=100)
+    name = await held.budget.reserve(call_of(100))
+    assert name is not None
+    await held.budget.release(name)
+    assert await held.budget.reserve(call_of(100)) is not None
+
+
+async def test_a_price_that_nobody_knows_is_refused_where_money_counts(harness: Harness) -> None:
+    held = await harness.attempt(most_usd="1")
+    with pytest.raises(PriceUnknown, match="groq:small"):
+        await held.budget.reserve(call_of(10, None))
+    assert await (await harness.attempt(most_tokens=10)).budget.reserve(call_of(10, None))
+
+
+async def test_without_a_known_price_the_tokens_are_settled(harness: Harness) -> None:
+    held = await harness.attempt(most_tokens=100)
+    name = await held.budget.reserve(call_of(100, None))
+    spent = replace(charge("c1", tokens=35), cost_usd=None, reservation=name)
+    await held.journal.record("one", Finished(b"1", charge=spent))
+    assert await held.budget.reserve(call_of(60, None)) is not None
 
 
 async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:

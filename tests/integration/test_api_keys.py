@@ -26,6 +26,7 @@ GUARDED = [
     ("GET", "/keys", "admin"),
     ("DELETE", "/keys/x", "admin"),
     ("POST", "/sign-in-links", "read or admin"),
+    ("PUT", "/keys/x/limits", "admin"),
     ("GET", "/system", "read or admin"),
 ]
 
@@ -173,3 +174,22 @@ async def test_a_name_belongs_to_one_active_key_of_a_tenant(front):
     assert elsewhere.status_code == 201
     await front.client.delete(f"/keys/{first.json()['id']}")
     assert (await front.client.post("/keys", json=asked)).status_code == 201
+
+
+async def test_a_key_has_limits_that_can_be_changed(front):
+    limits = {"max_cost_usd_per_day": "2.50", "max_tokens_per_day": 1000}
+    made = (
+        await front.client.post("/keys", json={"name": "l", "scopes": ["read"], **limits})
+    ).json()
+    assert {name: made[name] for name in limits} == limits
+    changed = await front.client.put(f"/keys/{made['id']}/limits", json={"max_tokens_per_day": 5})
+    assert changed.status_code == 200
+    assert changed.json()["max_cost_usd_per_day"] is None
+    (listed,) = [
+        key for key in (await front.client.get("/keys")).json()["keys"] if key["id"] == made["id"]
+    ]
+    assert (listed["max_cost_usd_per_day"], listed["max_tokens_per_day"]) == (None, 5)
+    bad = await front.client.put(f"/keys/{made['id']}/limits", json={"max_cost_usd_per_day": "1e9"})
+    assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "max_cost_usd_per_day")
+    assert (await front.client.put("/keys/nobody/limits", json={})).status_code == 404
+    assert (await front.client.put("/keys/configured/limits", json={})).status_code == 409

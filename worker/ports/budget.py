@@ -1,22 +1,101 @@
-"""TokenBudget: the tokens a job may spend in all, over every attempt."""
+"""AccountBudget: what a job and its key may spend, over all attempts and workers."""
 
 from __future__ import annotations
 
-from agents.errors import BudgetExhausted
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agents.budget import Most
+from agents.errors import BudgetExhausted, PriceUnknown
+from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
+from jobs.store import Store
+from worker.key_limits import KeyLimits
 from worker.ledger import Ledger
+from worker.patience import patient
+
+WAIT_SECONDS = 30.0
+AGAIN_SECONDS = 0.5
+MOST_TOKENS = 2_000_000
+"""Where nothing else bounds a job; by the attempt's own count, which costs no round trip."""
+
+_OF_A_KEY = "wait for the next day (UTC), or raise the limit: `fettle keys limit`"
+_ADVICE = {
+    ("job", "cost"): "raise its max_cost_usd, or FETTLE_MAX_JOB_COST_USD",
+    ("job", "tokens"): "raise its max_tokens, or FETTLE_MAX_JOB_TOKENS",
+    ("key", "cost"): _OF_A_KEY,
+    ("key", "tokens"): _OF_A_KEY,
+}
 
 
-class TokenBudget:
-    """Implements the port Budget over what the ledger has charged."""
+@dataclass(frozen=True, slots=True)
+class AccountBudget:
+    """Implements the port Budget. Where nothing is limited, the store is not asked."""
 
-    def __init__(self, ledger: Ledger, most: int) -> None:
-        self._ledger = ledger
-        self._most = most
+    store: Store
+    ledger: Ledger
+    cap: Cap
+    key_id: str
+    key_limits: KeyLimits
 
-    async def check(self) -> None:
-        """See agents.ports.Budget."""
-        if self._ledger.tokens >= self._most:
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        """See agents.budget.Budget."""
+        if self.ledger.tokens >= MOST_TOKENS and self.cap.tokens is None:
             raise BudgetExhausted(
-                f"the job has spent {self._ledger.tokens:,} of {self._most:,} tokens; "
-                "an operator can raise FETTLE_MAX_JOB_TOKENS"
+                f"the job has used {self.ledger.tokens:,} tokens, and without a limit of its own "
+                f"it may use {MOST_TOKENS:,}: give it max_tokens, or set FETTLE_MAX_JOB_TOKENS"
             )
+        day = await self.key_limits.of(self.key_id)
+        if not self.cap.bounds and not day.bounds:
+            return None
+        call = most()
+        if call.cost_usd is None and (self.cap.cost, day.cost) != (None, None):
+            raise PriceUnknown(_unknown(call.model))
+        amount = Amount(billionths(call.cost_usd or "0"), call.tokens)
+        key_id = self.key_id if day.bounds else ""
+        asking = Asking(secrets.token_hex(8), amount, self.cap, key_id, day)
+        if (short := await self._granted(asking)) is not None:
+            raise BudgetExhausted(_said(short, call.model))
+        return asking.id
+
+    async def _granted(self, asking: Asking) -> Short | None:
+        """Where only calls under way leave no room, wait for what they do not use: a key's jobs
+        would fail one another long before its limit.
+        """
+        budgets, held = self.store.budgets, self.ledger.held
+        ends = time.monotonic() + WAIT_SECONDS
+        while True:
+            short = await patient(lambda: budgets.reserve(held.job_id, held.epoch, asking))
+            if short is None or short.whose == "job" or not short.may_pass:
+                return short
+            if time.monotonic() >= ends:
+                return short
+            await asyncio.sleep(AGAIN_SECONDS * (0.5 + random.random()))  # noqa: S311 - jitter
+
+    async def release(self, reservation: str) -> None:
+        """See agents.budget.Budget."""
+        job_id = self.ledger.held.job_id
+        await patient(lambda: self.store.budgets.release(job_id, reservation))
+
+
+def _unknown(model: str) -> str:
+    return (
+        f"no price is known for {model}, and what may be spent is limited in US dollars: "
+        f"set FETTLE_PRICES to {model}=INPUT/OUTPUT (dollars for a million tokens), "
+        "or name a model with a known price"
+    )
+
+
+def _said(short: Short, model: str) -> str:
+    def amount(value: int) -> str:
+        return f"${in_dollars(value)}" if short.what == "cost" else f"{value:,} tokens"
+
+    whose = "the job may" if short.whose == "job" else "the jobs of its API key may today"
+    return (
+        f"{whose} spend {amount(short.cap)}; {amount(short.used)} are spent or set aside, and the "
+        f"next call of {model} can take {amount(short.asked)}: "
+        f"{_ADVICE[short.whose, short.what]}"
+    )

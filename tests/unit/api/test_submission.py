@@ -113,3 +113,29 @@ def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
     assert submission.digest(plain) != submission.digest(JobRequest(task="x", max_revisions=4))
     as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
     assert submission.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
+
+
+def test_a_job_may_not_ask_for_more_than_the_operator_allows():
+    settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
+    asked = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
+    with pytest.raises(Refused) as caught:
+        submission.check(asked, 100, settings)
+    errors = [(error.field, error.limit) for error in caught.value.more["errors"]]
+    assert errors == [("max_cost_usd", "0.5"), ("max_tokens", 1000)]
+    submission.check(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
+
+
+def test_a_job_that_asks_for_no_limit_has_the_operators():
+    settings = ApiSettings(max_job_cost_usd="0.50", max_job_tokens=1000)
+    spec = submission.to_spec(JobRequest(task="x"), None, settings)
+    assert (spec.max_cost_usd, spec.max_tokens) == ("0.50", 1000)
+    spec = submission.to_spec(JobRequest(task="x", max_cost_usd="0.1"), None, settings)
+    assert (spec.max_cost_usd, spec.max_tokens) == ("0.1", 1000)
+    spec = submission.to_spec(JobRequest(task="x"), None, ApiSettings())
+    assert (spec.max_cost_usd, spec.max_tokens) == (None, None)
+
+
+@pytest.mark.parametrize("amount", ["-1", "1e3", "1,5", "", "0.0000000001", "1000000", "01"])
+def test_an_amount_of_money_is_a_plain_decimal(amount):
+    with pytest.raises(ValidationError):
+        JobRequest(task="x", max_cost_usd=amount)

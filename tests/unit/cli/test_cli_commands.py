@@ -233,7 +233,7 @@ def test_keys(fettle, tiny):
     tiny.on("DELETE /keys/k1", Answer(204, ""))
     assert "secret: fettle_s\n" in fettle("keys", "create", "ada", "--scope", "read")[1]
     assert tiny.asked[-1].body == {"name": "ada", "scopes": ["read"]}
-    assert fettle("keys", "list")[1] == "k1\tada\tdefault\tread\t2026-11-21\t-\n"
+    assert fettle("keys", "list")[1] == "k1\tada\tdefault\tread\t2026-11-21\t-\t-\t-\n"
     assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
 
 
@@ -252,3 +252,20 @@ def test_config_tells_each_value_and_where_it_came_from(fettle, monkeypatch, tmp
     assert told["GROQ_API_KEY"] == ("********", "environment")
     assert told["FETTLE_REDIS_URL"] == ("redis://me:********@db:6379/0", "environment")
     assert "gsk_secret" not in out
+
+
+def test_keys_with_limits(fettle, tiny):
+    key = {"id": "k1", "name": "ada", "tenant": "default", "scopes": ["read"], "revoked_at": None,
+           "created_at": "2026-11-21T12:00:00Z", "max_cost_usd_per_day": "2.50",
+           "max_tokens_per_day": 9000}  # fmt: skip
+    tiny.on("POST /keys", Answer(201, {**key, "secret": "fettle_s"}))
+    spent = {"cost_usd": "0.5", "tokens": 1200}
+    tiny.on("GET /keys", Answer(200, {"keys": [{**key, "spent_today": spent}]}))
+    tiny.on("PUT /keys/k1/limits", Answer(200, key))
+    limits = ("--max-cost-usd-per-day", "2.50", "--max-tokens-per-day", "9000")
+    fettle("keys", "create", "ada", "--scope", "read", *limits)
+    body = {"max_cost_usd_per_day": "2.50", "max_tokens_per_day": 9000}
+    assert tiny.asked[-1].body == {"name": "ada", "scopes": ["read"], **body}
+    assert fettle("keys", "list")[1].endswith("\t$2.50, 9,000 tokens\t$0.5000, 1,200 tokens\n")
+    assert "k1, a day: $2.50, 9,000 tokens" in fettle("keys", "limit", "k1", *limits[:2])[1]
+    assert tiny.asked[-1].body == {**body, "max_tokens_per_day": None}

@@ -1,0 +1,162 @@
+"""Budgets: what a job may spend in all, and an API key's jobs in a day. Two forms, one contract.
+
+Before a model is asked, what the call can cost at most is set aside; a call that finds no room is
+not made. Behind it the reservation becomes what was really spent, in the same step that posts the
+charge. One that is never settled (the worker was killed, the connection cut) stays: it counts as
+spent. So the sum of what was paid and what may still come is within the cap at every moment.
+
+Money is counted in whole billionths of a US dollar, rounded up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import Literal, Protocol
+
+PER_DOLLAR = 1_000_000_000
+DAY_MS = 24 * 3600 * 1000
+DAYS_KEPT = 3
+"""How long a key's account of a day is kept: longer than any call may take to be settled."""
+
+Whose = Literal["job", "key"]
+What = Literal["cost", "tokens"]
+
+
+def billionths(dollars: str | Decimal) -> int:
+    """US dollars as Redis counts them, rounded up."""
+    return int((Decimal(dollars) * PER_DOLLAR).to_integral_value(ROUND_CEILING))
+
+
+def in_dollars(amount: int) -> str:
+    """Billionths as a decimal string."""
+    return f"{(Decimal(amount) / PER_DOLLAR).normalize():f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Money in billionths of a dollar, and tokens."""
+
+    cost: int = 0
+    tokens: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        """Both together."""
+        return Amount(self.cost + other.cost, self.tokens + other.tokens)
+
+    def minus(self, other: Amount) -> Amount:
+        """What is left of it."""
+        return Amount(self.cost - other.cost, self.tokens - other.tokens)
+
+    def corrected(self, spent: Spent) -> Amount:
+        """What was really spent; of what nobody knows, this."""
+        return Amount(
+            self.cost if spent.cost is None else spent.cost,
+            self.tokens if spent.tokens is None else spent.tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a call came to; None: nobody knows."""
+
+    cost: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most that may be spent; None: no bound."""
+
+    cost: int | None = None
+    tokens: int | None = None
+
+    @property
+    def bounds(self) -> bool:
+        """Whether it bounds anything."""
+        return self.cost is not None or self.tokens is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A call that wants to be made: `most` is what it can cost, `id` names the reservation.
+
+    `key_id` is whose day it counts for; '' counts for none.
+    """
+
+    id: str
+    most: Amount
+    job: Cap = Cap()
+    key_id: str = ""
+    day: Cap = Cap()
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """Why a call may not be made: of `cap`, `used` is spent or set aside; it wants `asked`.
+
+    `open` is the part of `used` that is set aside and not settled: some of it may come back.
+    """
+
+    whose: Whose
+    what: What
+    cap: int
+    used: int
+    asked: int
+    open: int = 0
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether there may be room once what is set aside is settled."""
+        return self.used - self.open + self.asked <= self.cap
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is spent or set aside, and the part of it that is not settled."""
+
+    used: Amount = Amount()
+    open: Amount = Amount()
+
+    def reserved(self, most: Amount) -> Account:
+        """With a call set aside."""
+        return Account(self.used.plus(most), self.open.plus(most))
+
+    def settled(self, most: Amount, spent: Spent) -> Account:
+        """With what was set aside become what was spent."""
+        back = most.minus(most.corrected(spent))
+        return Account(self.used.minus(back), self.open.minus(most))
+
+    def shortage(self, whose: Whose, most: Amount, cap: Cap) -> Short | None:
+        """What is missing for `most`, or None; `reserve.lua` decides alike."""
+        used, aside = self.used, self.open
+        if cap.cost is not None and used.cost + most.cost > cap.cost:
+            return Short(whose, "cost", cap.cost, used.cost, most.cost, aside.cost)
+        if cap.tokens is not None and used.tokens + most.tokens > cap.tokens:
+            return Short(whose, "tokens", cap.tokens, used.tokens, most.tokens, aside.tokens)
+        return None
+
+
+class Budgets(Protocol):
+    """Where spend is counted. Raises StoreUnavailable."""
+
+    async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
+        """Set aside what a call can cost, for the job and for its key's day, or for neither.
+
+        One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
+        id, it stays the same reservation. Raises StaleEpoch where the job is not running under
+        this epoch any more.
+        """
+        ...
+
+    async def release(self, job_id: str, reservation: str) -> None:
+        """Give back what a call would have cost that cost nothing. A settled one stays settled."""
+        ...
+
+    async def of_job(self, job_id: str) -> Amount:
+        """What reservations of the job came to, open ones at their full amount."""
+        ...
+
+    async def of_key_today(self, key_id: str) -> Amount:
+        """The same for a key, since midnight UTC."""
+        ...

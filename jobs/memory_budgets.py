@@ -1,0 +1,83 @@
+"""MemoryBudgets: what jobs and keys may spend, of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from jobs.budgets import DAY_MS, Account, Amount, Asking, Short, Spent
+from jobs.errors import StaleEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class _Reservation:
+    most: Amount
+    day: str | None
+
+
+@dataclass(slots=True)
+class _Job:
+    account: Account = field(default_factory=Account)
+    open: dict[str, _Reservation] = field(default_factory=dict)
+
+
+class MemoryBudgets:
+    """Implements Budgets; `owns` says whether a job is running under an epoch."""
+
+    def __init__(
+        self, clock: Callable[[], int], owns: Callable[[str, int], Awaitable[bool]]
+    ) -> None:
+        self._clock = clock
+        self._owns = owns
+        self._jobs: dict[str, _Job] = {}
+        self._days: dict[str, Account] = {}
+
+    async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
+        """See Budgets."""
+        if not await self._owns(job_id, epoch):
+            raise StaleEpoch(job_id, epoch)
+        job = self._jobs.setdefault(job_id, _Job())
+        if asking.id in job.open:
+            return None
+        day = self._today(asking.key_id) if asking.key_id else None
+        short = job.account.shortage("job", asking.most, asking.job)
+        if short is None and day is not None:
+            short = self._of(day).shortage("key", asking.most, asking.day)
+        if short is not None:
+            return short
+        job.open[asking.id] = _Reservation(asking.most, day)
+        job.account = job.account.reserved(asking.most)
+        if day is not None:
+            self._days[day] = self._of(day).reserved(asking.most)
+        return None
+
+    async def release(self, job_id: str, reservation: str) -> None:
+        """See Budgets."""
+        self.settle(job_id, reservation, Spent(0, 0))
+
+    def settle(self, job_id: str, reservation: str, spent: Spent) -> None:
+        """A reservation becomes what was spent."""
+        job = self._jobs.get(job_id, _Job())
+        if (made := job.open.pop(reservation, None)) is None:
+            return
+        job.account = job.account.settled(made.most, spent)
+        if made.day is not None:
+            self._days[made.day] = self._of(made.day).settled(made.most, spent)
+
+    async def of_job(self, job_id: str) -> Amount:
+        """See Budgets."""
+        return self._jobs.get(job_id, _Job()).account.used
+
+    async def of_key_today(self, key_id: str) -> Amount:
+        """See Budgets."""
+        return self._of(self._today(key_id)).used
+
+    def forget(self, job_id: str) -> None:
+        """The job is removed."""
+        self._jobs.pop(job_id, None)
+
+    def _of(self, day: str) -> Account:
+        return self._days.get(day, Account())
+
+    def _today(self, key_id: str) -> str:
+        return f"{key_id}:{self._clock() // DAY_MS}"

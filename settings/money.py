@@ -1,0 +1,71 @@
+"""Settings of what may be spent on models."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from settings.base import FettleSettings
+
+_DOLLARS = r"(\d{1,6}(?:\.\d{1,9})?)"
+_PRICE = re.compile(rf"([a-z][a-z0-9_]*:[^=\s]+)={_DOLLARS}/{_DOLLARS}(?:/{_DOLLARS})?")
+
+
+def _parts(value: Any) -> Any:
+    """`a=1/2, b=1/2` as its parts; nothing written is nothing set."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _checked(prices: tuple[str, ...]) -> tuple[str, ...]:
+    for price in prices:
+        if not _PRICE.fullmatch(price):
+            raise ValueError(f"{price!r} is no price: write provider:model=INPUT/OUTPUT[/CACHED]")
+    return prices
+
+
+PriceList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parts), AfterValidator(_checked)]
+
+
+class MoneySettings(FettleSettings):
+    """US dollars, and tokens of input and output together."""
+
+    max_job_cost_usd: Decimal | None = Field(
+        None,
+        gt=0,
+        le=999_999,
+        decimal_places=9,
+        description="the most US dollars a job may ask to spend, and the limit of one that asks "
+        "for none",
+    )
+    max_job_tokens: int | None = Field(
+        None, gt=0, description="the same in tokens; without it workers stop a job at 2,000,000"
+    )
+    key_cost_usd_per_day: Decimal | None = Field(
+        None,
+        gt=0,
+        le=999_999,
+        decimal_places=9,
+        description="US dollars that the jobs of an API key without a limit of its own may spend "
+        "on a day (UTC)",
+    )
+    key_tokens_per_day: int | None = Field(None, gt=0, description="the same in tokens")
+    prices: PriceList = Field(
+        (),
+        description="your own prices, before those of the kept list, for a million tokens: "
+        "`provider:model=INPUT/OUTPUT`, or `.../CACHED` with that of input out of a cache, "
+        "separated by commas",
+    )
+
+    def own_prices(self) -> dict[str, tuple[Decimal, Decimal, Decimal]]:
+        """By model: US dollars for a million tokens of input, output, and input out of a cache."""
+        found = (match.groups() for each in self.prices if (match := _PRICE.fullmatch(each)))
+        return {
+            model: (Decimal(fresh), Decimal(output), Decimal(cached or fresh))
+            for model, fresh, output, cached in found
+        }

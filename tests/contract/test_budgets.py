@@ -1,0 +1,168 @@
+"""Budgets: both stores set aside, settle and refuse alike, and never more than the cap."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from job_examples import House, held
+
+from jobs.budgets import Amount, Asking, Cap, Short
+from jobs.errors import StaleEpoch
+from jobs.record import JobRecord
+from jobs.redis_store import RedisStore
+from jobs.store import Charge, Store, Writes
+
+CENT = 10_000_000
+KEY = "k1"
+
+
+def asking(name: str, cents: int = 1, tokens: int = 10, **caps: Cap) -> Asking:
+    return Asking(name, Amount(cents * CENT, tokens), key_id=KEY if "day" in caps else "", **caps)
+
+
+def paid(
+    call: str, reservation: str | None, cents: str | None = "0.005", tokens: int = 4
+) -> Charge:
+    return Charge(call, "executor", "groq:small", tokens, 0, cents, 0, reservation)
+
+
+async def reserve(store: Store, job: JobRecord, wanted: Asking) -> Short | None:
+    return await store.budgets.reserve(job.id, job.epoch, wanted)
+
+
+async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: Store, house: House):
+    job = await house.running()
+    cap = Cap(cost=2 * CENT + CENT // 2)
+    assert await reserve(store, job, asking("a", job=cap)) is None
+    assert await reserve(store, job, asking("b", job=cap)) is None
+    short = await reserve(store, job, asking("c", job=cap))
+    assert short == Short("job", "cost", 25_000_000, 20_000_000, CENT, 20_000_000)
+    assert short.may_pass  # once the others are settled
+    assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
+
+
+async def test_tokens_have_a_cap_of_their_own(store: Store, house: House):
+    job = await house.running()
+    cap = Cap(tokens=15)
+    assert await reserve(store, job, asking("a", job=cap)) is None
+    short = await reserve(store, job, asking("b", job=cap))
+    assert short == Short("job", "tokens", 15, 10, 10, 10)
+    await store.charge(job.id, [paid("c1", "a", tokens=6)])
+    short = await reserve(store, job, asking("b", job=cap))
+    assert short == Short("job", "tokens", 15, 6, 10, 0)
+    assert not short.may_pass
+
+
+async def test_a_charge_settles_what_was_set_aside(store: Store, house: House):
+    job = await house.running()
+    await reserve(store, job, asking("a", day=Cap(cost=CENT)))
+    await store.write(job.id, job.epoch, Writes(charges=[paid("c1", "a")]))
+    assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
+    assert await store.budgets.of_key_today(KEY) == Amount(CENT // 2, 4)
+    assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
+
+
+async def test_a_charge_told_twice_settles_once(store: Store, house: House):
+    job = await house.running()
+    await reserve(store, job, asking("a"))
+    for _ in range(2):
+        await store.charge(job.id, [paid("c1", "a")])
+    assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
+
+
+async def test_what_nobody_knows_stays_as_set_aside(store: Store, house: House):
+    job = await house.running()
+    for name in "abc":
+        await reserve(store, job, asking(name))
+    await store.charge(job.id, [paid("c1", "a", None), paid("c2", "b", "0.001", tokens=0)])
+    assert await store.budgets.of_job(job.id) == Amount(CENT + CENT // 10 + CENT, 4 + 10 + 10)
+
+
+async def test_a_call_may_cost_nothing(store: Store, house: House):
+    job = await house.running()
+    for name, caps in (("a", {}), ("b", {"day": Cap(cost=0)})):
+        await reserve(store, job, asking(name, 0, 0, **caps))
+        await store.write(job.id, job.epoch, Writes(charges=[paid(name, name, "0", tokens=0)]))
+    assert await store.budgets.of_job(job.id) == Amount()
+    assert len(await store.charges(job.id)) == 2
+
+
+async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
+    store: Store, house: House
+):
+    job = await house.running()
+    await reserve(store, job, asking("a", day=Cap(tokens=100)))
+    await reserve(store, job, asking("b", day=Cap(tokens=100)))
+    await store.charge(job.id, [paid("c1", "a")])
+    for name in ("a", "b", "b", "unknown"):
+        await store.budgets.release(job.id, name)
+    assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
+    assert await store.budgets.of_key_today(KEY) == Amount(CENT // 2, 4)
+
+
+async def test_a_reservation_asked_for_again_is_the_same(store: Store, house: House):
+    job = await house.running()
+    cap = Cap(cost=CENT)
+    assert await reserve(store, job, asking("a", job=cap)) is None
+    assert await reserve(store, job, asking("a", job=cap)) is None
+    assert (await store.budgets.of_job(job.id)).cost == CENT
+
+
+async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
+    store: Store, house: House
+):
+    one, two = await house.running(), await house.running()
+    day = Cap(cost=3 * CENT)
+    assert await reserve(store, one, asking("a", 2, day=day)) is None
+    short = await reserve(store, two, asking("b", 2, day=day))
+    assert short == Short("key", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
+    assert await store.budgets.of_job(two.id) == Amount()
+    assert await reserve(store, two, asking("c", 1, day=day)) is None
+    other = replace(asking("d", 2, day=day), key_id="k2")
+    assert await reserve(store, two, other) is None
+
+
+async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
+    store: Store, house: House
+):
+    old = await house.running()
+    await reserve(store, old, asking("a"))
+    await house.operations.give_back(held(old), "")
+    with pytest.raises(StaleEpoch):
+        await reserve(store, old, asking("b"))
+    job = await house.claim(old.id)
+    assert await store.budgets.of_job(job.id) == Amount(CENT, 10)  # killed: counts as spent
+    with pytest.raises(StaleEpoch):
+        await store.write(old.id, old.epoch, Writes(charges=[paid("c1", "a")]))
+    assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
+
+
+async def test_many_at_once_never_get_more_than_there_is(store: Store, house: House):
+    jobs = [await house.running() for _ in range(10)]
+    day = Cap(cost=25 * CENT)
+    asked = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
+    granted = [short for short in await asyncio.gather(*asked) if short is None]
+    assert len(granted) == 25
+    assert (await store.budgets.of_key_today(KEY)).cost == 25 * CENT
+
+
+async def test_cached_input_is_kept_beside_a_charge(store: Store, house: House):
+    job = await house.running()
+    whole = Charge("c1", "executor", "groq:small", 100, 5, "0.1", 80)
+    await store.charge(job.id, [whole, paid("c2", None)])
+    assert {charge.call: charge.cached_input_tokens for charge in await store.charges(job.id)} == {
+        "c1": 80,
+        "c2": 0,
+    }
+
+
+async def test_a_removed_job_leaves_no_account(store: Store, house: House):
+    job = await house.running()
+    await reserve(store, job, asking("a"))
+    await house.operations.cancel(job.id, "ann")
+    assert await store.remove(await house.record(job.id))
+    assert await store.budgets.of_job(job.id) == Amount()
+    if isinstance(store, RedisStore):
+        assert not [key for key in await store.redis.keys("*") if job.id.encode() in key]

@@ -1,0 +1,171 @@
+"""What may be spent holds over workers, and under kill -9: real workers, a provider that counts."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from threading import Lock
+
+import pytest
+from house import TENANT, House, a_house
+
+from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, ToolCall, Turn
+from jobs.budgets import PER_DOLLAR
+from jobs.credentials import Credential, Scope, digest_of
+from jobs.credentials_redis import RedisCredentials
+from jobs.operations import Operations, Submitted
+from jobs.record import Reason, Status
+from jobs.spec import JobSpec
+
+LLAMA = "groq:llama-3.3-70b-versatile"
+USED = Tokens(input=2_000, output=1_000)
+IN, OUT = Decimal("0.59"), Decimal("0.79")
+COST = (USED.input * IN + USED.output * OUT) / 1_000_000
+"""By https://groq.com/pricing, in dollars for each call below."""
+KEY = "k50"
+
+
+class Paid:
+    """A provider that adds up what it has answered, as the one who sends the bill."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.calls = 0
+
+    @property
+    def dollars(self) -> Decimal:
+        return self.calls * COST
+
+    def __call__(self, request: Request) -> Turn:
+        with self._lock:
+            self.calls += 1
+        return works(request)
+
+
+def works(request: Request) -> Turn:
+    """A job of four calls: a plan, a run, an answer, a verdict."""
+    if request.forced_tool == "Plan":
+        plan = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
+        return Reply(tool_calls=(plan,), tokens=USED)
+    if request.forced_tool == "Verdict":
+        verdict = ToolCall("Verdict", {"verdict": "approve", "run": "r1"})
+        return Reply(tool_calls=(verdict,), tokens=USED)
+    if request.messages[-1].speaker == "tool":
+        return Reply("It prints 42.", tokens=USED)
+    return Reply(tool_calls=(ToolCall("python", {"code": "print(6 * 7)"}),), tokens=USED)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+async def keyed(house: House, operations: Operations, **limits: str | int) -> None:
+    """A key on record, with its limits."""
+    key = Credential(KEY, "fifty", TENANT, (Scope.SUBMIT,), **limits)  # type: ignore[arg-type]
+    await RedisCredentials(operations.store.redis).add(key, digest_of("s"))  # type: ignore[attr-defined]
+
+
+async def submit(operations: Operations, key_id: str = KEY, **fields: object) -> str:
+    spec = JobSpec(task="6 times 7", model=LLAMA, **fields)  # type: ignore[arg-type]
+    submitted = await operations.submit(TENANT, spec, by="fifty", key_id=key_id)
+    assert isinstance(submitted, Submitted)
+    return submitted.record.id
+
+
+async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_day(
+    house: House,
+) -> None:
+    paid, cap = Paid(), Decimal("0.25")
+    with ProviderServer(paid) as server:
+        for _ in range(2):
+            house.worker(groq_base_url=server.groq_url)
+        async with house.operations() as operations:
+            await keyed(house, operations, max_cost_usd_per_day=str(cap))
+            await house.ready(workers=2)
+            jobs = [await submit(operations) for _ in range(50)]
+            ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
+            today = await operations.store.budgets.of_key_today(KEY)
+        failed = [job for job in ended if job.status is Status.FAILED]
+        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, house.logs()
+        assert "fettle keys limit" in failed[0].detail
+        assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
+        assert paid.dollars > cap - Decimal("0.006")  # what is left is less than a call can cost
+
+
+async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None:
+    """And is made again by the next worker, out of what is left."""
+    hung = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hangs_once(request: Request) -> Turn:
+        if not hung.is_set() and request.messages[-1].speaker == "tool":
+            loop.call_soon_threadsafe(hung.set)
+            return Hang()
+        return works(request)
+
+    with ProviderServer(hangs_once) as server:
+        first = house.worker(groq_base_url=server.groq_url)
+        async with house.operations() as operations:
+            job_id = await submit(operations, max_tokens=100_000)
+            await asyncio.wait_for(hung.wait(), 30)
+            first.send_signal(signal.SIGKILL)
+            first.wait()
+            aside = (await operations.store.budgets.of_job(job_id)).tokens
+            assert aside > 2 * 3_000 + 1_000 + 2_048  # what was paid, and what the third can cost
+            house.worker(groq_base_url=server.groq_url)
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            used = (await operations.store.budgets.of_job(job_id)).tokens
+            assert used == aside + 2 * 3_000
+            assert len(await operations.store.charges(job_id)) == 4
+
+
+async def test_what_a_provider_refused_is_not_spent(house: House) -> None:
+    """A 503 is given back; the job goes on with all of its budget."""
+    turns = iter([Refusal(503), Refusal(503)])
+    with ProviderServer(lambda request: next(turns, None) or works(request)) as server:
+        house.worker(groq_base_url=server.groq_url)
+        async with house.operations() as operations:
+            job_id = await submit(operations, max_cost_usd="0.05")
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            spent = await operations.store.budgets.of_job(job_id)
+            assert (Decimal(spent.cost) / PER_DOLLAR, spent.tokens) == (4 * COST, 4 * 3_000)
+
+
+async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House) -> None:
+    with ProviderServer(works) as server:
+        house.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
+        async with house.operations() as operations:
+            ended = []
+            for dollars in ("0.0077", "0.0055"):  # for three calls of four, and for two
+                job_id = await submit(operations, max_cost_usd=dollars)
+                ended.append(await house.until(operations, job_id))
+                assert len(await operations.store.charges(job_id)) == 4 - len(ended)
+        for job in ended:
+            assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
+            assert "max_cost_usd" in job.detail
+        answers = [job.result and job.result.answer for job in ended]
+        assert answers[0] == "It prints 42."
+        assert "print(6 * 7)" in (answers[1] or "")
+
+
+async def test_without_a_price_nothing_is_spent_under_a_cost_limit(house: House) -> None:
+    with ProviderServer(works) as server:
+        house.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
+        async with house.operations() as operations:
+            spec = JobSpec(task="6 times 7", model="groq:made-up-model", max_cost_usd="1")
+            job = await house.until(operations, await house.submit(operations, spec))
+            assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
+            assert "FETTLE_PRICES" in job.detail
+            assert server.requests == []
+            job_id = await house.submit(operations, replace(spec, model="groq:our-own"))
+            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED, house.logs()
+            charges = await operations.store.charges(job_id)
+            assert {charge.cost_usd for charge in charges} == {"0.04"}

@@ -1,0 +1,35 @@
+"""The best result of a job that ends early: what its checkpoints hold, and what came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.outcome import outcome
+from jobs import view
+from jobs.events import Event, current
+from jobs.record import Result
+
+
+def best(values: Mapping[str, Any], told: Sequence[Event]) -> Result | None:
+    """The result so far, or None where nothing was made. Pure.
+
+    A pass of the executor keeps no checkpoints: one that is cut short has left its runs and files
+    in the events alone. Where it has given no answer yet, the code of the last run that succeeded
+    stands for one.
+    """
+    runs = [event.data for event in current(told) if event.kind == "run_finished"]
+    ended = outcome({**values, "runs": runs or values.get("runs", [])})
+    artifacts = {each["name"]: each for each in ended.artifacts} | view.artifacts(told)
+    answer = ended.answer or _code(runs)
+    if not answer and not artifacts:
+        return None
+    return Result(answer, ended.approved_by, tuple(artifacts.values()), ended.override)
+
+
+def _code(runs: Sequence[Mapping[str, Any]]) -> str:
+    good = (run["code"]["text"] for run in reversed(runs) if run["succeeded"])
+    code = next(good, None)
+    return (
+        "" if code is None else f"The last program that ran to its end:\n\n```python\n{code}\n```"
+    )
