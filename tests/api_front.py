@@ -141,9 +141,9 @@ def done(changed: JobRecord | Refusal) -> JobRecord:
     return changed
 
 
-def charge(call: str, role: str, cost_usd: str | None) -> Charge:
+def charge(call: str, role: str, cost_usd: str | None, cached: int = 0) -> Charge:
     """What a model call cost."""
-    return Charge(call, role, "groq:m", 100, 10, cost_usd)
+    return Charge(call, role, "groq:m", 100, 10, cost_usd, cached)
 
 
 def client_of(app: FastAPI, secret: str | None = DEVELOPMENT_KEY) -> httpx.AsyncClient:

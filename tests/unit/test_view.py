@@ -82,11 +82,16 @@ def test_a_run_is_found_by_its_number():
 
 def test_cost_adds_up_exactly_by_role():
     told = view.cost(
-        [charge("a", "planner", "0.1"), charge("b", "planner", "0.2"), charge("c", "critic", "1")]
+        [
+            charge("a", "planner", "0.1"),
+            charge("b", "planner", "0.2", 150),
+            charge("c", "critic", "1"),
+        ]
     )
     assert told["roles"]["planner"] == {
         "calls": 2,
         "input_tokens": 200,
+        "cached_input_tokens": 150,
         "output_tokens": 20,
         "cost_usd": "0.3",
         "known_usd": "0.3",
