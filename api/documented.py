@@ -11,13 +11,21 @@ from pydantic.json_schema import models_json_schema
 
 from api import problems
 from api.problems import MEDIA_TYPE, Kind
+from api.schemas.checks import VerificationRequest
 from api.schemas.job_request import JobRequest
 from api.schemas.key import KeyLimits, KeyRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
 
 _REF = "#/components/schemas/"
-_MODELS: tuple[type[BaseModel], ...] = (JobRequest, ReviewRequest, KeyRequest, KeyLimits, Problem)
+_MODELS: tuple[type[BaseModel], ...] = (
+    JobRequest,
+    VerificationRequest,
+    ReviewRequest,
+    KeyRequest,
+    KeyLimits,
+    Problem,
+)
 _ALWAYS = (
     problems.UNAUTHORIZED,
     problems.FORBIDDEN,

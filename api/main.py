@@ -25,6 +25,7 @@ from api.routes import (
     review,
     sign_in_links,
     system,
+    verifications,
 )
 from api.services import opened
 from api.startup import check
@@ -33,6 +34,7 @@ from settings.api import ApiSettings
 
 ROUTES = (
     jobs,
+    verifications,
     events,
     review,
     files,

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from api import problems
 from api.body import too_large
+from api.paths import path_errors
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
-from jobs.errors import PathRefused
-from jobs.manifest import checked_path
+from api.schemas.wire import Asked
 from jobs.spec import JobSpec, OnExpiry
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
-SHOWN = 100
 
 
 def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
@@ -29,17 +28,18 @@ def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
     rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
     if rest > settings.max_body_bytes:
         raise too_large(settings.max_body_bytes, "the body without its files")
-    errors = list(_errors(asked, settings))
+    refuse(list(_errors(asked, settings)))
+
+
+def refuse(errors: Sequence[FieldError]) -> None:
+    """Raise Refused, a 422, where there are errors."""
     if errors:
         detail = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
-        raise Refused(problems.INVALID, detail, {"errors": errors[:50]})
+        raise Refused(problems.INVALID, detail, {"errors": list(errors[:50])})
 
 
 def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> JobSpec:
     """The spec; its files are in the workspace of this digest."""
-    timeout = asked.timeout_seconds
-    if timeout is None:
-        timeout = min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
     return JobSpec(
         task=asked.task,
         review=asked.review,
@@ -51,7 +51,7 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         on_exhausted=asked.on_exhausted,
         review_expires_seconds=asked.review_expires_seconds,
         on_expiry=asked.on_expiry,
-        timeout_seconds=timeout,
+        timeout_seconds=timeout_of(asked.timeout_seconds, settings),
         priority=asked.priority,
         labels=tuple(dict.fromkeys(asked.labels)),
         record=asked.record,
@@ -67,7 +67,7 @@ def approvals(asked: JobRequest, settings: ApiSettings) -> int:
     return asked.approvals or settings.review_approvals
 
 
-def digest(asked: JobRequest) -> str:
+def digest(asked: Asked) -> str:
     """What makes two bodies the same: their values, however they were written.
 
     What has its default is left out, so that a release with one more field knows the old bodies.
@@ -90,13 +90,10 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
             message=f"{asked.model} is not on the allow-list",
             limit=list(settings.models),
         )
-    longest = settings.max_timeout_seconds
-    if asked.timeout_seconds is not None and asked.timeout_seconds > longest:
-        message = f"a job may run for {longest} seconds at most"
-        yield FieldError(field="timeout_seconds", message=message, limit=longest)
+    yield from timeout_error(asked.timeout_seconds, settings)
     yield from _approval_errors(asked, settings)
     yield from _budget_errors(asked, settings)
-    yield from _file_errors(asked.files, settings)
+    yield from file_errors(asked.files, settings)
 
 
 def _approval_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
@@ -123,7 +120,8 @@ def _text(dollars: Decimal | None) -> str | None:
     return None if dollars is None else f"{dollars:f}"
 
 
-def _file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:
+def file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:
+    """What is wrong with the files of a body."""
     if len(files) > settings.max_files:
         message = f"a job may bring {settings.max_files} files, not {len(files)}"
         yield FieldError(field="files", message=message, limit=settings.max_files)
@@ -131,27 +129,19 @@ def _file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[Field
     if total > settings.max_files_bytes:
         message = f"they may have {settings.max_files_bytes} bytes together, not {total}"
         yield FieldError(field="files", message=message, limit=settings.max_files_bytes)
-    yield from _path_errors(files)
+    yield from path_errors(files, "files")
 
 
-def _path_errors(files: dict[str, str]) -> Iterator[FieldError]:
-    seen: dict[str, str] = {}
-    for path in files:
-        try:
-            normal = checked_path(path)
-        except PathRefused as error:
-            yield _path_error(path, str(error))
-            continue
-        if normal in seen:
-            yield _path_error(path, f"is the same file as {seen[normal]!r}")
-        seen[normal] = path
-    for normal, path in seen.items():
-        parts = normal.split("/")
-        for depth in range(1, len(parts)):
-            if (parent := "/".join(parts[:depth])) in seen:
-                yield _path_error(path, f"{parent!r} is a file already")
+def timeout_of(seconds: int | None, settings: ApiSettings) -> int:
+    """The bound on a job's running time: what was asked, else the default."""
+    if seconds is not None:
+        return seconds
+    return min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
 
 
-def _path_error(path: str, message: str) -> FieldError:
-    # a path may be as long as a body: it is not sent back whole
-    return FieldError(field=f"files.{path[:SHOWN]}", message=message[: 2 * SHOWN])
+def timeout_error(seconds: int | None, settings: ApiSettings) -> Iterator[FieldError]:
+    """Whether it is longer than the operator allows."""
+    longest = settings.max_timeout_seconds
+    if seconds is not None and seconds > longest:
+        message = f"a job may run for {longest} seconds at most"
+        yield FieldError(field="timeout_seconds", message=message, limit=longest)

@@ -16,11 +16,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from jobs.checks import CheckSpec
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
+from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Priority
 
 _OWN_FIELDS = (
     "spec",
@@ -117,7 +118,13 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
         on_exhausted=OnExhausted(data["on_exhausted"]),
         on_expiry=OnExpiry(data.get("on_expiry", OnExpiry.STAY)),
         priority=Priority(data["priority"]),
+        kind=Kind(data.get("kind", Kind.TASK)),
+        checks=_checks(data.get("checks")),
     )
+
+
+def _checks(data: Mapping[str, Any] | None) -> CheckSpec | None:
+    return _made(CheckSpec, data, paths=tuple(data["paths"])) if data else None
 
 
 def event_body(event: NewEvent) -> str:

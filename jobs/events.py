@@ -15,6 +15,7 @@
 | voted | review_id, by, key_id, feedback, override, digest, digest_named, approvals (so many now), approvals_needed |
 | decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names] |
 | begun_anew | by, format: of the graph whose checkpoints do not count any more |
+| checked | revision (null: of a verification), and a report of checks, see below |
 | critiqued | revision, verdict: approve/revise, feedback, run, overruled (why, or null) |
 | summarized | text |
 | given_back | why: drained/retry, detail, delay_ms |
@@ -40,6 +41,11 @@ names the whole in the artifact store; `dropped_bytes` counts what no one has ke
 repair is such a text, too: all that was changed between the two runs. A run has `tool`
 too: what it is a run of (python where it is missing, shell, run_tests); one of run_tests has
 `tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}.
+
+A report of acceptance checks: {passed, problem, tests: [{id, outcome, detail}], run: {end,
+exit_code, signal, stdout}, seconds}. `outcome` is passed, failed, error or missing (it is in the
+checks' files, and was not heard of); `problem` says in words what else stands in the way, or is
+null.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -54,7 +60,7 @@ FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {
         *("planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
-        *("critiqued", "summarized"),
+        *("checked", "critiqued", "summarized"),
     }
 )
 """Events that tell of work done. The others tell of the job's own life."""

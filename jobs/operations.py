@@ -121,14 +121,18 @@ class Operations:
         )
         return await self._commits.nudged(changed)
 
-    async def succeed(self, held: Held, result: Result, summary: str) -> JobRecord | Refusal:
-        """End a job with its result, and add it to its conversation."""
+    async def succeed(
+        self, held: Held, result: Result, summary: str | None = None
+    ) -> JobRecord | Refusal:
+        """End a job with its result, and add it to its conversation, where there is a summary."""
 
         def turn(record: JobRecord) -> Turn:
-            return Turn(record.id, record.spec.task, summary, record.workspace)
+            return Turn(record.id, record.spec.task, summary or "", record.workspace)
 
         changed = await self._commits.own(
-            held, lambda record, now: lifecycle.succeed(record, now, result=result), turn
+            held,
+            lambda record, now: lifecycle.succeed(record, now, result=result),
+            None if summary is None else turn,
         )
         return await self._commits.nudged(changed)
 

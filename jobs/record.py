@@ -61,13 +61,15 @@ class Lease:
 class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
-    artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced.
+    artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
+    is the last report of its acceptance checks as `jobs.events` has it, None where it has none.
     """
 
     answer: str
     approved_by: str | None
     artifacts: tuple[Mapping[str, Any], ...] = ()
     override: bool = False
+    checks: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from jobs.checks import CheckSpec
+
 
 class Priority(StrEnum):
     """Orders claims among the jobs that wait."""
@@ -12,6 +14,13 @@ class Priority(StrEnum):
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
+
+
+class Kind(StrEnum):
+    """What a job is for: a task that agents work on, or checks that are run over files."""
+
+    TASK = "task"
+    VERIFICATION = "verification"
 
 
 class OnExhausted(StrEnum):
@@ -65,3 +74,5 @@ class JobSpec:
     repair: bool = True
     max_cost_usd: str | None = None
     max_tokens: int | None = None
+    kind: Kind = Kind.TASK
+    checks: CheckSpec | None = None

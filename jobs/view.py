@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from jobs.checks import CheckSpec
 from jobs.deciding import needed
 from jobs.events import Event, current
 from jobs.record import JobRecord, Result
@@ -64,6 +65,7 @@ def whole(
         "repairs": _all(made, "repaired"),
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
+        "checks": _last(made, "checked"),
         "decisions": _all(events, "decided"),
         "review": _review(record),
         "result": _result(record.result),
@@ -100,6 +102,8 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "repair": asked.repair,
         "max_cost_usd": asked.max_cost_usd,
         "max_tokens": asked.max_tokens,
+        "kind": str(asked.kind),
+        "checks": _check_spec(asked.checks),
     }
 
 
@@ -195,8 +199,13 @@ def _result(result: Result | None) -> dict[str, Any] | None:
         "answer": result.answer,
         "approved_by": result.approved_by,
         "override": result.override,
+        "checks": dict(result.checks) if result.checks else None,
         "artifacts": [dict(artifact) for artifact in result.artifacts],
     }
+
+
+def _check_spec(asked: CheckSpec | None) -> dict[str, Any] | None:
+    return {"files": list(asked.paths), "command": asked.command} if asked else None
 
 
 def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from agents.checks.checks import Checks
 from agents.job import JobInput, initial_state
 from agents.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
@@ -27,8 +28,9 @@ from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Result
 from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec, OnExhausted
+from jobs.spec import JobSpec, Kind, OnExhausted
 from jobs.store import Held, Turn
+from worker import verification
 from worker.best import best
 from worker.collapse import collapse, exhausted
 from worker.equipment import Equipment
@@ -145,6 +147,8 @@ class Attempt:
     async def _drive(self) -> JobRecord | Refusal:
         ledger = await patient(lambda: self.equipment.ledger(self.record))
         CURRENT.set(ledger)
+        if self.record.spec.kind is Kind.VERIFICATION:
+            return await self._verify(ledger)
         match await self._where():
             case Begin():
                 return await self._begin(ledger)
@@ -154,6 +158,15 @@ class Attempt:
                 return await self._pause(ledger, interrupt)
             case Ended(state):
                 return await self._finish(ledger, outcome(state))
+
+    async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
+        """Judge the job's checks: it succeeds whether they pass or not."""
+        ports = await self.equipment.ports(self.record, ledger)
+        checks = await self.equipment.checks(self.record) or Checks()
+        checked = await verification.verified(ports, checks)
+        await ledger.flush()
+        result = Result(verification.answer(checked), approved_by=None, checks=checked)
+        return await patient(lambda: self.operations.succeed(self.held, result))
 
     async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
         """From the start: the conversation's last workspace with this job's files laid over it."""

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agents.checks.checks import Checks
 from agents.graph import build
 from agents.models import Chains, ModelPool
 from agents.ports import Bounds, Ports
+from jobs import manifest
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
 from jobs.graph_format import ANEW
@@ -88,6 +90,15 @@ class Equipment:
             bounds=replace(self.bounds, mends=record.spec.repair),
             redaction=self.recordings.of(record),
         )
+
+    async def checks(self, record: JobRecord) -> Checks | None:
+        """The acceptance checks that the job carries."""
+        asked = record.spec.checks
+        if asked is None:
+            return None
+        files = (await manifest.load(self.blobs, asked.manifest)).files
+        texts = {path: (await self.blobs.get(files[path].digest)).decode() for path in files}
+        return Checks(texts, asked.command)
 
     async def inherit(self, parent_id: str, job_id: str) -> None:
         """Copy another job's checkpoints to the job of the attempt at work, in one fenced write.

@@ -12,6 +12,7 @@ from agents.checks.checks import Checks, Plan, plan
 from agents.checks.laying import copied
 from agents.checks.program import program
 from agents.checks.report import Report, Test
+from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
 REPORT_BYTES = 2 * 1024 * 1024
@@ -36,8 +37,8 @@ async def judge(
 ) -> Report:
     """Run `checks` over a copy of the workspace's `files`.
 
-    Raises SandboxUnavailable where nothing can be run, or pytest is not there; ValueError for
-    files or a command that cannot be; expected ends of the tests are values.
+    Raises SandboxUnavailable where nothing can be run, or pytest is not there; ValueError for a
+    command that cannot be split. Expected ends of the tests are values.
     """
     planned = plan(checks)
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
@@ -49,7 +50,10 @@ async def judge(
         stdin=b"%010d" % len(order) + order + secret.encode(),
     )
     wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
-    result = await sandbox.run(command, wider)
+    try:
+        result = await sandbox.run(command, wider)
+    except ValueError as error:  # so many files, or such names, that no room takes them
+        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0)
     return _read(result, secret)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Repair, Run
 from api.schemas.wire import Told
 from jobs.record import Reason, Status
-from jobs.spec import OnExhausted, OnExpiry, Priority
+from jobs.spec import Kind, OnExhausted, OnExpiry, Priority
 
 
 class Spec(Told):
@@ -31,6 +32,8 @@ class Spec(Told):
     repair: bool = True
     max_cost_usd: str | None = Field(None, description="the most that it may spend, in US dollars")
     max_tokens: int | None = Field(None, description="the most tokens that it may use")
+    kind: Kind = Kind.TASK
+    checks: CheckSpec | None = None
 
 
 class Plan(Told):
@@ -60,6 +63,7 @@ class Result(Told):
     approved_by: str | None = Field(description="critic, the name of a key, or nobody")
     override: bool = Field(False, description="approved although no run had succeeded")
     artifacts: list[Artifact] = Field(default_factory=list)
+    checks: CheckReport | None = Field(None, description="what the acceptance checks came to")
 
 
 class Spend(Told):
@@ -130,6 +134,7 @@ class Job(Life):
     repairs: list[Repair] = Field(default_factory=list)
     critique: Critique | None = Field(description="the last one")
     critiques: list[Critique]
+    checks: CheckReport | None = Field(None, description="the last run of the acceptance checks")
     decisions: list[Decision]
     review: Review | None = Field(description="the open review")
     result: Result | None

@@ -8,11 +8,11 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.job_fields import Label
 from api.schemas.wire import Asked
 from jobs.spec import OnExhausted, OnExpiry, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
-Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 TASK_CHARACTERS = 20_000
 LONGEST_REVIEW_SECONDS = 366 * 24 * 3600

@@ -8,6 +8,7 @@ from api_front import client_of, settings_for, started
 JOB = "/jobs/" + "0" * 20
 GUARDED = [
     ("POST", "/jobs", "submit"),
+    ("POST", "/verifications", "submit"),
     ("POST", f"{JOB}/cancel", "submit"),
     ("POST", f"{JOB}/retry", "submit"),
     ("GET", "/jobs", "read"),

@@ -125,6 +125,7 @@ def test_the_open_review_and_the_result_are_told_whole():
         "approved_by": "bob",
         "override": True,
         "artifacts": [],
+        "checks": None,
     }
 
 

@@ -1,0 +1,35 @@
+"""Paths of files in a body: what is wrong with them, by field. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from api.schemas.problem import FieldError
+from jobs.errors import PathRefused
+from jobs.manifest import checked_path
+
+SHOWN = 100
+
+
+def path_errors(files: Iterable[str], field: str) -> Iterator[FieldError]:
+    """Names that no workspace can hold, that are the same, or a file and a directory at once."""
+    seen: dict[str, str] = {}
+    for path in files:
+        try:
+            normal = checked_path(path)
+        except PathRefused as error:
+            yield _path_error(field, path, str(error))
+            continue
+        if normal in seen:
+            yield _path_error(field, path, f"is the same file as {seen[normal]!r}")
+        seen[normal] = path
+    for normal, path in seen.items():
+        parts = normal.split("/")
+        for depth in range(1, len(parts)):
+            if (parent := "/".join(parts[:depth])) in seen:
+                yield _path_error(field, path, f"{parent!r} is a file already")
+
+
+def _path_error(field: str, path: str, message: str) -> FieldError:
+    # a path may be as long as a body: it is not sent back whole
+    return FieldError(field=f"{field}.{path[:SHOWN]}", message=message[: 2 * SHOWN])

@@ -1,0 +1,71 @@
+"""Verifications: checks that are run over given files, with no agent at work."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, Request, Response
+
+from api import body, checks, problems, submission, verification
+from api.caller import Submitter
+from api.documented import body_responses, with_body
+from api.refusals import from_refusal
+from api.routes.found import found
+from api.routes.jobs import IdempotencyKey, changed_answer
+from api.schemas.checks import VerificationRequest
+from api.schemas.job import Job
+from api.services import ServicesDep
+from jobs.blob_index import HeldBlobs
+from jobs.lifecycle import Refusal
+from jobs.store import Idempotency
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["jobs"])
+
+
+@router.post(
+    "/verifications",
+    status_code=202,
+    response_model=Job,
+    summary="Run checks over files",
+    responses=body_responses(
+        problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
+    ),
+    openapi_extra=with_body(VerificationRequest),
+)
+async def verify(
+    request: Request, house: ServicesDep, caller: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Have a worker judge checks over a job's workspace, over files of the body, or both.
+
+    The answer is a job of kind `verification`: no model is asked, no conversation is touched. It
+    ends `succeeded` with the report in `result.checks`, passed or not; `failed` only where
+    something of the house's own stood in the way.
+    """
+    settings = house.settings
+    most = settings.max_body_bytes + settings.max_files_bytes
+    asked, _ = await body.read(request, VerificationRequest, settings, most)
+    verification.check(asked, settings)
+    job = (await found(house, caller, asked.job_id)).record if asked.job_id else None
+    await house.admission.check()
+    brought: list[str] = []
+    blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
+    base = await verification.base(blobs, asked, job)
+    kept = await checks.save(blobs, asked.checks)
+    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    submitted = await house.operations.submit(
+        caller.tenant,
+        verification.to_spec(asked, base.workspace, kept, settings),
+        by=caller.name,
+        key_id=caller.id,
+        request_id=request.scope["request_id"],
+        idempotency=once,
+        blobs=[*brought, *base.digests],
+    )
+    if isinstance(submitted, Refusal):
+        raise from_refusal(submitted)
+    record = submitted.record
+    log.info("verification submitted", job_id=record.id, new=submitted.new)
+    headers = {"Location": f"/jobs/{record.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return await changed_answer(house, record, record.updated_at, headers)

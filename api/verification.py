@@ -1,0 +1,71 @@
+"""From a checked body to the spec of a verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from api import checks
+from api.paths import path_errors
+from api.schemas.checks import VerificationRequest
+from api.submission import file_errors, refuse, timeout_error, timeout_of
+from jobs import manifest
+from jobs.blobs import Blobs
+from jobs.checks import CheckSpec
+from jobs.manifest import FileEntry, Manifest, checked_path
+from jobs.record import JobRecord
+from jobs.spec import JobSpec, Kind
+from settings.api import ApiSettings
+
+PATHS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What is verified: the manifest's digest, and the digests of the bytes that it names."""
+
+    workspace: str | None
+    digests: tuple[str, ...]
+
+
+def check(asked: VerificationRequest, settings: ApiSettings) -> None:
+    """Raise Refused: 422 that names each field and its limit."""
+    refuse(
+        [
+            *timeout_error(asked.timeout_seconds, settings),
+            *file_errors(asked.files, settings),
+            *checks.errors(asked.checks),
+        ]
+    )
+
+
+async def base(blobs: Blobs, asked: VerificationRequest, job: JobRecord | None) -> Base:
+    """The files of `job` as they stand, with those of the body laid over them."""
+    under = await manifest.load(blobs, job.workspace if job else None)
+    entries = {}
+    for path, text in asked.files.items():
+        content = text.encode()
+        entries[checked_path(path)] = FileEntry(await blobs.put(content), len(content))
+    laid: Manifest = under.with_files(entries, frozenset())
+    refuse(list(path_errors(laid.files, "files")))
+    if not laid.files:
+        return Base(None, ())
+    whole = await blobs.put(laid.dump())
+    return Base(whole, tuple(entry.digest for entry in laid.files.values()))
+
+
+def to_spec(
+    asked: VerificationRequest, workspace: str | None, kept: CheckSpec, settings: ApiSettings
+) -> JobSpec:
+    """The spec: a job without a model, and without a conversation."""
+    named = ", ".join(kept.paths[:PATHS_NAMED])
+    more = len(kept.paths) - PATHS_NAMED
+    of = f" of job {asked.job_id}" if asked.job_id else ""
+    return JobSpec(
+        task=f"Verification{of} by {named}{f' and {more} more' if more > 0 else ''}",
+        workspace=workspace,
+        timeout_seconds=timeout_of(asked.timeout_seconds, settings),
+        priority=asked.priority,
+        labels=tuple(dict.fromkeys(asked.labels)),
+        kind=Kind.VERIFICATION,
+        checks=kept,
+    )

@@ -1,0 +1,94 @@
+"""Verifications over HTTP: what is accepted, what is refused, and what a worker is left."""
+
+from __future__ import annotations
+
+import pytest
+from api_front import settings_for, started
+
+from jobs import manifest
+
+CHECKS = {"files": {"test_a.py": "def test_a():\n    assert True\n"}}
+BODY = {"files": {"solution.py": "x = 1\n"}, "checks": CHECKS}
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def test_a_verification_is_a_job_of_its_own_kind(front):
+    answer = await front.client.post("/verifications", json={**BODY, "labels": ["hidden"]})
+    assert answer.status_code == 202
+    told = answer.json()
+    assert answer.headers["location"] == f"/jobs/{told['id']}"
+    assert told["status"] == "queued"
+    assert told["spec"]["kind"] == "verification"
+    assert told["spec"]["task"] == "Verification by test_a.py"
+    assert told["spec"]["labels"] == ["hidden"]
+    assert told["spec"]["checks"] == {"files": ["test_a.py"], "command": None}
+    assert told["checks"] is None
+
+
+async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
+    base = await front.submit(files={"solution.py": "old", "data.txt": "kept"})
+    answer = await front.client.post("/verifications", json={**BODY, "job_id": base})
+    record = (await front.house.store.load(answer.json()["id"])).record
+    files = (await manifest.load(front.house.blobs, record.spec.workspace)).files
+    texts = {path: await front.house.blobs.get(entry.digest) for path, entry in files.items()}
+    assert texts == {"solution.py": b"x = 1\n", "data.txt": b"kept"}
+    assert record.conversation_id == record.id
+    # what it names is kept as long as it is, whatever becomes of the base
+    held = await front.house.store.redis.smembers(f"fettle:job:{record.id}:blobs")
+    assert {entry.digest.encode() for entry in files.values()} <= held
+
+
+async def test_the_same_key_is_the_same_verification(front):
+    headers = {"Idempotency-Key": "once"}
+    first = await front.client.post("/verifications", json=BODY, headers=headers)
+    again = await front.client.post("/verifications", json=BODY, headers=headers)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.json()["id"] == first.json()["id"]
+    other = {**BODY, "labels": ["other"]}
+    refused = await front.client.post("/verifications", json=other, headers=headers)
+    assert (refused.status_code, refused.json()["type"]) == (
+        422,
+        "/problems/idempotency-key-reused",
+    )
+
+
+async def test_another_tenants_job_is_no_base(front):
+    base = await front.submit()
+    async with front.with_key(await front.key("submit", tenant="elsewhere")) as other:
+        answer = await other.post("/verifications", json={**BODY, "job_id": base})
+        assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "checks"),
+        ({"checks": {"files": {}}}, "checks.files"),
+        ({"checks": {"files": {f"test_{i}.py": "" for i in range(51)}}}, "checks.files"),
+        ({"checks": {"files": {"test_a.py": "x" * (512 * 1024 + 1)}}}, "checks.files"),
+        ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
+        ({"checks": {"files": {"a": "", "a/b.py": ""}}}, "checks.files.a/b.py"),
+        ({"checks": {**CHECKS, "command": "pytest 'x"}}, "checks.command"),
+        ({"checks": {**CHECKS, "command": " "}}, "checks.command"),
+        ({"checks": CHECKS, "files": {"/etc/x": ""}}, "files./etc/x"),
+        ({"checks": CHECKS, "timeout_seconds": 10**6}, "timeout_seconds"),
+        ({"checks": CHECKS, "model": "groq:x"}, "model"),
+    ],
+)
+async def test_what_cannot_be_is_named(front, body, field):
+    answer = await front.client.post("/verifications", json=body)
+    assert answer.status_code == 422, answer.text
+    assert field in [error["field"] for error in answer.json()["errors"]]
+
+
+async def test_files_that_the_base_has_no_room_for_are_named(front):
+    base = await front.submit(files={"a": "a file"})
+    body = {"job_id": base, "files": {"a/b.py": ""}, "checks": CHECKS}
+    answer = await front.client.post("/verifications", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "files.a/b.py"

@@ -1,0 +1,90 @@
+"""Verifications through real worker processes and the real sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house
+
+from jobs import manifest
+from jobs.checks import CheckSpec
+from jobs.record import Status
+from jobs.spec import JobSpec, Kind
+
+TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+SLOW = f"import time\ntime.sleep(2)\n{TEST}"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as made:
+        yield made
+
+
+async def verification(house: House, solution: str, test: str = TEST) -> JobSpec:
+    files = await manifest.save(house.blobs, {"solution.py": solution.encode()})
+    checks = await manifest.save(house.blobs, {"test_add.py": test.encode()})
+    assert checks is not None
+    spec = CheckSpec(checks, ("test_add.py",))
+    return JobSpec("Verify it", workspace=files, kind=Kind.VERIFICATION, checks=spec)
+
+
+async def test_a_verification_succeeds_with_its_report_passed_or_not(house: House) -> None:
+    house.worker()
+    async with house.operations() as operations:
+        right = await verification(house, "def add(a, b):\n    return a + b\n")
+        wrong = await verification(house, "def add(a, b):\n    return a - b\n")
+        passed_id, failed_id = [await house.submit(operations, spec) for spec in (right, wrong)]
+        passed = await house.until(operations, passed_id)
+        failed = await house.until(operations, failed_id)
+        assert passed.status is failed.status is Status.SUCCEEDED, house.logs()
+        assert passed.result is not None
+        assert failed.result is not None
+        assert passed.result.checks is not None
+        assert passed.result.checks["passed"] is True
+        assert passed.result.answer == "1 of 1 checks passed."
+        assert failed.result.checks is not None
+        assert failed.result.checks["passed"] is False
+        (test,) = failed.result.checks["tests"]
+        assert (test["id"], test["outcome"]) == ("test_add.py::test_add", "failed")
+        assert "assert -1 == 3" in test["detail"]
+        kinds = ["submitted", "started", "checked", "succeeded"]
+        assert await house.kinds(operations, passed_id) == kinds
+        assert not await operations.store.charges(passed_id)
+        assert not await operations.store.conversation("default", passed.conversation_id, 3)
+        assert passed.workspace == right.workspace  # the checks have changed nothing
+
+
+@pytest.mark.invariant("J8")
+async def test_a_verification_whose_worker_died_is_made_again_once(house: House) -> None:
+    worker = house.worker()
+    async with house.operations() as operations:
+        spec = await verification(house, "def add(a, b):\n    return a + b\n", SLOW)
+        job_id = await house.submit(operations, spec)
+        await house.told(operations, job_id, "started")
+        await asyncio.sleep(0.5)
+        worker.send_signal(signal.SIGKILL)
+        house.worker()
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.result is not None
+        assert job.result.checks is not None
+        assert job.result.checks["passed"] is True
+        kinds = await house.kinds(operations, job_id)
+        assert kinds.count("checked") == 1
+        assert "lease_lost" in kinds
+
+
+async def test_a_verification_that_runs_for_too_long_is_told_so(house: House) -> None:
+    house.worker(run_seconds="3")
+    async with house.operations() as operations:
+        spec = await verification(house, "while True: pass")
+        job = await house.until(operations, await house.submit(operations, spec))
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.result is not None
+        assert job.result.checks is not None
+        assert job.result.checks["problem"] == "the time for all checks was over"

@@ -1,0 +1,29 @@
+"""Verification: a job whose checks are judged over its workspace. No graph, no model.
+
+Its one run is free of effects, so a crash costs nothing but its repetition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.checks.checks import Checks
+from agents.checks.judge import judge
+from agents.checks.telling import in_words, told
+from agents.ports import Fact, Place, Ports
+
+PLACE = Place("", "verification", 0)
+
+
+async def verified(ports: Ports, checks: Checks) -> dict[str, Any]:
+    """The report, put on record as an event. Raises what the sandbox raises."""
+    await ports.cancel.check()
+    report = await judge(ports.sandbox, await ports.workspace.files(), checks, ports.limits)
+    checked = await told(report, ports)
+    await ports.events.emit(Fact(PLACE, "checked", {"revision": None, **checked}))
+    return checked
+
+
+def answer(checked: dict[str, Any]) -> str:
+    """What the job answers."""
+    return f"{in_words(checked)}."
