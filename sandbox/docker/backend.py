@@ -12,7 +12,7 @@ from typing import cast
 from sandbox import frames, policy
 from sandbox.docker import image, profile, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
-from sandbox.docker.container import Container
+from sandbox.docker.container import Container, to_its_end
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.layers import layers
 from sandbox.docker.station import Station, open_station
@@ -155,7 +155,7 @@ async def _in_a_container(station: Station, command: Command, limits: Limits) ->
     finally:
         gone = station.give_back(taken)
         if not answered:
-            await asyncio.shield(gone)
+            await to_its_end(gone)
 
 
 async def _talk(taken: Container, ordered: Order, command: Command, limits: Limits) -> RunResult:

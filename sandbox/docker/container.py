@@ -63,9 +63,18 @@ async def make(engine: Engine, kind: Kind, shape: Shape, uid: int, *, load: bool
     except BaseException:
         if connection is not None:
             connection.close()
-        await asyncio.shield(_undo(engine, creating))
+        await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
     return Container(made, shape, connection, streams, time.monotonic())
+
+
+async def to_its_end(task: asyncio.Task[None]) -> None:
+    """Wait for it, however often who waits is cancelled: a loop that is interrupted cancels all
+    tasks, and then the pool, which is being closed for that, its builders again.
+    """
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
 
 
 async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:

@@ -159,6 +159,21 @@ async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
             assert rooms(looking) == []
 
 
+async def test_a_container_that_is_not_wanted_is_removed_however_often_one_stops_waiting(
+    sandbox, looking
+) -> None:
+    async with sandbox(pool_size=0) as backend:
+        await backend.run(HELLO, QUICK)
+        assert await none_left(looking)
+        running = asyncio.create_task(backend.run(Command.python(SLEEP), QUICK))
+        while not rooms(looking):
+            await asyncio.sleep(0.001)
+        while not running.done():  # an interrupted loop cancels all tasks, a closing pool again
+            running.cancel()
+            await asyncio.sleep(0)
+        assert rooms(looking) == []
+
+
 async def test_a_container_that_stands_still_is_killed_at_the_deadline(
     sandbox, looking, monkeypatch
 ) -> None:
