@@ -166,8 +166,9 @@ class Bounds:
     """How far a job may go, and how much of a text is passed on. Characters, but for `steps`.
 
     `steps` counts the executor's model calls in one revision; `output` is what a model sees of one
-    output of a run; `kept` what a run's record holds of a text before it goes by digest. Unless it
-    `mends`, a revision ends with the reply whose code has run.
+    output of a run, `history` what a request repeats of old output (`agents.trimming`; None: all);
+    `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
+    revision ends with the reply whose code has run.
     """
 
     steps: int = 25
@@ -175,6 +176,7 @@ class Bounds:
     output: int = 4_000
     read: int = 20_000
     kept: int = 4_096
+    history: int | None = 20_000
     mends: bool = True
 
 

@@ -55,6 +55,12 @@ class MoneySettings(FettleSettings):
         "on a day (UTC)",
     )
     key_tokens_per_day: int | None = Field(None, gt=0, description="the same in tokens")
+    history_characters: int = Field(
+        20_000,
+        ge=1_000,
+        description="old tool output that a request repeats; beyond it all but the latest three "
+        "outputs are left out",
+    )
     prices: PriceList = Field(
         (),
         description="your own prices, before those of the kept list, for a million tokens: "

@@ -35,7 +35,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         chains=chains(settings),
         recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
-        bounds=Bounds(steps=settings.max_steps),
+        bounds=Bounds(steps=settings.max_steps, history=settings.history_characters),
         spending=Spending.allowed(settings, RedisCredentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),
     )

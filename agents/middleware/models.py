@@ -17,6 +17,7 @@ from agents.place import within
 from agents.ports import Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
+from agents.trimming import without_old_output
 
 MALFORMED = "malformed_arguments"
 """The one argument of a call whose arguments were not valid JSON: the text that came instead."""
@@ -44,11 +45,14 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         now = course_of(cast("dict[str, Any]", request.state), ports)
         if now.stopped:
             return AIMessage(render("executor_stuck", why=now.stopped))
-        reply = await _once(request, handler, ordinal=0)
+        ready = request.override(
+            messages=without_old_output(request.messages, ports.bounds.history)
+        )
+        reply = await _once(ready, handler, ordinal=0)
         if malformed(reply) and not reply.invalid_tool_calls:
             repair = HumanMessage(render("executor_broken_call"))
             broken = AIMessage(str(reply.text) or "(a broken call)")
-            again = request.override(messages=[*request.messages, broken, repair])
+            again = ready.override(messages=[*ready.messages, broken, repair])
             reply = await _once(again, handler, ordinal=1)
         return _callable(reply)
 

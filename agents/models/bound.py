@@ -1,8 +1,9 @@
 """Bounds on what a request can use: counted so that no tokenizer can exceed them.
 
 A token stands for one byte of text at least (tokenizers of today work on bytes), so a text has no
-more tokens than bytes. That is some four times too many; but of all that the same model has
-counted before, its own figure is known: only what was added since is counted in bytes.
+more tokens than bytes. That is some four times too many for prose; but of all that the same model
+has counted before, its own figure is known: only what was added since is counted in bytes. Our own
+instructions and the descriptions of tools are English: two bytes a token are still twice too many.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from agents.models.pricing import Usage
 
 PER_REQUEST = 1_000
 """What providers put around a request: their own instructions for tools, the chat template."""
 PER_MESSAGE = 32
+_OURS = 2
 DEFAULT_OUTPUT = 2_048
 _OUTPUT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 
@@ -30,7 +32,7 @@ def most_used(
         if (counted := _counted(messages[place], model)) is not None:
             added = messages[place + 1 :]
             return Usage(counted + PER_REQUEST + sum(map(_size, added)), output)
-    size = PER_REQUEST + len(json.dumps(options, default=str).encode())
+    size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _OURS
     return Usage(size + sum(map(_size, messages)), output)
 
 
@@ -53,6 +55,8 @@ def _size(message: BaseMessage) -> int:
     content = message.content
     said = content if isinstance(content, str) else json.dumps(content, default=str)
     size = PER_MESSAGE + len(said.encode(errors="replace"))
+    if isinstance(message, SystemMessage):
+        return size // _OURS
     if isinstance(message, AIMessage):
         calls = [*message.tool_calls, *message.invalid_tool_calls, message.additional_kwargs]
         size += len(json.dumps(calls, default=str).encode())

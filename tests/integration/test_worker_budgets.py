@@ -46,7 +46,7 @@ class Paid:
         return works(request)
 
 
-def works(request: Request) -> Turn:
+def works(request: Request) -> Reply:
     """A job of four calls: a plan, a run, an answer, a verdict."""
     if request.forced_tool == "Plan":
         plan = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
@@ -140,11 +140,12 @@ async def test_what_a_provider_refused_is_not_spent(house: House) -> None:
 
 
 async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House) -> None:
-    with ProviderServer(works) as server:
+    used = Tokens(input=30_000, output=1_000)  # far more than what surrounds a request
+    with ProviderServer(lambda request: replace(works(request), tokens=used)) as server:
         house.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
         async with house.operations() as operations:
             ended = []
-            for dollars in ("0.0077", "0.0055"):  # for three calls of four, and for two
+            for dollars in ("0.0577", "0.0450"):  # for three calls of four, and for two
                 job_id = await submit(operations, max_cost_usd=dollars)
                 ended.append(await house.until(operations, job_id))
                 assert len(await operations.store.charges(job_id)) == 4 - len(ended)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import ValidationError
 
-from agents.models import ModelName, Usage, price
+from agents.models import ModelName, OwnPrice, Prices, Usage, price
+from settings.money import MoneySettings
 
 LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")
 FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
@@ -57,3 +60,40 @@ def test_an_unknown_price_is_none_and_never_zero() -> None:
 def test_a_recording_costs_nothing() -> None:
     assert price(ModelName.parse("recording:demo"), None) == Decimal(0)
     assert price(ModelName.parse("recording:demo"), Usage(1_000, 100)) == Decimal(0)
+
+
+def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> None:
+    told: Any = {"cache_creation": 0, "ephemeral_5m_input_tokens": 70}
+    message = AIMessage(
+        content="",
+        usage_metadata={
+            "input_tokens": 100,
+            "output_tokens": 20,
+            "total_tokens": 120,
+            "input_token_details": told,
+        },
+    )
+    usage = Usage.of(message)
+    assert usage == Usage(100, 20, 0, 70)
+
+
+def test_an_operators_own_price_comes_first() -> None:
+    own = OwnPrice(Decimal(10), Decimal(20), Decimal(1))
+    prices = Prices({str(LLAMA): own, "groq:our-own": own})
+    assert prices.of(LLAMA, Usage(1_000_000, 500_000, 400_000)) == Decimal("16.4")
+    assert prices.of(ModelName.parse("groq:our-own"), Usage(100_000, 0)) == Decimal(1)
+    assert prices.of(FLASH, Usage(1_000, 100)) == price(FLASH, Usage(1_000, 100))
+
+
+@pytest.mark.parametrize("wrong", ["groq:a", "groq:a=1", "a=1/2", "groq:a=1/x", "groq:a=1/2/3/4"])
+def test_a_price_that_cannot_be_read_is_refused(wrong: str) -> None:
+    with pytest.raises(ValidationError, match="INPUT/OUTPUT"):
+        MoneySettings(prices=wrong)
+
+
+def test_prices_are_read_from_one_line() -> None:
+    settings = MoneySettings(prices="groq:a=0.5/2, openai:b/c=1/2/0.25")
+    assert settings.own_prices() == {
+        "groq:a": (Decimal("0.5"), Decimal(2), Decimal("0.5")),
+        "openai:b/c": (Decimal(1), Decimal(2), Decimal("0.25")),
+    }

@@ -1,0 +1,19 @@
+"""The benchmark of tokens, small: through the graph, a provider's client and a real sandbox."""
+
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+
+from bench.tokens.__main__ import main
+
+
+def test_a_long_history_is_sent_in_part() -> None:
+    done = CliRunner().invoke(main, ["--json", "--calls", "3", "--calls", "12"])
+    assert done.exit_code == 0, done.output
+    keys = json.loads(done.stdout.splitlines()[-1])
+    assert keys["ratio_3"] == 1.0
+    assert keys["tokens_3"] == keys["tokens_untrimmed_3"]
+    assert 0.4 < keys["ratio_12"] < 0.85
+    assert keys["cached_12"] > 0.6

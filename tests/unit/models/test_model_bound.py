@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from agents.models import ModelName, ModelOptions, Prices, Usage, build
+from agents.models.bound import PER_REQUEST, most_output, most_used
+from agents.models.provider import ProviderModel
+
+TASK = HumanMessage("x" * 1_000)
+
+
+def reply(model: str = "small", tokens: int = 500) -> AIMessage:
+    figures = {"input_tokens": tokens - 20, "output_tokens": 20, "total_tokens": tokens}
+    return AIMessage("y" * 9_000, usage_metadata=figures, response_metadata={"model_name": model})
+
+
+def most(*messages: AnyMessage, **options: object) -> int:
+    return most_used("small", messages, options, 2_048).input_tokens
+
+
+def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
+    assert PER_REQUEST + 1_000 <= most(TASK) <= PER_REQUEST + 1_100
+    assert most(HumanMessage("ü" * 1_000)) >= PER_REQUEST + 2_000
+    assert most(HumanMessage([{"type": "text", "text": "z" * 500}])) >= PER_REQUEST + 500
+
+
+def test_our_own_words_are_english() -> None:
+    assert most(SystemMessage("a" * 1_000)) < PER_REQUEST + 600
+    assert most(TASK, tools=["t" * 1_000]) - most(TASK) > 490
+
+
+def test_what_the_model_itself_has_counted_is_known() -> None:
+    added = ToolMessage("z" * 100, tool_call_id="c")
+    assert PER_REQUEST + 600 <= most(TASK, reply(), added, tools=["t" * 5_000]) < PER_REQUEST + 700
+    assert most(TASK, reply(), added, reply(tokens=900)) == PER_REQUEST + 900
+
+
+def test_another_models_count_is_none_of_its() -> None:
+    assert most(TASK, reply("large")) >= PER_REQUEST + 10_000
+
+
+def test_calls_of_tools_count() -> None:
+    call = {"name": "python", "args": {"code": "z" * 700}, "id": "c", "type": "tool_call"}
+    assert most(AIMessage("", tool_calls=[call])) >= PER_REQUEST + 700
+
+
+def test_the_output_is_bounded_by_what_each_client_sends() -> None:
+    options = ModelOptions({"groq": "k", "google_genai": "k"}, max_output_tokens=700)
+    for name, bound in (("groq:llama", 700), ("google_genai:gemini-2.5-flash", 700 + 1_024)):
+        model = build(ModelName.parse(name), options, "executor")
+        assert isinstance(model, ProviderModel)
+        assert most_output(model.inner) == bound
+
+
+def test_the_most_a_call_can_cost_takes_nothing_out_of_a_cache() -> None:
+    flash = ModelName.parse("google_genai:gemini-2.5-flash")
+    usage = Usage(10_000, 100, cached_input_tokens=9_000)
+    most_usd, usual = Prices().most(flash, usage), Prices().of(flash, usage)
+    assert most_usd is not None
+    assert usual is not None
+    assert most_usd > usual
+    assert Prices().most(ModelName.parse("groq:made-up"), usage) is None
