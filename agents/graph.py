@@ -8,6 +8,7 @@ starting an attempt costs nothing:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -23,6 +24,7 @@ from agents.nodes.review import review
 from agents.nodes.summarize import summarize
 from agents.ports import Ports
 from agents.state import State
+from agents.tools.registry import TOOLS, Body
 
 Graph = CompiledStateGraph[State, Ports, State, State]
 
@@ -31,14 +33,16 @@ MOST_STEPS = 10_000
 `max_revisions` and `Bounds.steps`."""
 
 
-def build(checkpointer: BaseCheckpointSaver[Any] | None) -> Graph:
+def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] = TOOLS) -> Graph:
     """The graph, compiled. Threads (jobs) share it; it holds nothing of any of them.
+
+    `tools` are those of the executor: the same for every job, so that prompts begin alike.
 
     None: a job that is never paused can do without checkpoints, and so without a thread.
     """
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("planner", planner)
-    graph.add_node("executor", build_executor(build_agent()))
+    graph.add_node("executor", build_executor(build_agent(tools)))
     graph.add_node("review", review)
     graph.add_node("edit", edit)
     graph.add_node("critic", critic)

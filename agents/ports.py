@@ -16,6 +16,7 @@ from agents.budget import Budget
 from agents.models.errors import ModelUnavailable
 from agents.models.pricing import Prices
 from agents.models.redaction import Redaction
+from agents.outside import Packages, Pages
 from agents.turn import Turn
 from sandbox.protocol import Limits, Sandbox
 
@@ -198,6 +199,9 @@ class Ports:
     last_try: bool = False
     """The attempt after which infrastructure trouble is final."""
     prices: Prices = field(default_factory=Prices)
+    pages: Pages | None = None
+    packages: Packages | None = None
+    """What `fetch` and `install` reach; None: the operator does not allow it."""
     redaction: Redaction | None = None
     """What takes secrets out of the job's recording; None: it is not recorded."""
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from agents.errors import PathOutside
+from agents.installed import with_packages
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.repair.classify import PROGRAM, classify
@@ -53,8 +54,10 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
 async def in_room(
     ports: Ports, argv: tuple[str, ...], *, stdin: bytes = b"", limits: Limits | None = None
 ) -> RunResult:
-    """One command in a fresh room with the workspace's files; nothing of it is kept yet."""
-    files = await ports.workspace.files()
+    """One command in a fresh room with the workspace's files, and the packages that are installed
+    there; nothing of it is kept yet.
+    """
+    files = with_packages(await ports.workspace.files())
     return await ports.sandbox.run(Command(argv, files, stdin), limits or ports.limits)
 
 

@@ -14,6 +14,7 @@ from settings.models import ModelSettings
 from settings.money import MoneySettings
 from settings.provenance import variable
 from settings.sandbox import REPOSITORY, SandboxSettings
+from settings.tools import ToolSettings
 from settings.up import UpSettings
 from settings.worker import WorkerSettings
 
@@ -23,12 +24,13 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("Workers", WorkerSettings),
     ("Models", ModelSettings),
     ("Money", MoneySettings),
+    ("Tools", ToolSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),
 )
 
-SHARED = (StoreSettings, SandboxSettings, ModelSettings, MoneySettings)
+SHARED = (StoreSettings, SandboxSettings, ModelSettings, MoneySettings, ToolSettings)
 """What other settings are made of; told once."""
 
 HEAD = """\

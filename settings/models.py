@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
-from pydantic_settings import NoDecode
+from pydantic import AliasChoices, Field, SecretStr
 
 from settings.base import FettleSettings
+from settings.names import Names
 
-
-def _names(value: Any) -> Any:
-    """`a:m1, b:m2` as its parts; nothing written is nothing set: compose sends it so."""
-    if not isinstance(value, str):
-        return value
-    return tuple(name for part in value.split(",") if (name := part.strip()))
-
-
-Chain = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
 
 

@@ -10,9 +10,10 @@ from settings.base import StoreSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
 from settings.sandbox import REPOSITORY, SandboxSettings
+from settings.tools import ToolSettings
 
 
-class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings, MoneySettings):
+class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings, MoneySettings, ToolSettings):
     """Times in seconds."""
 
     recordings_dir: Path = Field(

@@ -9,8 +9,11 @@ from typing import Any
 
 from graph_house import Journey, turn, verdict
 from langchain_core.messages import ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
+from agents.graph import build
 from agents.job import JobInput
+from agents.tools.registry import TOOLS, Body
 from sandbox.protocol import Limits, Sandbox
 
 JOB = JobInput("Use the tools.", steps=("Use them.",), max_revisions=1)
@@ -42,14 +45,19 @@ async def use(
     *replies: Mapping[str, Any] | list[Mapping[str, Any]],
     files: Mapping[str, bytes] | None = None,
     limits: Limits | None = None,
+    tools: tuple[Body, ...] = (),
     **ports: Any,
 ) -> Used:
-    """Have a model make these calls, a reply for each; those of a list in one reply."""
+    """Have a model make these calls, a reply for each; those of a list in one reply. `tools` are
+    on offer beside the usual ones.
+    """
     made = [reply if isinstance(reply, list) else [reply] for reply in replies]
     turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(made)]
     turns += [turn("executor", "", "Done.", after=len(made)), verdict("", "revise", "More.")]
     journey = Journey.plan(folder, turns, sandbox, files)
     journey.ports = journey.with_ports(limits=limits or Limits(), **ports)
+    if tools:
+        journey.graph = build(InMemorySaver(), (*TOOLS, *tools))
     return await used(journey, JOB)
 
 

@@ -26,6 +26,7 @@ from settings.provenance import complaints
 from settings.worker import WorkerSettings
 from worker.engine import Engine
 from worker.tasks import worker_app
+from worker.tools import ToolUnfit
 from worker.zygote import SIGNALS, Zygote
 
 SAME_SECONDS = 1.0
@@ -64,13 +65,13 @@ def _work_alone(settings: WorkerSettings, job_id: str) -> int:
 
 
 def _started(settings: WorkerSettings, zygote: Zygote | None = None) -> tuple[Engine, str]:
-    """An engine at work, and the worker's id. Exits where Redis cannot be used."""
+    """An engine at work, and the worker's id. Exits where Redis or a tool cannot be used."""
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
     engine = Engine(settings, worker_id, zygote)
     _drain_on_signals(engine)
     try:
         engine.start()
-    except JobsError as error:
+    except (JobsError, ToolUnfit) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
     # What is loaded stays. Looked through by each full collection, it made every job of the process

@@ -12,6 +12,7 @@ from agents.format import READS, WRITES
 from settings.worker import WorkerSettings
 from worker.choice import chains
 from worker.fit import model_options
+from worker.tools import tools
 
 
 def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
@@ -22,6 +23,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "version": version("fettle"),
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
+        "tools": [body.__name__ for body in tools(settings)],
         "models": {
             "default": ", ".join(chains(settings).default) or None,
             "keys": sorted(model_options(settings).api_keys),

@@ -10,7 +10,9 @@ from typing import Any
 from agents.checks.checks import Checks
 from agents.graph import build
 from agents.models import Chains, ModelPool
+from agents.outside import Packages, Pages
 from agents.ports import Bounds, Ports
+from agents.tools.registry import Body
 from jobs import manifest
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
@@ -51,13 +53,16 @@ class Equipment:
     bounds: Bounds
     spending: Spending
     turns: asyncio.Semaphore
+    tools: Sequence[Body]
+    pages: Pages | None
+    packages: Packages | None
     graph: Any = field(init=False)
     _saver: RedisSaver = field(init=False)
 
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
         self._saver = RedisSaver(self.store.redis, checkpoint)
-        self.graph = build(self._saver)
+        self.graph = build(self._saver, self.tools)
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
@@ -88,6 +93,8 @@ class Equipment:
             models=models_of(self.models, record.spec.model, self.chains),
             limits=self.limits,
             bounds=replace(self.bounds, mends=record.spec.repair),
+            pages=self.pages,
+            packages=self.packages,
             redaction=self.recordings.of(record),
         )
 

@@ -13,17 +13,22 @@ from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.choice import chains
 from worker.equipment import Equipment
+from worker.reach.pages import pages
 from worker.readiness import Readiness
 from worker.recordings import Recordings, redaction
 from worker.run_cache import RunCache
 from worker.spending import Spending
+from worker.tools import packages, tools
 
 MOST_TRY_SECONDS = 60.0
 """One try of a model call; a provider that is silent for so long is asked again."""
 
 
 def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
-    """Everything a process needs to work on jobs; the sandbox is not tried yet."""
+    """Everything a process needs to work on jobs; the sandbox is not tried yet.
+
+    Raises worker.tools.ToolUnfit.
+    """
     sandbox = backend(settings)
     return Equipment(
         store=store,
@@ -38,6 +43,9 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         bounds=Bounds(steps=settings.max_steps, history=settings.history_characters),
         spending=Spending.allowed(settings, RedisCredentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),
+        tools=tools(settings),
+        pages=pages(settings),
+        packages=packages(settings),
     )
 
 

@@ -14,11 +14,10 @@ from pydantic import Field
 
 from agents.errors import ToolRefused
 from agents.ports import Ports
-from agents.runs import in_room
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
 from agents.tools.trace import of_use
-from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import MIB, Command, End, Limits, RunResult, SandboxUnavailable
 
 SECONDS = 5.0
 OUTPUT = 1 * MIB
@@ -53,7 +52,8 @@ async def search(
     }
     limits = _limits(ports.limits)
     argv = (*ARGV, "-c", source("searching"))
-    result = await in_room(ports, argv, stdin=json.dumps(asked).encode(), limits=limits)
+    files = await ports.workspace.files()
+    result = await ports.sandbox.run(Command(argv, files, json.dumps(asked).encode()), limits)
     return _told(_answer(result, limits)), of_use("search", glob, ok=True)
 
 

@@ -1,0 +1,55 @@
+"""Packages that were installed into a workspace, made importable in a room. Pure.
+
+A package is one file of the workspace, its wheel, under `.packages/`: unpacked it would be
+thousands, each a line of every manifest. What unpacks it is laid into the room alone, as
+`sitecustomize.py`, which every interpreter imports at its start: Python code, a shell's `python`
+and pytest see the packages alike, behind what the sandbox brings itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FOLDER = ".packages"
+START = "sitecustomize.py"
+
+_UNPACK = """\
+def _unpack_packages():
+    import os, sys, zipfile
+    target = "/tmp/.packages"
+    if not os.path.isdir(target):
+        part = f"{target}-{os.getpid()}"
+        for name in sorted(os.listdir("/work/.packages")):
+            if name.endswith(".whl"):
+                zipfile.ZipFile(f"/work/.packages/{name}").extractall(part)
+        for name in os.listdir(part):
+            if name.endswith(".data"):
+                for kind in ("purelib", "platlib"):
+                    place = f"{part}/{name}/{kind}"
+                    for each in os.listdir(place) if os.path.isdir(place) else ():
+                        os.rename(f"{place}/{each}", f"{part}/{each}")
+        try:
+            os.rename(part, target)
+        except OSError:
+            pass  # another process of this room was first
+    sys.path.append(target)
+
+
+_unpack_packages()
+del _unpack_packages
+"""
+
+
+def is_package(path: str) -> bool:
+    """Whether a file of the workspace is an installed package."""
+    return path.startswith(f"{FOLDER}/") and path.endswith(".whl")
+
+
+def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files as a room gets them: where packages are installed, with what unpacks them.
+
+    A `sitecustomize.py` of the workspace's own runs behind it.
+    """
+    if not any(map(is_package, files)):
+        return files
+    return {**files, START: _UNPACK.encode() + files.get(START, b"")}

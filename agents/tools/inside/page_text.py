@@ -1,0 +1,96 @@
+"""The text of a page: HTML on standard input, {base, offset, characters} as JSON in the first
+line; {title, text, total} as JSON on standard output.
+
+It runs in a room: a page is somebody else's, and reading it can take longer than its size suggests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "head", "iframe", "object"}
+BLOCKS = {
+    *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "br", "hr"),
+    *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "dt", "dd", "table", "tr", "pre"),
+    *("blockquote", "figure", "figcaption", "form", "fieldset", "details", "summary"),
+}
+
+
+class Reader(HTMLParser):
+    """Collects text in lines; links as [text](address)."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.base = base
+        self.title = ""
+        self.parts: list[str] = []
+        self.skipped: list[str] = []
+        self.links: list[str] = []
+        self.pre = 0
+        self.in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A tag opens."""
+        self.in_title = tag == "title"
+        if tag in SKIPPED:
+            self.skipped.append(tag)
+        elif tag == "a" and not self.skipped:
+            self.links.append(dict(attrs).get("href") or "")
+            self.parts.append("[")
+        elif tag == "li":
+            self.parts.append("\n- ")
+        elif tag in {"td", "th"}:
+            self.parts.append(" | ")
+        elif tag in BLOCKS:
+            self.parts.append("\n")
+        self.pre += tag == "pre"
+
+    def handle_endtag(self, tag: str) -> None:
+        """A tag closes, perhaps one that never opened."""
+        self.in_title = False
+        if tag in self.skipped:
+            del self.skipped[self.skipped.index(tag) :]
+        elif tag == "a" and self.links and not self.skipped:
+            address = self.links.pop()
+            plain = not address or address.startswith("#")
+            self.parts.append("]" if plain else f"]({joined(self.base, address)})")
+        elif tag in BLOCKS:
+            self.parts.append("\n")
+        self.pre -= tag == "pre" and self.pre > 0
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        if self.in_title and not self.title:
+            self.title = " ".join(data.split())
+        elif not self.skipped:
+            self.parts.append(data if self.pre else re.sub(r"\s+", " ", data))
+
+    @property
+    def text(self) -> str:
+        """What was collected, without empty lines in a row and blanks at the ends of lines."""
+        lines = (line.rstrip() for line in "".join(self.parts).split("\n"))
+        text = "\n".join(line if line.startswith("  ") else line.lstrip() for line in lines)
+        return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def joined(base: str, address: str) -> str:
+    """A link as a whole address."""
+    try:
+        return urljoin(base, address)
+    except ValueError:
+        return address
+
+
+if __name__ == "__main__":
+    asked = json.loads(sys.stdin.buffer.readline())
+    reader = Reader(asked["base"])
+    reader.feed(sys.stdin.buffer.read().decode(errors="replace"))
+    reader.close()
+    text = reader.text
+    shown = text[asked["offset"] : asked["offset"] + asked["characters"]]
+    answer = {"title": reader.title, "text": shown, "total": len(text)}
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))

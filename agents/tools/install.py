@@ -1,0 +1,96 @@
+"""The tool `install`: packages that the operator allows, into the working directory.
+
+Wheels are got by the port Packages, outside of the sandbox, and laid into the workspace as they
+are: one file a package, which no code of the package has seen. A room unpacks them for itself when
+a run begins (`agents.installed`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from pydantic import Field
+
+from agents.errors import ToolRefused
+from agents.installed import FOLDER, is_package
+from agents.outside import Target, Wheel
+from agents.paths import objection
+from agents.ports import Ports
+from agents.tools.call import Answer, Runtime
+from agents.tools.inside import source
+from agents.tools.search import OUTPUT, SECONDS
+from agents.tools.trace import of_use
+from sandbox.protocol import Command
+
+
+async def install(
+    packages: Annotated[list[str], Field(min_length=1, max_length=20)], runtime: Runtime
+) -> Answer:
+    """Install packages, with what they need, so that later runs can import them.
+
+    Only packages that the operator allows, and only as wheels: nothing is built.
+
+    Args:
+        packages: What to install, as `attrs` or `attrs>=23`.
+    """
+    ports: Ports = runtime.context
+    if ports.packages is None:
+        raise ToolRefused("the operator allows no packages")
+    wheels = await ports.packages.wheels(packages, await _target(ports, packages))
+    if not wheels:
+        return "all of that is there already", of_use("install", None, ok=True)
+    laid = {f"{FOLDER}/{wheel.filename}": wheel.content for wheel in wheels}
+    there = ports.workspace.list()
+    names = {_named(path)[0] for path in laid}
+    old = frozenset(path for path in there if is_package(path) and _named(path)[0] in names)
+    old -= laid.keys()
+    sizes = {path: len(content) for path, content in laid.items()}
+    if why := objection(there, sizes, ports.limits, old):
+        raise ToolRefused(f"{why}; nothing was installed")
+    await ports.workspace.apply(laid, old)
+    told = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)
+    return _text(wheels), of_use("install", None, ok=True, note=told)
+
+
+async def _target(ports: Ports, packages: Sequence[str]) -> Target:
+    """The interpreter of the rooms, as it tells of itself. What was installed before is there, too,
+    but for what is asked for now: that is chosen anew.
+    """
+    seconds = min(SECONDS, ports.limits.wall_seconds)
+    limits = replace(ports.limits, wall_seconds=seconds, output_bytes=OUTPUT)
+    result = await ports.sandbox.run(Command(("python", "-I", "-c", source("target"))), limits)
+    try:
+        told = json.loads(result.stdout.text)
+        tags, markers, there = tuple(told["tags"]), told["markers"], told["there"]
+    except (ValueError, KeyError):
+        last = result.stderr.text.strip().rpartition("\n")[2]
+        raise ToolRefused(f"the sandbox does not tell what it can use: {last}") from None
+    asked = {_asked(each) for each in packages}
+    installed = dict(map(_named, filter(is_package, ports.workspace.list())))
+    kept = {name: version for name, version in installed.items() if name not in asked}
+    return Target(tags, markers, {**kept, **there})
+
+
+def _asked(text: str) -> str:
+    try:
+        return canonicalize_name(Requirement(text).name)
+    except InvalidRequirement as error:
+        raise ToolRefused(f"this is no package with its versions: {text!r}: {error}") from None
+
+
+def _named(path: str) -> tuple[str, str]:
+    """Package and version of a wheel's path; the path itself where that is no wheel's name."""
+    try:
+        name, version, _, _ = parse_wheel_filename(path.rpartition("/")[2])
+    except InvalidWheelFilename:
+        return path, "0"
+    return name, str(version)
+
+
+def _text(wheels: Sequence[Wheel]) -> str:
+    return "installed " + ", ".join(" ".join(_named(wheel.filename)) for wheel in wheels)

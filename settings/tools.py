@@ -1,0 +1,61 @@
+"""Settings of the executor's tools: what reaches out of the sandbox is off until it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from settings.base import FettleSettings
+from settings.names import Names
+from settings.sandbox import MIB
+
+
+class ToolSettings(FettleSettings):
+    """Sizes in bytes, times in seconds."""
+
+    tools: Names = Field(
+        (),
+        description="further tools on offer, by their names as entry points `fettle.tools` of what "
+        "is installed beside Fettle",
+    )
+    fetch_hosts: Names = Field(
+        (),
+        description="hosts whose pages the tool `fetch` may read, as `docs.example.org`, "
+        "`*.example.org`, `example.org:8443`; none: there is no such tool",
+    )
+    fetch_http: bool = Field(False, description="whether `fetch` may read over http, too")
+    fetch_private: bool = Field(
+        False,
+        description="whether hosts on that list may have private or loopback addresses, as in an "
+        "intranet; link-local ones (a cloud's metadata) never",
+    )
+    fetch_bytes: int = Field(2 * MIB, gt=0, description="size of a page")
+    fetch_seconds: float = Field(15.0, gt=0, description="time for a page, with its redirects")
+    install_list: Path | None = Field(
+        None,
+        description="a requirements file with the packages that the tool `install` may install, "
+        "with hashes (`--hash=sha256:...`) those files alone; without it there is no such tool",
+    )
+    install_index: SecretStr | None = Field(
+        None,
+        description="address of the package index (its `/simple/`), with `user:password@` where it "
+        "asks for one",
+    )
+    install_hosts: Names = Field(
+        (), description="further hosts that the index's links lead to, if its files lie elsewhere"
+    )
+    install_dependencies: bool = Field(
+        False,
+        description="whether what a listed package needs may be installed though it is not listed; "
+        "never with hashes",
+    )
+    install_bytes: int = Field(24 * MIB, gt=0, description="wheels of one job together")
+    install_seconds: float = Field(60.0, gt=0, description="time for one call of `install`")
+
+    @model_validator(mode="after")
+    def _both_of_install(self) -> Self:
+        if (self.install_list is None) != (self.install_index is None):
+            raise ValueError("FETTLE_INSTALL_LIST and FETTLE_INSTALL_INDEX go together")
+        return self

@@ -1,0 +1,259 @@
+"""`install`: listed packages alone, wheels alone, from the operator's index, into the workspace."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from graph_house import call
+from package_index import serve, sha256, wheel
+from tool_house import use
+from web_server import Answer, WebServer, web_server
+
+from agents.errors import ToolRefused
+from agents.outside import Target
+from agents.tools.install import install
+from sandbox.local import LocalSandbox
+from sandbox.protocol import MIB, Limits
+from settings.sandbox import sandbox_python
+from settings.tools import ToolSettings
+from worker.packages import resolve
+from worker.packages.port import IndexPackages
+from worker.tools import packages
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SHOUT = {
+    f"shout-{version}-py3-none-any.whl": wheel(
+        "shout", version, {"shout.py": f"def shout(text):\n    return text.upper() + '!' * {n}\n"}
+    )
+    for n, version in ((1, "1.0"), (2, "2.0"))
+}
+GREET = wheel(
+    "greet",
+    "1.0",
+    {
+        "greet/__init__.py": "from shout import shout\ndef greet(name): return shout(name)\n",
+        "greet/words.txt": "hello\n",
+        "greet-1.0.data/purelib/greeted.py": "YES = True\n",
+        "greet.pth": "import os; os._exit(3)\n",
+    },
+    ["shout<2", "numpy>=2", "nowhere; python_version < '3'", "colour; extra == 'colour'"],
+)
+FILES = {
+    "greet": {"greet-1.0-py3-none-any.whl": GREET, "greet-2.0.tar.gz": b"no wheel"},
+    "shout": SHOUT,
+    "source-only": {"source-only-1.0.tar.gz": b"setup.py would run"},
+    "forged": {"forged-1.0-py3-none-any.whl": wheel("another", "1.0", {"forged.py": ""})},
+    "broken": {"broken-1.0-py3-none-any.whl": b"PK no zip"},
+    "colour": {"colour-1.0-py3-none-any.whl": wheel("colour", "1.0", {"colour.py": ""})},
+    "newer-numpy": {
+        "newer_numpy-1.0-py3-none-any.whl": wheel("newer-numpy", "1.0", {"n.py": ""}, ["numpy>=99"])
+    },
+}
+
+MARKERS = {
+    "python_version": "3.11",
+    "python_full_version": "3.11.7",
+    "sys_platform": "linux",
+    "extra": "",
+}
+TARGET = Target(("py3-none-any",), MARKERS, {"numpy": "2.4.6"})
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with web_server() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    local = LocalSandbox(sandbox_python(), pool_size=2)
+    yield local
+    await local.close()
+
+
+def allowing(folder: Path, index: str, listed: str, **settings: Any) -> IndexPackages:
+    (folder / "list.txt").write_text(listed)
+    allowed = ToolSettings(install_list=folder / "list.txt", install_index=index, **settings)
+    port = packages(allowed)
+    assert port is not None
+    return port
+
+
+async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
+    tmp_path: Path, sandbox: LocalSandbox, server: WebServer
+) -> None:
+    index = serve(server, FILES)
+    code = "from greet import greet; import greeted, numpy, sys; print(greet('ada'), sys.path[0])"
+    test = b"import greet\n\ndef test_greet():\n    assert greet.greet('ada') == 'ADA!'\n"
+    used = await use(
+        tmp_path,
+        sandbox,
+        call("install", packages=["greet"]),
+        call("python", code=code),
+        call("shell", command="python -c 'import greet; print(greet.__file__)'"),
+        call("run_tests"),
+        call("install", packages=["greet"]),
+        call("search", pattern="sitecustomize|shout"),
+        files={"test_greet.py": test, "sitecustomize.py": b"import os\nos.environ['OWN'] = '1'\n"},
+        tools=(install,),
+        packages=allowing(tmp_path, index, "greet\nshout\n"),
+    )
+    assert used.texts[0] == "installed greet 1.0, shout 1.0"
+    assert used.texts[1] == "exit code 0\n\nstdout:\nADA! /work"
+    assert used.texts[2] == "exit code 0\n\nstdout:\n/tmp/.packages/greet/__init__.py"
+    assert used.texts[3] == "passed: 1 passed\npassed test_greet.py::test_greet"
+    assert used.texts[4] == "installed greet 1.0"
+    assert used.texts[5] == "no match in 4 files"
+    assert set(await used.files()) == {
+        ".packages/greet-1.0-py3-none-any.whl",
+        ".packages/shout-1.0-py3-none-any.whl",
+        "test_greet.py",
+        "sitecustomize.py",
+    }
+    told = used.told[0]
+    assert (told["tool"], told["ok"], told["artifacts"]) == ("install", True, [])
+    assert f"greet-1.0-py3-none-any.whl (sha256 {sha256(GREET)})" in told["note"]
+    assert (await used.journey.outcome()).artifacts == ()
+    assert "/simple/nowhere/" not in server.asked
+    assert "/simple/numpy/" not in server.asked
+
+
+NOT_ALLOWED = {
+    "requests": "requests is not on the operator's list: ",
+    "greet": "shout, which greet needs, is not on the operator's list",
+    "source-only": "there is no wheel of source-only for this Python, and nothing is built",
+    "forged": "forged-1.0-py3-none-any.whl is no wheel of forged: it says 'another'",
+    "broken": "broken-1.0-py3-none-any.whl is no wheel: File is not a zip file",
+    "missing": "the index has no package missing",
+    "colour>=2": "no version of colour fits: colour>=2 (you); there are 1.0",
+    "newer-numpy": "numpy 2.4.6 is there already, and newer-numpy needs numpy>=99 (newer-numpy)",
+    "numpy<1": "numpy 2.4.6 is there already, and you needs numpy<1 (you)",
+    "colour @ https://evil.test/colour.whl": "a package comes from the index",
+    "--index-url=https://evil.test": "this is no package with its versions",
+    "../colour": "this is no package with its versions",
+    "colour; python_version > '3'": "a package comes from the index, under its name",
+}
+
+
+async def test_what_is_not_allowed_is_not_installed(tmp_path: Path, server: WebServer) -> None:
+    listed = "greet\nsource-only\nforged\nbroken\nmissing\ncolour\nnewer-numpy\nnumpy\n"
+    port = allowing(tmp_path, serve(server, FILES), listed)
+    for wanted, words in NOT_ALLOWED.items():
+        with pytest.raises(ToolRefused) as refused:
+            await port.wheels([wanted], TARGET)
+        assert words in str(refused.value)
+    assert "/files/source-only-1.0.tar.gz" not in server.asked
+
+
+async def test_a_version_that_a_later_one_objects_to_is_chosen_anew(
+    tmp_path: Path, server: WebServer
+) -> None:
+    port = allowing(tmp_path, serve(server, FILES), "greet\nshout\ncolour\n")
+    found = await port.wheels(["shout", "greet", "colour"], TARGET)
+    assert [each.filename[:-17] for each in found] == ["colour-1.0", "greet-1.0", "shout-1.0"]
+    with pytest.raises(ToolRefused) as refused:
+        await port.wheels(["shout>=2", "greet"], TARGET)
+    assert "no version of shout fits: shout>=2 (you), shout<2 (greet)" in str(refused.value)
+
+
+async def test_what_a_package_needs_may_be_allowed_as_a_rule(
+    tmp_path: Path, server: WebServer
+) -> None:
+    index = serve(server, FILES, html=True)
+    port = allowing(tmp_path, index, "greet\n", install_dependencies=True)
+    found = await port.wheels(["greet[colour]"], TARGET)
+    assert [each.filename[:-17] for each in found] == ["colour-1.0", "greet-1.0", "shout-1.0"]
+    with pytest.raises(ToolRefused, match="shout is not on the operator's list: greet"):
+        await port.wheels(["shout"], TARGET)
+
+
+async def test_a_list_with_hashes_lets_those_files_in_alone(
+    tmp_path: Path, server: WebServer
+) -> None:
+    name = "shout-1.0-py3-none-any.whl"
+    greet, shout = sha256(GREET), sha256(SHOUT[name])
+    listed = f"greet==1.0 --hash=sha256:{greet}\nshout==1.0 --hash=sha256:{shout}\n"
+    port = allowing(tmp_path, serve(server, FILES), listed, install_dependencies=True)
+    assert [each.digest for each in await port.wheels(["greet"], TARGET)] == [greet, shout]
+    other = wheel("shout", "1.0", {"shout.py": "import os; os.system('evil')\n"})
+    serve(server, {"shout": {name: other}})
+    with pytest.raises(ToolRefused, match="there is no wheel of shout for this Python"):
+        await port.wheels(["greet"], TARGET)
+    serve(server, {"shout": {name: SHOUT[name]}})
+    server.answers[f"/files/{name}"] = Answer(other)
+    with pytest.raises(ToolRefused, match="is not what the index tells: its sha256 differs"):
+        await port.wheels(["greet"], TARGET)
+    page = server.answers["/simple/shout/"]
+    assert isinstance(page, Answer)
+    silent = page.body.replace(b'"sha256"', b'"md5"')
+    server.answers["/simple/shout/"] = Answer(silent, kind=page.kind)
+    with pytest.raises(ToolRefused, match="is not the file on the operator's list: sha256"):
+        await port.wheels(["greet"], TARGET)
+
+
+async def test_the_index_is_reached_and_nothing_else(tmp_path: Path, server: WebServer) -> None:
+    """Links and redirects to other hosts lead nowhere; the password goes to the index alone."""
+    serve(server, FILES)
+    index = server.url("/simple/", "me:secret@127.0.0.1")
+    with web_server() as other:
+        name = "colour-1.0-py3-none-any.whl"
+        elsewhere = other.url(f"/files/{name}", "localhost")
+        serve(other, {"colour": FILES["colour"]})
+        page = server.answers["/simple/colour/"]
+        assert isinstance(page, Answer)
+        body = page.body.replace(f"/files/{name}".encode(), elsewhere.encode())
+        server.answers["/simple/colour/"] = Answer(body, kind=page.kind)
+        away = {"Location": other.url("/simple/shout/")}
+        server.answers["/simple/shout/"] = Answer(status=302, headers=away)
+        port = allowing(tmp_path, index, "colour\nshout\n")
+        for wanted in ("colour", "shout"):
+            with pytest.raises(ToolRefused) as refused:
+                await port.wheels([wanted], TARGET)
+            assert "is not on the operator's list" in str(refused.value)
+            assert "secret" not in str(refused.value)
+        assert other.asked == []
+        hosts = (f"localhost:{other.port}",)
+        port = allowing(tmp_path, index, "colour\n", install_hosts=hosts)
+        assert len(await port.wheels(["colour"], TARGET)) == 1
+        assert "authorization" not in other.headers[0]
+    told = base64.b64encode(b"me:secret").decode()
+    assert {each["authorization"] for each in server.headers} == {f"Basic {told}"}
+
+
+async def test_size_and_time_are_bounded(
+    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = wheel("bomb", "1.0", {"bomb.txt": "0" * 3 * MIB})
+    index = serve(server, {**FILES, "bomb": {"bomb-1.0-py3-none-any.whl": bomb}})
+
+    async def refused(name: str, **more: Any) -> str:
+        with pytest.raises(ToolRefused) as error:
+            await allowing(tmp_path, index, f"{name}\n", **more).wheels([name], TARGET)
+        return str(error.value)
+
+    assert "is larger than 100 bytes" in await refused("colour", install_bytes=100)
+    held = threading.Event()
+    server.answers["/simple/late/"] = Answer(pause=held)
+    assert "took longer than 0.3 s" in await refused("late", install_seconds=0.3)
+    held.set()
+    monkeypatch.setattr(resolve, "MOST_UNPACKED", 1 * MIB)
+    assert "unpacked that is 3 MiB in 4 files; a room takes 1 MiB" in await refused("bomb")
+
+
+async def test_what_the_workspace_cannot_hold_is_not_installed(
+    tmp_path: Path, sandbox: LocalSandbox, server: WebServer
+) -> None:
+    port = allowing(tmp_path, serve(server, FILES), "colour\n")
+    asked = call("install", packages=["colour"])
+    limits = Limits(file_bytes=100)
+    used = await use(tmp_path, sandbox, asked, tools=(install,), packages=port, limits=limits)
+    assert "a file has at most 100; nothing was installed" in used.texts[0]
+    assert await used.files() == {}

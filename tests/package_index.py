@@ -1,0 +1,54 @@
+"""A package index on loopback, and wheels that a test writes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+
+from web_server import Answer, WebServer
+
+from worker.packages.index import JSON
+
+
+def wheel(name: str, version: str, files: Mapping[str, str], needs: Sequence[str] = ()) -> bytes:
+    """A pure wheel with these files by path."""
+    told = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
+    told += [f"Requires-Dist: {each}" for each in needs]
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{info}/METADATA", "\n".join(told) + "\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return packed.getvalue()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def serve(
+    server: WebServer, files: Mapping[str, Mapping[str, bytes]], *, html: bool = False
+) -> str:
+    """Offer files by package and file name; returns the index's address."""
+    for name, own in files.items():
+        entries = [
+            {"filename": each, "url": f"/files/{each}", "hashes": {"sha256": sha256(content)}}
+            for each, content in own.items()
+        ]
+        page = Answer(json.dumps({"files": entries}).encode(), kind=JSON)
+        if html:
+            anchors = (
+                f'<a href="../../files/{each}#sha256={sha256(content)}">{each}</a>'
+                for each, content in own.items()
+            )
+            page = Answer("<br>".join(anchors).encode())
+        server.answers[f"/simple/{name}/"] = page
+        for each, content in own.items():
+            server.answers[f"/files/{each}"] = Answer(content, kind="application/octet-stream")
+    return server.url("/simple/")

@@ -1,0 +1,83 @@
+"""Which addresses may be connected to, and which names are on an operator's list."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.errors import ToolRefused
+from worker.reach.address import require
+from worker.reach.hosts import Hosts, parsed
+
+PUBLIC = ("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8")
+INTRANET = ("10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "::1", "fd00::1",
+            "::ffff:10.0.0.1", "::ffff:127.0.0.1")  # fmt: skip
+NEVER = (
+    *("169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fe80::1%eth0", "0.0.0.0", "::"),
+    *("224.0.0.1", "ff02::1", "240.0.0.1", "255.255.255.255", "fec0::1", "192.0.0.8"),
+    *("64:ff9b::7f00:1", "64:ff9b::808:808", "2002:7f00:1::", "2001:0:7f00:1::", "::7f00:1"),
+)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_are_reached(address: str) -> None:
+    require(address, private=False)
+    require(address, private=True)
+
+
+@pytest.mark.parametrize("address", INTRANET)
+def test_an_intranet_is_reached_where_that_is_allowed(address: str) -> None:
+    require(address, private=True)
+    with pytest.raises(ToolRefused, match="is not public"):
+        require(address, private=False)
+
+
+@pytest.mark.parametrize("address", NEVER)
+def test_others_are_never_reached(address: str) -> None:
+    for private in (True, False):
+        with pytest.raises(ToolRefused, match="is not public"):
+            require(address, private=private)
+
+
+LIST = Hosts(("docs.example.org", "*.example.net", "example.org:8443", "Upper.example.ORG"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://docs.example.org/a?b=c#d",
+        "https://docs.example.org:443/",
+        "https://DOCS.example.org./",
+        "https://a.b.example.net/",
+        "https://example.org:8443/x",
+        "https://upper.example.org",
+    ],
+)
+def test_hosts_on_the_list(url: str) -> None:
+    LIST.require(parsed(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://example.org/", "example.org is not on the operator's list"),
+        ("https://example.net/", "not on the operator's list"),
+        ("https://docs.example.org.evil.test/", "not on the operator's list"),
+        ("https://evilexample.net/", "not on the operator's list"),
+        ("https://docs.example.org:8443/", "docs.example.org:8443 is not on"),
+        ("https://127.0.0.1/", "not on the operator's list"),
+        ("http://docs.example.org/", "must begin with https://"),
+        ("file:///etc/passwd", "no whole address"),
+        ("gopher://docs.example.org/", "must begin with https://"),
+        ("https://me:secret@docs.example.org/", "no user name and no password"),
+        ("https://docs.example.org@evil.test/", "no user name"),
+        ("docs.example.org", "no whole address"),
+        ("https://", "no whole address"),
+        ("https://docs.example.org/\x00", "this is no address"),
+        ("https://docs.example.org/" + "a" * 3_000, "at most 2000 characters"),
+    ],
+)
+def test_what_is_not_on_the_list_is_refused(url: str, words: str) -> None:
+    with pytest.raises(ToolRefused) as refused:
+        LIST.require(parsed(url))
+    assert words in str(refused.value)
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,96 @@
+"""Which tools a worker offers, by its settings."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agents.tools.registry import TOOLS
+from settings.tools import ToolSettings
+from worker.tools import GROUP, ToolUnfit, packages, plugins, tools
+
+USUAL = [body.__name__ for body in TOOLS]
+PLUGIN = '''
+async def shout(text, runtime):
+    """Say it loudly."""
+
+
+async def whisper(text, runtime):
+    pass
+
+
+def late(runtime):
+    """No coroutine."""
+
+
+not_a_function = 3
+'''
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    (tmp_path / "my_fettle_tools.py").write_text(PLUGIN)
+    (tmp_path / "broken_fettle_tools.py").write_text("import nothing_at_all\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_fettle_tools", raising=False)
+    names = ("shout", "whisper", "late", "not_a_function", "missing")
+    found = [EntryPoint(name, f"my_fettle_tools:{name}", GROUP) for name in names]
+    return [
+        *found,
+        EntryPoint("loud", "my_fettle_tools:shout", GROUP),
+        EntryPoint("broken", "broken_fettle_tools:broken", GROUP),
+    ]
+
+
+def test_what_reaches_out_is_off_until_it_is_named(tmp_path: Path) -> None:
+    assert [body.__name__ for body in tools(ToolSettings())] == USUAL
+    allowed: dict[str, Any] = {
+        "fetch_hosts": "docs.example.org, *.example.net",
+        "install_list": tmp_path / "list.txt",
+        "install_index": "https://index.example.org/simple/",
+    }
+    given = ToolSettings(**allowed)
+    assert given.fetch_hosts == ("docs.example.org", "*.example.net")
+    assert [body.__name__ for body in tools(given)] == [*USUAL, "install", "fetch"]
+    with pytest.raises(ToolUnfit, match=r"FETTLE_INSTALL_LIST: .*No such file"):
+        packages(given)
+    (tmp_path / "list.txt").write_text("--index-url https://elsewhere.example.org\n")
+    with pytest.raises(ToolUnfit, match="not a package with its versions"):
+        packages(given)
+    with pytest.raises(ValidationError, match="go together"):
+        ToolSettings(install_list=tmp_path / "list.txt")
+
+
+def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -> None:
+    assert [body.__name__ for body in plugins(["shout"], installed)] == ["shout"]
+    assert plugins([], installed) == []
+
+
+def test_a_plug_in_that_is_not_named_is_not_even_imported(installed: list[EntryPoint]) -> None:
+    plugins([], installed)
+    assert "my_fettle_tools" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere", "no tool 'nowhere' is installed; there are: broken, late, loud"),
+        ("broken", "'broken' does not load: No module named 'nothing_at_all'"),
+        ("missing", "'missing' does not load"),
+        ("late", "no async function that takes `runtime`"),
+        ("not_a_function", "no async function that takes `runtime`"),
+        ("whisper", "must be named so, and have a docstring"),
+        ("loud", "must be named so, and have a docstring"),
+    ],
+)
+def test_a_plug_in_that_does_not_fit_stops_the_worker(
+    installed: list[EntryPoint], name: str, words: str
+) -> None:
+    with pytest.raises(ToolUnfit) as unfit:
+        plugins([name], installed)
+    assert words in str(unfit.value)

@@ -1,0 +1,68 @@
+"""A web server on loopback that answers as a test says, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent; `pause` holds each KiB of the body back by so many seconds."""
+
+    body: bytes = b""
+    kind: str = "text/html; charset=utf-8"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause: threading.Event | None = None
+
+
+@dataclass
+class WebServer:
+    """`answers` by path; a function gets the request's headers."""
+
+    port: int
+    answers: dict[str, Answer | Callable[[Mapping[str, str]], Answer]]
+    asked: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+
+@contextlib.contextmanager
+def web_server() -> Iterator[WebServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.asked.append(self.path)
+            told.headers.append({name.lower(): value for name, value in self.headers.items()})
+            answer = told.answers.get(self.path, Answer(status=404))
+            if callable(answer):
+                answer = answer(told.headers[-1])
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.kind)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if answer.pause is not None:
+                answer.pause.wait(20)
+            with contextlib.suppress(OSError):
+                self.wfile.write(answer.body)
+
+        def log_message(self, *_: object) -> None:
+            """Tests have no use for a log."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    told = WebServer(server.server_address[1], {})
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,65 @@
+"""Hosts: an operator's list of hosts that may be reached. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import httpx
+
+from agents.errors import ToolRefused
+
+LONGEST = 2_000
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Names such as `docs.example.org`, `*.example.org` (those below it) and `example.org:8443`.
+
+    Without a port it is the scheme's own. `http` allows unencrypted requests, too.
+    """
+
+    names: tuple[str, ...]
+    http: bool = False
+
+    def require(self, url: httpx.URL) -> None:
+        """Raise ToolRefused for a URL that does not lead to one of them."""
+        if url.scheme not in _PORTS or (url.scheme == "http" and not self.http):
+            raise ToolRefused(f"the address must begin with https://: {shown(url)}")
+        if url.userinfo:
+            raise ToolRefused("the address must hold no user name and no password")
+        if not any(_fits(name.lower(), url) for name in self.names):
+            raise ToolRefused(
+                f"the host {authority(url)} is not on the operator's list: {', '.join(self.names)}"
+            )
+
+
+def parsed(address: str) -> httpx.URL:
+    """The URL without its fragment. Raises ToolRefused for what is none."""
+    if len(address) > LONGEST:
+        raise ToolRefused(f"an address has at most {LONGEST} characters")
+    try:
+        url = httpx.URL(address.strip())
+    except (httpx.InvalidURL, ValueError) as error:
+        raise ToolRefused(f"this is no address: {error}") from None
+    if not url.host:
+        raise ToolRefused(f"this is no whole address: {address[:80]!r}")
+    return url.copy_with(fragment=None)
+
+
+def authority(url: httpx.URL) -> str:
+    """Host, and port where it is not the scheme's own."""
+    host = url.raw_host.decode("ascii").lower().rstrip(".")
+    return host if url.port in {None, _PORTS.get(url.scheme)} else f"{host}:{url.port}"
+
+
+def shown(url: httpx.URL) -> str:
+    """A URL as it may be repeated: without what stands before an @."""
+    return str(url.copy_with(username="", password="") if url.userinfo else url)[:200]
+
+
+def _fits(name: str, url: httpx.URL) -> bool:
+    place = authority(url)
+    if not name.startswith("*."):
+        return place == name
+    return place.endswith(name[1:])

@@ -1,0 +1,118 @@
+"""Reach: GET requests to an operator's hosts, and to nothing else.
+
+Each hop of a redirect is held against the list again, and connects only to addresses that were
+looked at. Nothing is sent but the request itself: no cookies, no credentials of other places, and
+no proxy of this machine's environment. What comes back is bounded in size, time and kind, and is
+never decompressed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from email.message import Message
+from typing import Final
+
+import httpcore
+import httpx
+
+from agents.errors import ToolRefused
+from agents.outside import Page
+from worker.reach.connect import Pinned, Resolver, resolved
+from worker.reach.hosts import Hosts, authority, parsed, shown
+
+HOPS: Final = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
+
+
+class Answered(ToolRefused):
+    """The host answered with a status that is no page."""
+
+    def __init__(self, url: str, status: int) -> None:
+        super().__init__(f"{url} answered {status}")
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Implements the port Pages. `seconds` bounds a whole request with its redirects.
+
+    `kind_fits` decides by the media type; `headers` go to the host that they are listed for.
+    """
+
+    hosts: Hosts
+    most_bytes: int
+    seconds: float
+    private: bool = False
+    kind_fits: Callable[[str], bool] = lambda _: True
+    accept: str = "*/*"
+    headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    resolver: Resolver = resolved
+
+    async def get(self, url: str) -> Page:
+        """See `agents.outside.Pages`."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await self._followed(parsed(url))
+        except TimeoutError:
+            raise ToolRefused(f"{shown(parsed(url))} took longer than {self.seconds:g} s") from None
+
+    async def _followed(self, url: httpx.URL) -> Page:
+        for _ in range(HOPS + 1):
+            self.hosts.require(url)
+            answer = await self._one(url)
+            if isinstance(answer, Page):
+                return answer
+            url = answer
+        raise ToolRefused(f"more than {HOPS} redirects")
+
+    async def _one(self, url: httpx.URL) -> Page | httpx.URL:
+        """The page, or where it is said to be. A connection for each: no hop is taken unlooked."""
+        backend = Pinned(self.resolver, private=self.private)
+        context = ssl.create_default_context() if url.scheme == "https" else None
+        sent = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": "fettle",
+            "Accept": self.accept,
+            "Accept-Encoding": "identity",
+            **self.headers.get(authority(url), {}),
+        }
+        request = [(name.encode(), value.encode()) for name, value in sent.items()]
+        try:
+            async with (
+                httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
+                pool.stream("GET", str(url), headers=request) as response,
+            ):
+                return await self._read(url, response)
+        except _GONE_WRONG as error:
+            why = str(error) or type(error).__name__
+            raise ToolRefused(f"{shown(url)} could not be reached: {why}") from None
+
+    async def _read(self, url: httpx.URL, response: httpcore.Response) -> Page | httpx.URL:
+        headers = _headers(response.headers)
+        if response.status in _REDIRECTS and headers["location"]:
+            return parsed(str(url.join(headers["location"])))
+        if response.status != 200:
+            raise Answered(shown(url), response.status)
+        kind = headers.get_content_type() if headers["content-type"] else ""
+        if not self.kind_fits(kind):
+            raise ToolRefused(f"{shown(url)} is of a kind that is not read: {kind or 'unknown'}")
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise ToolRefused(f"{shown(url)} came compressed, which was not asked for")
+        body = bytearray()
+        async for part in response.aiter_stream():
+            body += part
+            if len(body) > self.most_bytes:
+                raise ToolRefused(f"{shown(url)} is larger than {self.most_bytes} bytes")
+        return Page(shown(url), kind, headers.get_content_charset(), bytes(body))
+
+
+def _headers(raw: Sequence[tuple[bytes, bytes]]) -> Message:
+    """The standard library reads media types and their parameters."""
+    message = Message()
+    for name, value in raw:
+        message[name.decode("latin-1")] = value.decode("latin-1")
+    return message

@@ -1,0 +1,68 @@
+"""Which tools the executors of this worker have, by its settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+from agents.tools.fetch import fetch
+from agents.tools.install import install
+from agents.tools.registry import TOOLS, Body
+from settings.tools import ToolSettings
+from worker.packages.allowed import ListUnfit
+from worker.packages.port import IndexPackages
+
+GROUP = "fettle.tools"
+
+
+class ToolUnfit(Exception):
+    """A tool that the operator names cannot be offered. Its text says why."""
+
+
+def tools(settings: ToolSettings) -> tuple[Body, ...]:
+    """The usual tools, those that settings allow, and plug-ins by name, always in this order.
+
+    Raises ToolUnfit.
+    """
+    bodies = list(TOOLS)
+    bodies += [install] if settings.install_list else []
+    bodies += [fetch] if settings.fetch_hosts else []
+    bodies += plugins(settings.tools, entry_points(group=GROUP))
+    names = [body.__name__ for body in bodies]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ToolUnfit(f"FETTLE_TOOLS: there are two tools of the name {', '.join(sorted(twice))}")
+    return tuple(bodies)
+
+
+def packages(settings: ToolSettings) -> IndexPackages | None:
+    """What `install` reaches; None where there is no such tool. Raises ToolUnfit."""
+    try:
+        return IndexPackages.over(settings)
+    except (ListUnfit, OSError, UnicodeDecodeError) as error:
+        raise ToolUnfit(f"FETTLE_INSTALL_LIST: {error}") from None
+
+
+def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]:
+    """The tools of these names. What is installed and not named is not even imported."""
+    known = {each.name: each for each in installed}
+    found = []
+    for name in names:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise ToolUnfit(f"FETTLE_TOOLS: no tool {name!r} is installed; there are: {there}")
+        try:
+            body = known[name].load()
+        except Exception as error:
+            raise ToolUnfit(f"FETTLE_TOOLS: the tool {name!r} does not load: {error}") from error
+        found.append(_fitting(name, body))
+    return found
+
+
+def _fitting(name: str, body: Body) -> Body:
+    """`body`, if it is what `registry.Body` says."""
+    if not inspect.iscoroutinefunction(body) or "runtime" not in inspect.signature(body).parameters:
+        raise ToolUnfit(f"FETTLE_TOOLS: {name!r} is no async function that takes `runtime`")
+    if body.__name__ != name or not inspect.getdoc(body):
+        raise ToolUnfit(f"FETTLE_TOOLS: {name!r} must be named so, and have a docstring")
+    return body
