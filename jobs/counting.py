@@ -7,6 +7,7 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 | ended|STATUS | jobs by how they ended; reason|REASON those that failed |
 | approved|critic/rules/person/nobody | jobs that succeeded, by who vouched for them |
 | success|straight/repaired | jobs that succeeded, without and with a run that had failed |
+| verified|STATUS | verifications, which count for nothing else |
 | revisions|N | jobs by passes of the executor, MANY and more together |
 | runs|succeeded/failed, failure|CLASS | runs, and why they failed |
 | calls|MODEL, unpriced|MODEL, input|MODEL, output|MODEL | model calls, those with no known price, tokens |
@@ -27,6 +28,7 @@ from jobs.change import Change
 from jobs.events import Event, current
 from jobs.numbers import Counts
 from jobs.record import JobRecord, Status
+from jobs.spec import Kind
 from jobs.store import Charge
 
 PER_DOLLAR = Decimal(10) ** 12
@@ -43,6 +45,8 @@ def counted(
     for event in change.events:
         if event.kind == "decided" and before.review is not None:
             counts.update(_decided(event.data, change.after.updated_at - before.review.opened_at))
+    if change.after.spec.kind is not Kind.TASK:
+        return {f"verified|{change.after.status}": 1} if change.after.status.final else {}
     if change.after.status.final:
         own = current(_own(told))
         counts.update(_ended(change.after))

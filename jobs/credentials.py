@@ -18,7 +18,7 @@ from jobs.review import EXPIRY
 OPERATOR = "default"
 """The operator's tenant: its admin keys see to the keys of every tenant."""
 PREFIX = "fettle_"
-RESERVED = frozenset({"critic", "executor", "planner", "operator", "development", EXPIRY})
+RESERVED = frozenset({"critic", "rules", "executor", "planner", "operator", "development", EXPIRY})
 """Names that sign what no key on record has done: the house's own roles, and the configured key."""
 
 

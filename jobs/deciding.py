@@ -13,6 +13,7 @@ from jobs import upgrade
 from jobs.change import Change, Refusal
 from jobs.events import NewEvent
 from jobs.moves import ended, hinted, moved
+from jobs.person import Person
 from jobs.record import JobRecord, Reason, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.review_digest import digest_of
@@ -61,22 +62,33 @@ def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | No
     """Whether this person's word does not count here, where two are needed."""
     if needed(record, review) < 2:
         return None
-    by, key_id = decision.by, decision.key_id
+    person = Person(decision.by, decision.key_id)
     yields = decision.action in (Action.APPROVE, Action.DELEGATE)
-    if yields and same_person(by, key_id, record.submitted_by, record.key_id):
-        detail = f"{by} brought the job: where two approvals are needed, others give them"
+    if yields and person.is_also(brought_by(record)):
+        detail = f"{person.name} brought the job: where two are needed, others approve it"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    if decision.action is Action.APPROVE and any(
-        same_person(by, key_id, vote.by, vote.key_id) for vote in review.approvals
-    ):
-        detail = f"{by} has approved already: another person's approval is needed"
+    if decision.action is Action.APPROVE and any(map(person.is_also, _voters(review))):
+        detail = f"{person.name} has approved already: another person's approval is needed"
         return Refusal("voted_already", detail, Status.AWAITING_REVIEW)
     return None
 
 
-def same_person(by: str, key_id: str, other: str, other_key_id: str) -> bool:
-    """Whether two keys stand for one person: the same key, or a new one under the same name."""
-    return by == other or (key_id != "" and key_id == other_key_id)
+def brought_by(record: JobRecord) -> Person:
+    """Whose job it is."""
+    return Person(record.submitted_by, record.key_id)
+
+
+def barred(record: JobRecord) -> frozenset[str]:
+    """The marks of everyone whose approval the open review does not wait for."""
+    review = record.review
+    if review is None or needed(record, review) < 2:
+        return frozenset()
+    out = (brought_by(record), *_voters(review))
+    return frozenset(mark for person in out for mark in person.marks)
+
+
+def _voters(review: Review) -> tuple[Person, ...]:
+    return tuple(Person(vote.by, vote.key_id) for vote in review.approvals)
 
 
 def _vote(

@@ -16,7 +16,12 @@ fettle:blobs:references     hash    digest: how many jobs refer to it
 fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
 fettle:blobs:going          hash    digests whose bytes are being removed: until when
 fettle:turn:{name}          string  whoever set it does what one worker at a time does; expires
-fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label
+fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; what is
+                                    no task has its own, behind `:kind:{k}`
+fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
+fettle:words:{tenant}       zset    every word that finds a job, by its letters
+fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
+fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys
@@ -47,6 +52,7 @@ LOOSE = PREFIX + "blobs:loose"
 GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 WORKERS = PREFIX + "workers"
+UNINDEXED = PREFIX + "unindexed"
 STOP = PREFIX + "stop"
 PAGES_SECRET = PREFIX + "pages:secret"
 
@@ -159,10 +165,30 @@ def once(tenant: str, idempotency_key: str) -> str:
     return f"{PREFIX}once:{_part(tenant)}:{idempotency_key}"
 
 
-def listing(tenant: str, *, status: str | None = None, label: str | None = None) -> str:
+def listing(
+    tenant: str, *, status: str | None = None, label: str | None = None, kind: str = "task"
+) -> str:
     """Sorted set of job ids by creation time."""
+    every = f"{PREFIX}jobs:{_part(tenant)}"
+    if kind != "task":
+        every = f"{every}:kind:{kind}"
     if status is not None:
-        return f"{PREFIX}jobs:{_part(tenant)}:status:{status}"
+        return f"{every}:status:{status}"
     if label is not None:
-        return f"{PREFIX}jobs:{_part(tenant)}:label:{label}"
-    return f"{PREFIX}jobs:{_part(tenant)}"
+        return f"{every}:label:{label}"
+    return every
+
+
+def barred(tenant: str, mark: str) -> str:
+    """Sorted set of jobs, by creation time, that whoever bears this mark may not approve."""
+    return f"{PREFIX}barred:{_part(tenant)}:{mark}"
+
+
+def words(tenant: str) -> str:
+    """Sorted set of words, in the order of their letters."""
+    return f"{PREFIX}words:{_part(tenant)}"
+
+
+def word(tenant: str, which: str) -> str:
+    """Sorted set of job ids by creation time."""
+    return f"{PREFIX}word:{_part(tenant)}:{which}"

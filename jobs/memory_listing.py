@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from jobs import words
+from jobs.deciding import barred
 from jobs.record import JobRecord, Status
+from jobs.sought import Sought
 from jobs.spec import Priority
 from jobs.store import Page
 
 
 def page(
-    records: Iterable[JobRecord],
-    tenant: str,
-    *,
-    limit: int,
-    offset: int,
-    status: Status | None,
-    label: str | None,
+    records: Iterable[JobRecord], tenant: str, sought: Sought, *, limit: int, offset: int
 ) -> Page:
-    """A tenant's jobs, newest first."""
-    found = [
-        record
-        for record in records
-        if record.tenant == tenant
-        and status in (None, record.status)
-        and (label is None or label in record.spec.labels)
-    ]
-    found.sort(key=lambda record: (record.created_at, record.id), reverse=True)
+    """A tenant's jobs, newest first; what waits for somebody, oldest first."""
+    found = [record for record in records if record.tenant == tenant and _fits(record, sought)]
+    newest = sought.waits_for is None
+    found.sort(key=lambda record: (record.created_at, record.id), reverse=newest)
     return Page(found[offset : offset + limit], len(found))
+
+
+def _fits(record: JobRecord, sought: Sought) -> bool:
+    asked = words.asked(sought.text)
+    return (
+        record.spec.kind is sought.kind
+        and sought.statuses <= {record.status}
+        and (sought.label is None or sought.label in record.spec.labels)
+        and (not sought.text or (bool(asked) and words.found(record, asked)))
+        and not barred(record) & sought.marks
+    )
 
 
 def counts(records: Iterable[JobRecord]) -> Mapping[Status, int]:

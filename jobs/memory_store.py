@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from jobs import memory_listing
 from jobs.admission import Load
@@ -27,6 +27,7 @@ from jobs.memory_roster import MemoryRoster
 from jobs.memory_talks import MemoryTalks
 from jobs.numbers import MemoryNumbers, day_of
 from jobs.record import JobRecord, Status
+from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 
@@ -210,12 +211,14 @@ class MemoryStore:
         return self._talks.turns(tenant, conversation_id, limit)
 
     async def page(
-        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+        self, tenant: str, *, limit: int, offset: int, **sought: Unpack[SoughtFields]
     ) -> Page:
         """See Store."""
-        return memory_listing.page(
-            self._records.values(), tenant, limit=limit, offset=offset, status=status, label=label
+        found = memory_listing.page(
+            self._records.values(), tenant, Sought(**sought), limit=limit, offset=offset
         )
+        paid = {record.id: await self.charges(record.id) for record in found.records}
+        return replace(found, charges=paid)
 
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""

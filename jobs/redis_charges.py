@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redis.asyncio import Redis
@@ -19,8 +19,12 @@ async def read(redis: Redis, job: JobKeys) -> Sequence[Charge]:
         pipe.hgetall(job.charges)
         pipe.hgetall(job.spend)
         posted, beside = await reached(pipe.execute())
-    charges = (Charge(call.decode(), *json.loads(body)[:5]) for call, body in posted.items())
     return [
         replace(charge, cached_input_tokens=int(beside.get(f"cached:{charge.call}".encode(), 0)))
-        for charge in charges
+        for charge in listed(posted)
     ]
+
+
+def listed(posted: Mapping[bytes, bytes]) -> list[Charge]:
+    """The charges of a hash, without what stands beside it."""
+    return [Charge(call.decode(), *json.loads(body)[:5]) for call, body in posted.items()]

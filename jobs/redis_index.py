@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs import keys
+from jobs import keys, redis_words
 from jobs.codec import dump, record_fields
+from jobs.deciding import barred
 from jobs.keys import JobKeys
 from jobs.record import JobRecord, Status
 from jobs.redis_budgets import settled
@@ -22,10 +23,11 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     yield from _refer(JobKeys(record.id), blobs)
     yield ("ZADD", keys.DUE, record.due_at, record.id)
     yield ("RPUSH", keys.line(record.tenant, record.conversation_id), record.id)
-    yield ("ZADD", keys.listing(record.tenant), record.created_at, record.id)
+    yield ("ZADD", _listing(record), record.created_at, record.id)
     yield from _enter(record)
     for label in record.spec.labels:
-        yield ("ZADD", keys.listing(record.tenant, label=label), record.created_at, record.id)
+        yield ("ZADD", _listing(record, label=label), record.created_at, record.id)
+    yield from redis_words.entered(record)
 
 
 def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
@@ -45,8 +47,9 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
     yield from _index(after)
     if before.status is not after.status:
         yield from _count(before, -1)
-        yield ("ZREM", keys.listing(after.tenant, status=before.status), after.id)
+        yield ("ZREM", _listing(after, status=before.status), after.id)
         yield from _enter(after)
+    yield from _bar(before, after)
     if turn is not None:
         turns = keys.turns(after.tenant, after.conversation_id)
         yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
@@ -59,17 +62,21 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         yield ("PUBLISH", keys.STOP, after.id)
 
 
-def removed(record: JobRecord, turns: Sequence[str]) -> Iterator[Command]:
-    """The end of a final job: its keys, its places in listings, `turns` of its conversation."""
+def removed(
+    record: JobRecord, turns: Sequence[str], own_words: Sequence[str] = ()
+) -> Iterator[Command]:
+    """The end of a final job: its keys, its places in listings and in the index of words, `turns`
+    of its conversation."""
     job = JobKeys(record.id)
     yield ("LETGO", job.blobs, keys.REFERENCES, keys.LOOSE)
     yield ("UNLINK", *job.all)
     yield from _count(record, -1)
     yield ("ZREM", keys.FINISHED, record.id)
-    yield ("ZREM", keys.listing(record.tenant), record.id)
-    yield ("ZREM", keys.listing(record.tenant, status=record.status), record.id)
+    yield ("ZREM", _listing(record), record.id)
+    yield ("ZREM", _listing(record, status=record.status), record.id)
     for label in record.spec.labels:
-        yield ("ZREM", keys.listing(record.tenant, label=label), record.id)
+        yield ("ZREM", _listing(record, label=label), record.id)
+    yield from redis_words.left(record, own_words)
     for turn in turns:
         yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)
 
@@ -132,8 +139,20 @@ def _index(record: JobRecord) -> Iterator[Command]:
 
 def _enter(record: JobRecord) -> Iterator[Command]:
     yield from _count(record, 1)
-    listing = keys.listing(record.tenant, status=record.status)
-    yield ("ZADD", listing, record.created_at, record.id)
+    yield ("ZADD", _listing(record, status=record.status), record.created_at, record.id)
+
+
+def _listing(record: JobRecord, *, status: str | None = None, label: str | None = None) -> str:
+    return keys.listing(record.tenant, status=status, label=label, kind=record.spec.kind)
+
+
+def _bar(before: JobRecord, after: JobRecord) -> Iterator[Command]:
+    """Who may not approve what is open: what waits for a person is listed without."""
+    was, now = barred(before), barred(after)
+    for mark in sorted(now - was):
+        yield ("ZADD", keys.barred(after.tenant, mark), after.created_at, after.id)
+    for mark in sorted(was - now):
+        yield ("ZREM", keys.barred(after.tenant, mark), after.id)
 
 
 def _count(record: JobRecord, by: int) -> Iterator[Command]:

@@ -7,12 +7,16 @@ from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys
+from jobs import keys, words
 from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.keys import JobKeys
-from jobs.record import JobRecord, Status
-from jobs.redis_reach import reached
+from jobs.record import Status
+from jobs.redis_charges import listed
+from jobs.redis_reach import reached, texts
+from jobs.redis_script import SCRIPTS
+from jobs.redis_words import RedisWords
+from jobs.sought import Sought
 from jobs.spec import Priority
 from jobs.store import Page
 
@@ -22,25 +26,40 @@ class RedisListing:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._words = RedisWords(redis)
+        self._find = redis.register_script((SCRIPTS / "find.lua").read_text())
 
-    async def page(
-        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
-    ) -> Page:
-        """A tenant's jobs, newest first."""
-        wanted = [keys.listing(tenant, status=status)] if status is not None else []
-        wanted += [keys.listing(tenant, label=label)] if label is not None else []
-        if len(wanted) < 2:
-            listing = wanted[0] if wanted else keys.listing(tenant)
-            async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zcard(listing)
-                pipe.zrange(
-                    listing, "+inf", "-inf", desc=True, byscore=True, offset=offset, num=limit
-                )
-                total, ids = await reached(pipe.execute())
+    async def page(self, tenant: str, sought: Sought, *, limit: int, offset: int) -> Page:
+        """A tenant's jobs, newest first; what waits for somebody, oldest first."""
+        groups = [[name] for name in _listings(tenant, sought)]
+        if sought.text:
+            found = await self._found(tenant, words.asked(sought.text))
+            if found is None:
+                return Page((), 0)
+            groups += found
+        barred = sorted(keys.barred(tenant, mark) for mark in sought.marks)
+        if len(groups) == 1 and not barred:
+            total, ids = await self._part_of(groups[0][0], limit, offset)
         else:
-            both = await reached(self._redis.zinter(wanted, aggregate="MAX"))
-            total, ids = len(both), list(reversed(both))[offset : offset + limit]
-        return Page(await self._records([job_id.decode() for job_id in ids]), total)
+            order = "newest" if sought.waits_for is None else "oldest"
+            args: list[str | int] = [offset, limit, order, len(groups)]
+            for group in groups:
+                args += [len(group), *group]
+            total, ids = await reached(self._find(args=[*args, len(barred), *barred]))
+        return await self._shown([job_id.decode() for job_id in ids], total)
+
+    async def _found(self, tenant: str, asked: Sequence[str]) -> list[list[str]] | None:
+        """The sets of jobs that each word stands for; None where one stands for none."""
+        await self._words.index()
+        groups = await self._words.groups(tenant, asked)
+        return groups if groups and all(groups) else None
+
+    async def _part_of(self, listing: str, limit: int, offset: int) -> tuple[int, list[bytes]]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.zcard(listing)
+            pipe.zrange(listing, "+inf", "-inf", desc=True, byscore=True, offset=offset, num=limit)
+            total, ids = await reached(pipe.execute())
+        return total, ids
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status."""
@@ -70,14 +89,21 @@ class RedisListing:
         stored = await reached(cast("Awaitable[Any]", self._redis.hgetall(keys.COUNTS)))
         return {name.decode(): int(count) for name, count in stored.items()}
 
-    async def _records(self, ids: Sequence[str]) -> Sequence[JobRecord]:
+    async def _shown(self, ids: Sequence[str], total: int) -> Page:
+        """The jobs with these ids, and what was paid for them."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
+                pipe.hgetall(JobKeys(job_id).charges)
             found = await reached(pipe.execute())
-        return [read_record(texts(fields)) for fields in found if fields]
+        records = [read_record(texts(fields)) for fields in found[::2] if fields]
+        paid = {job_id: listed(fields) for job_id, fields in zip(ids, found[1::2], strict=True)}
+        return Page(records, total, paid)
 
 
-def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    """A hash as Redis gives it, in text."""
-    return {key.decode(): value.decode() for key, value in fields.items()}
+def _listings(tenant: str, sought: Sought) -> list[str]:
+    kind = sought.kind
+    found = [keys.listing(tenant, status=each, kind=kind) for each in sorted(sought.statuses)]
+    if sought.label is not None:
+        found.append(keys.listing(tenant, label=sought.label, kind=kind))
+    return found or [keys.listing(tenant, kind=kind)]

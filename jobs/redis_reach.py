@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TypeVar
 
 from redis.exceptions import RedisError
@@ -26,3 +26,8 @@ async def reached(call: Awaitable[T]) -> T:
     """The answer to one call; raises StoreUnavailable."""
     async with reaching():
         return await call
+
+
+def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+    """A hash as Redis gives it, in text."""
+    return {key.decode(): value.decode() for key, value in fields.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from redis.asyncio import Redis
 
@@ -25,12 +25,14 @@ from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
 from jobs.redis_events import RedisEvents
 from jobs.redis_full import UrgentScript
-from jobs.redis_listing import RedisListing, texts
+from jobs.redis_listing import RedisListing
 from jobs.redis_numbers import RedisNumbers
-from jobs.redis_reach import reached
+from jobs.redis_reach import reached, texts
 from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
 from jobs.redis_talks import RedisTalks
+from jobs.redis_words import RedisWords
+from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 
@@ -43,6 +45,7 @@ class RedisStore:
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
+        self.words = RedisWords(redis)
         self.numbers = RedisNumbers(redis)
         self._events = RedisEvents(redis)
         self._listing = RedisListing(redis)
@@ -183,7 +186,8 @@ class RedisStore:
         job = JobKeys(record.id)
         turns = await self._talks.stored_of(record)
         guards = (field_is(job.record, "version", record.version),)
-        commands = tuple(redis_index.removed(record, turns))
+        words = await self.words.of(record)
+        commands = tuple(redis_index.removed(record, turns, words))
         return await self._commit.apply(Step(job, guards, commands=commands))
 
     async def my_turn(self, name: str, ms: int) -> bool:
@@ -199,12 +203,10 @@ class RedisStore:
         return await self._talks.turns(tenant, conversation_id, limit)
 
     async def page(
-        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+        self, tenant: str, *, limit: int, offset: int, **sought: Unpack[SoughtFields]
     ) -> Page:
         """See Store."""
-        return await self._listing.page(
-            tenant, limit=limit, offset=offset, status=status, label=label
-        )
+        return await self._listing.page(tenant, Sought(**sought), limit=limit, offset=offset)
 
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from jobs.admission import Load
 from jobs.blob_index import BlobIndex
@@ -20,6 +20,7 @@ from jobs.graph_format import GraphFormat
 from jobs.lifecycle import Change
 from jobs.numbers import Numbers
 from jobs.record import JobRecord, Status
+from jobs.sought import SoughtFields
 from jobs.spec import Priority
 
 ONCE_SECONDS = 7 * 24 * 3600
@@ -111,10 +112,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a listing, newest first, with the size of the whole."""
+    """A part of a listing, with the size of the whole, and what was paid for each job by its id."""
 
     records: Sequence[JobRecord]
     total: int
+    charges: Mapping[str, Sequence[Charge]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +253,10 @@ class Store(Protocol):
         ...
 
     async def page(
-        self, tenant: str, *, limit: int, offset: int, status: Status | None, label: str | None
+        self, tenant: str, *, limit: int, offset: int, **sought: Unpack[SoughtFields]
     ) -> Page:
-        """A tenant's jobs, newest first."""
+        """A tenant's jobs, newest first; `text` is searched for (see jobs.words); `waits_for`: what
+        waits for this person's decision, oldest first."""
         ...
 
     async def counts(self) -> Mapping[Status, int]:

@@ -28,8 +28,12 @@ def iso(ms: int | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-def summary(record: JobRecord) -> dict[str, Any]:
-    """What a listing shows of a job: what its record alone tells."""
+def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> dict[str, Any]:
+    """What a listing shows of a job: what its record and what was paid tell, without its events.
+
+    `revisions` are counted when it pauses and when it ends.
+    """
+    paid = _spend(list(charges))
     return {
         "id": record.id,
         "status": str(record.status),
@@ -43,7 +47,28 @@ def summary(record: JobRecord) -> dict[str, Any]:
         "open_review": record.review.id if record.review else None,
         "reason": str(record.reason) if record.reason else None,
         "approved_by": record.result.approved_by if record.result else None,
+        "kind": str(record.spec.kind),
+        "revisions": record.revisions,
+        "cost_usd": paid["cost_usd"],
+        "known_usd": paid["known_usd"],
+        "review": _waiting(record, now),
         **_times(record),
+    }
+
+
+def _waiting(record: JobRecord, now: int) -> dict[str, Any] | None:
+    """An open review, without what it shows."""
+    if (review := record.review) is None:
+        return None
+    return {
+        "id": review.id,
+        "kind": str(review.kind),
+        "opened_at": iso(review.opened_at),
+        "waiting_seconds": max(now - review.opened_at, 0) / 1000,
+        "expires_at": iso(review.expires_at),
+        "expired": review.expired,
+        "approvals": [vote.by for vote in review.approvals],
+        "approvals_needed": needed(record, review),
     }
 
 
@@ -55,6 +80,7 @@ def whole(
     critiques = _all(made, "critiqued")
     return {
         "id": record.id,
+        "kind": str(record.spec.kind),
         "status": str(record.status),
         "spec": spec(record.spec),
         "conversation_id": record.conversation_id,

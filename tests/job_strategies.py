@@ -8,7 +8,7 @@ from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, OnExhausted, OnExpiry, Priority
+from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Priority
 
 texts = st.text(max_size=20)
 """Text without lone surrogates: what UTF-8 can carry."""
@@ -43,6 +43,7 @@ specs = st.builds(
     review_expires_seconds=st.none() | counts,
     on_expiry=st.sampled_from(OnExpiry),
     approvals=st.integers(1, 2),
+    kind=st.sampled_from(Kind),
 )
 approvals = st.builds(Approval, by=texts, key_id=texts, at=times, override=st.booleans())
 reviews = st.builds(

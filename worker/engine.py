@@ -32,6 +32,7 @@ from worker.capabilities import announcement
 from worker.collapse import collapse_if_exhausted
 from worker.fail_points import MortalStore
 from worker.fit import equip
+from worker.indexing import index_forever
 from worker.leases import Leases
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
@@ -144,6 +145,7 @@ class Engine:
             remove_forever(
                 store, equipment.blobs, _retention(settings), settings.retention_sweep_seconds
             ),
+            index_forever(store, settings.sweep_seconds),
             _stop_cancelled(store, attempts),
         ):
             task = asyncio.create_task(forever)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -21,9 +21,12 @@ from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
 from jobs.blob_index import HeldBlobs
+from jobs.credentials import Scope
 from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Refusal
+from jobs.person import Person
 from jobs.record import JobRecord, Status
+from jobs.spec import Kind
 from jobs.store import Idempotency
 
 log = structlog.get_logger(__name__)
@@ -95,17 +98,39 @@ _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 async def listing(
     house: ServicesDep,
     caller: Reader,
+    *,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     status: Annotated[Status | None, _EMPTY_IS_NONE] = None,
     label: Annotated[str | None, Query(max_length=100), _EMPTY_IS_NONE] = None,
+    text: Annotated[str | None, Query(max_length=200), _EMPTY_IS_NONE] = None,
+    kind: Annotated[Kind | None, _EMPTY_IS_NONE] = None,
+    waiting: Annotated[Literal["me"] | None, _EMPTY_IS_NONE] = None,
 ) -> Response:
-    """A page of your tenant's jobs; `total` counts all that match."""
+    """A page of your tenant's jobs; `total` counts all that match.
+
+    `text` finds words, or their beginnings, of tasks, labels and ids: a job that has all of them.
+    `waiting=me` lists what you may decide, the oldest first: not your own jobs where two others
+    have to approve them, nor what you have approved. What is no task is listed under its `kind`.
+    """
+    if waiting and not caller.may(Scope.REVIEW):
+        return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
     page = await house.store.page(
-        caller.tenant, limit=limit, offset=offset, status=status, label=label
+        caller.tenant,
+        limit=limit,
+        offset=offset,
+        status=status,
+        label=label,
+        text=text or "",
+        kind=kind or Kind.TASK,
+        waits_for=Person(caller.name, caller.id) if waiting else None,
     )
+    now = await house.store.now() if page.records else 0
     jobs = [
-        JobSummary(**view.summary(record), links={"self": f"/jobs/{record.id}"})
+        JobSummary(
+            **view.summary(record, page.charges.get(record.id, ()), now),
+            links={"self": f"/jobs/{record.id}"},
+        )
         for record in page.records
     ]
     return as_json(JobList(jobs=jobs, total=page.total, limit=limit, offset=offset))

@@ -90,11 +90,25 @@ class Life(Told):
     """Which job, where it is in its life, and since when (ISO 8601, UTC)."""
 
     id: str
+    kind: Kind = Kind.TASK
     status: Status
     created_at: str
     updated_at: str
     started_at: str | None
     finished_at: str | None
+
+
+class Waiting(Told):
+    """An open review in a listing."""
+
+    id: str
+    kind: str
+    opened_at: str
+    waiting_seconds: float
+    expires_at: str | None
+    expired: bool
+    approvals: list[str]
+    approvals_needed: int
 
 
 class JobSummary(Life):
@@ -110,11 +124,15 @@ class JobSummary(Life):
     open_review: str | None
     reason: Reason | None
     approved_by: str | None
+    revisions: int = Field(0, description="as counted at its last pause, or its end")
+    cost_usd: str | None = Field(None, description="null: a call has no known price")
+    known_usd: str = "0"
+    review: Waiting | None = Field(None, description="the open review")
     links: dict[str, str] = Field(default_factory=dict)
 
 
 class JobList(Told):
-    """A page of a listing, newest first."""
+    """A page of a listing."""
 
     jobs: list[JobSummary]
     total: int = Field(description="how many there are in all")

@@ -20,12 +20,15 @@ STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "canc
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--label", metavar="WORD", help="Only jobs with this label.")
+@click.option("--text", metavar="WORDS", help="Only jobs whose task, labels or id have these.")
+@click.option("--waiting", is_flag=True, help="Only what waits for your decision.")
+@click.option("--kind", type=click.Choice(["task", "verification"]), help="What jobs do.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def command(flags: Mapping[str, Any], /, *, as_json: bool, **query: Any) -> None:
-    """List jobs, newest first."""
+def command(flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, **query: Any) -> None:
+    """List jobs, newest first; with --waiting, the oldest first."""
     with open_service(flags) as service:
-        page = service.jobs(**query)
+        page = service.jobs(**query, waiting="me" if waiting else None)
     if as_json:
         print_json(page)
         return

@@ -11,11 +11,12 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Five commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Six commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
+-- UNWORD set words word member: the member leaves the set; an empty one's word leaves the words.
 -- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
@@ -107,6 +108,9 @@ for _ = 1, tonumber(take()) do
     refer(command[2], command[3], command[4], redis.call('SMEMBERS', command[5]))
   elseif command[1] == 'LETGO' then
     let_go(command[2], command[3], command[4], now)
+  elseif command[1] == 'UNWORD' then
+    redis.call('ZREM', command[2], command[5])
+    if redis.call('EXISTS', command[2]) == 0 then redis.call('ZREM', command[3], command[4]) end
   elseif command[1] == 'SETTLE' then
     settle(command[2], command[3], command[4], command[5])
   else

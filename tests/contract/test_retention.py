@@ -7,10 +7,12 @@ import asyncio
 import pytest
 from job_examples import RESULT, TENANT, House, held, job
 
+from jobs import keys
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
 from jobs.blobs import DirectoryBlobs, MemoryBlobs
 from jobs.errors import BlobMissing, StoreUnavailable
 from jobs.memory_store import MemoryStore
+from jobs.numbers import day_of
 from jobs.record import Status
 from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention, remove_finished, remove_loose
@@ -189,7 +191,8 @@ async def test_what_a_dead_remover_left_half_way_is_taken_up():
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
     store = RedisStore(connect(redis_url))
     house, blobs = House(store), DirectoryBlobs(tmp_path)
-    constant = {b"fettle:counts"}
+    day = keys.numbers(TENANT, day_of(await store.now()))
+    constant = {b"fettle:counts", day.encode()}
     for number in range(40):
         digest = await put(store, blobs, b"%d" % (number % 30))
         await succeeded(house, digest, labels=(f"l{number % 3}",))
@@ -198,7 +201,10 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
         pass
     while await remove_loose(store, blobs, Retention(-1, -1, batch=7)):
         pass
+    while await store.words.index():  # what has gone is passed over
+        pass
     assert set(await store.redis.keys("*")) <= constant
+    assert await store.redis.ttl(day) > 0
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
     assert set((await store.redis.hgetall("fettle:counts")).values()) == {b"0"}
     await store.close()

@@ -164,3 +164,19 @@ async def test_an_operator_who_wants_two_approvals_gets_them(redis_url, tmp_path
         ):
             answer = await front.client.post("/jobs", json={"task": "add", **body})
             assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
+    job_id = await front.paused(approvals=2)
+    assert (await front.client.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
+    async with front.with_key(await front.key("read", "review", name="grace")) as grace:
+        told = (await grace.get("/jobs?waiting=me")).json()
+        assert [job["id"] for job in told["jobs"]] == [job_id]
+        review = told["jobs"][0]["review"]
+        assert (review["approvals"], review["approvals_needed"]) == ([], 2)
+        assert review["waiting_seconds"] >= 0
+    async with front.with_key(await front.key("read", name="heidi")) as heidi:
+        assert (await heidi.get("/jobs?waiting=me")).json()["total"] == 0, "she may not review"
+    told = (await front.client.get("/jobs?text=add 1")).json()
+    assert [job["id"] for job in told["jobs"]] == [job_id]
+    assert (told["jobs"][0]["cost_usd"], told["jobs"][0]["kind"]) == ("0", "task")

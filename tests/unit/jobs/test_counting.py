@@ -12,6 +12,7 @@ from jobs.counting import MANY, WAITS, counted
 from jobs.events import Event
 from jobs.record import Reason
 from jobs.review import Action
+from jobs.spec import Kind
 from jobs.store import Charge
 
 SECOND = 1_000
@@ -126,6 +127,12 @@ def test_a_decision_counts_how_long_its_review_had_waited():
     assert waited(WAITS[-1] + 1)[f"wait|{len(WAITS)}"] == 1
     rejected = waited(1, action=Action.REJECT, feedback="no")
     assert (rejected["decided|reject"], rejected["ended|failed"]) == (1, 1)
+
+
+def test_a_verification_counts_apart():
+    record = claimed(queued(kind=Kind.VERIFICATION))
+    change = lifecycle.succeed(record, NOW, result=RESULT)
+    assert counted(record, change, told(run()), ()) == {"verified|succeeded": 1}
 
 
 def test_one_of_two_approvals_counts_nothing_yet():

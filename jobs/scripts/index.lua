@@ -1,0 +1,24 @@
+-- Enters jobs into the index of words, a few at a time: what is created waits in a list for it.
+--
+-- KEYS[1] waiting (list of JSON: id, created_at, all words (zset), prefix of a word's zset, words...)
+-- ARGV[1] how many jobs   ARGV[2] prefix of job keys
+-- A job that has gone meanwhile is passed over.
+--
+-- Returns how many were taken.
+local taken = 0
+for _ = 1, tonumber(ARGV[1]) do
+  local body = redis.call('LPOP', KEYS[1])
+  if not body then break end
+  taken = taken + 1
+  local job = cjson.decode(body)
+  local id, created_at, all, prefix = job[1], job[2], job[3], job[4]
+  if redis.call('EXISTS', ARGV[2] .. id) == 1 then
+    local words = {unpack(job, 5)}
+    for _, word in ipairs(words) do
+      redis.call('ZADD', prefix .. word, string.format('%.0f', created_at), id)
+      redis.call('ZADD', all, 0, word)
+    end
+    redis.call('HSET', ARGV[2] .. id, 'words', table.concat(words, ' '))
+  end
+end
+return taken

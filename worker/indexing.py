@@ -1,0 +1,43 @@
+"""Indexing at work: new jobs enter the index of words, and those of older releases once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from jobs import keys
+from jobs.errors import StoreUnavailable
+from jobs.redis_store import RedisStore
+from jobs.redis_words import AT_ONCE
+
+TURN = "index"
+ADOPTION = "adopt"
+ADOPTION_MS = 3_600_000
+"""How often the fleet looks through all jobs for those that an older release has made."""
+
+log = structlog.get_logger("worker.indexing")
+
+
+async def index_forever(store: RedisStore, seconds: float) -> None:
+    """Index until cancelled: one worker of the fleet does, every `seconds`."""
+    while True:
+        try:
+            if await store.my_turn(ADOPTION, ADOPTION_MS):
+                await adopt(store)
+            if await store.my_turn(TURN, max(1, int(seconds * 900))):
+                while await store.words.index() == AT_ONCE:
+                    pass  # between two steps others have their turn in Redis
+        except StoreUnavailable as error:
+            log.warning("index missed", error=str(error))
+        except Exception as error:
+            log.error("index failed", exc_info=error)
+        await asyncio.sleep(seconds)
+
+
+async def adopt(store: RedisStore) -> None:
+    """Have every job that stands in no index of words wait for its entry, few at a time."""
+    for index in (keys.FINISHED, keys.DUE, keys.AWAITING_REVIEW):
+        start = 0
+        while looked_at := await store.words.adopt(index, start):
+            start += looked_at
