@@ -1,6 +1,6 @@
 """A local server that speaks the model providers' wire formats, with scripted answers.
 
-Tests, benches and drills run the true clients of Groq, OpenAI and Gemini against it.
+Tests, benches and drills run the providers' true clients against it.
 """
 
 from bench.provider.request import Message, Request

@@ -125,6 +125,8 @@ def _body(
 
 
 def _finish(turn: Reply) -> str:
+    if turn.refusal:
+        return "SAFETY"
     return "MAX_TOKENS" if turn.stop == "length" else "STOP"
 
 

@@ -58,16 +58,25 @@ async def send(
     await writer.drain()
 
 
-async def send_events(writer: asyncio.StreamWriter, data: Iterable[str]) -> None:
-    """Sends server-sent events, one chunk each."""
-    head = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+async def send_events(
+    writer: asyncio.StreamWriter,
+    events: Iterable[bytes],
+    content_type: str,
+    *,
+    pace_seconds: float = 0.0,
+    ends: bool = True,
+) -> None:
+    """Sends a stream, one chunk an event; without its end, the client waits for more."""
+    head = {"content-type": content_type, "transfer-encoding": "chunked"}
     writer.write(_head(200, head))
-    for each in data:
-        event = f"data: {each}\n\n".encode()
+    for event in events:
         writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
         await writer.drain()
-    writer.write(b"0\r\n\r\n")
-    await writer.drain()
+        if pace_seconds:
+            await asyncio.sleep(pace_seconds)
+    if ends:
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
 
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:

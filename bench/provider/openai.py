@@ -45,12 +45,14 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 0,
         "model": model,
+        "system_fingerprint": None,
         "choices": [
             {
                 "index": 0,
                 "message": {
                     "role": "assistant",
                     "content": turn.text or None,
+                    **({"refusal": turn.refusal} if turn.refusal else {}),
                     **({"tool_calls": _calls(turn, number)} if turn.tool_calls else {}),
                 },
                 "logprobs": None,
@@ -72,12 +74,24 @@ def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
     yield chunk({"role": "assistant", "content": ""})
     for start in range(0, len(turn.text), _STREAMED_CHARACTERS):
         yield chunk({"content": turn.text[start : start + _STREAMED_CHARACTERS]})
-    if turn.tool_calls:
-        calls = [{"index": i, **call} for i, call in enumerate(_calls(turn, number))]
-        yield chunk({"tool_calls": calls})
-    usage = {"x_groq": {"usage": _usage(turn.tokens)}} if turn.tokens else {}
-    yield chunk({}, _finish(turn), **usage)
+    if turn.refusal:
+        yield chunk({"refusal": turn.refusal})
+    for i, call in enumerate(_calls(turn, number)):
+        for delta in _call_deltas(call):
+            yield chunk({"tool_calls": [{"index": i, **delta}]})
+    usage = _usage(turn.tokens) if turn.tokens else None
+    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if usage else {}))
+    if usage:
+        yield json.dumps({**head, "choices": [], "usage": usage})
     yield "[DONE]"
+
+
+def _call_deltas(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A call as it is streamed: its name first, then its arguments bit by bit."""
+    arguments = call["function"]["arguments"]
+    yield {**call, "function": {"name": call["function"]["name"], "arguments": ""}}
+    for start in range(0, len(arguments), _STREAMED_CHARACTERS):
+        yield {"function": {"arguments": arguments[start : start + _STREAMED_CHARACTERS]}}
 
 
 def refusal(turn: Refusal) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bench.provider.turn import ToolCall
 
 Speaker = Literal["system", "user", "assistant", "tool"]
-Wire = Literal["openai", "gemini"]
+Wire = Literal["openai", "gemini", "anthropic", "ollama"]
 
 
 @dataclass(frozen=True, slots=True)

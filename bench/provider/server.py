@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -66,8 +66,14 @@ class ProviderServer:
 
     @property
     def openai_url(self) -> str:
-        """What OpenAI's client takes as its base URL."""
+        """What OpenAI's client takes as its base URL, and those that are made like it."""
         return f"{self.url}/v1"
+
+    def base_urls(self) -> dict[str, str]:
+        """The base URL for each provider, as `agents.models` names them."""
+        like_openai = ("openai", "compatible", "deepseek", "openrouter")
+        hosts = ("groq", "google_genai", "anthropic", "ollama")
+        return dict.fromkeys(hosts, self.url) | dict.fromkeys(like_openai, self.openai_url)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -155,25 +161,41 @@ class ProviderServer:
                 await http.send(writer, turn.status, body, headers=_retry_after(turn))
             case Garbled():
                 await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
-            case Hang():
-                await asyncio.sleep(turn.seconds)
+            case Hang(seconds, after):
+                if after is not None:
+                    await self._half(after, request, writer)
+                await asyncio.sleep(seconds)
                 return False
-            case Cut(reply=None):
-                return False
-            case Cut(reply=Reply() as reply):
-                body = _json(self._whole(reply, request))
-                await http.send(writer, 200, body, cut=True)
+            case Cut(reply):
+                if reply is not None:
+                    await self._half(reply, request, writer)
                 return False
         return True
 
     async def _reply(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
         if turn.delay_seconds:
             await asyncio.sleep(turn.delay_seconds)
-        if request.stream:
-            chunks = DIALECTS[request.wire].chunks(turn, request.model, next(self._numbers))
-            await http.send_events(writer, chunks)
-        else:
+        if not request.stream:
             await http.send(writer, 200, _json(self._whole(turn, request)))
+            return
+        kind = DIALECTS[request.wire].stream_type
+        events = self._events(turn, request)
+        await http.send_events(writer, events, kind, pace_seconds=turn.pace_seconds)
+
+    async def _half(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
+        """The first half of a reply, and no end."""
+        if not request.stream:
+            await http.send(writer, 200, _json(self._whole(turn, request)), cut=True)
+            return
+        events = list(self._events(turn, request))
+        half = events[: len(events) // 2]
+        kind = DIALECTS[request.wire].stream_type
+        await http.send_events(writer, half, kind, pace_seconds=turn.pace_seconds, ends=False)
+
+    def _events(self, turn: Reply, request: Request) -> Iterator[bytes]:
+        dialect = DIALECTS[request.wire]
+        chunks = dialect.chunks(turn, request.model, next(self._numbers))
+        return map(dialect.framed, chunks)
 
     def _whole(self, turn: Reply, request: Request) -> dict[str, object]:
         return DIALECTS[request.wire].reply(turn, request.model, next(self._numbers))

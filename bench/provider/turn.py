@@ -31,13 +31,19 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model says: text, tool calls or both. `tokens=None` leaves the figures out."""
+    """What a model says: text, tool calls or both. `tokens=None` leaves the figures out.
+
+    `delay_seconds` pass before the first byte, `pace_seconds` between two events of a stream.
+    `refusal` is why the model will not answer, in place of an answer.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tokens: Tokens | None = Tokens()
     stop: Literal["stop", "length"] = "stop"
     delay_seconds: float = 0.0
+    pace_seconds: float = 0.0
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +58,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer for so many seconds, then a closed connection."""
+    """No answer for so many seconds, then a closed connection; `after` comes first, by halves."""
 
     seconds: float = 3600.0
+    after: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The connection breaks: before the first byte, or within the body of `reply`."""
+    """The connection breaks: before the first byte, or within the body or stream of `reply`."""
 
     reply: Reply | None = None
 

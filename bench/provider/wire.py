@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from bench.provider import gemini, openai
+from bench.provider import anthropic, gemini, ollama, openai
 from bench.provider.http import Incoming
 from bench.provider.request import Message, Request, Wire
 from bench.provider.turn import Refusal, Reply
@@ -18,12 +18,17 @@ from bench.provider.turn import Refusal, Reply
 _GEMINI_PATH = re.compile(
     r"/v1(?:beta)?/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)"
 )
-_OPENAI_PATHS = frozenset({"/openai/v1/chat/completions", "/v1/chat/completions"})
+_PATHS: Mapping[str, Wire] = {
+    "/openai/v1/chat/completions": "openai",
+    "/v1/chat/completions": "openai",
+    "/v1/messages": "anthropic",
+    "/api/chat": "ollama",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the two wires do differently."""
+    """What the wires do differently. `framed` is an event as bytes."""
 
     messages: Callable[[Mapping[str, Any]], tuple[Message, ...]]
     tools: Callable[[Mapping[str, Any]], tuple[str, ...]]
@@ -31,15 +36,29 @@ class Dialect:
     reply: Callable[[Reply, str, int], dict[str, Any]]
     chunks: Callable[[Reply, str, int], Iterator[str]]
     refusal: Callable[[Refusal], dict[str, Any]]
+    framed: Callable[[str], bytes]
+    stream_type: str
 
 
-def _dialect(wire: ModuleType) -> Dialect:
-    return Dialect(
-        wire.messages, wire.tools, wire.forced_tool, wire.reply, wire.chunks, wire.refusal
-    )
+def _server_sent(data: str) -> bytes:
+    return f"data: {data}\n\n".encode()
 
 
-DIALECTS: Mapping[Wire, Dialect] = {"openai": _dialect(openai), "gemini": _dialect(gemini)}
+def _dialect(
+    wire: ModuleType,
+    framed: Callable[[str], bytes] = _server_sent,
+    stream_type: str = "text/event-stream",
+) -> Dialect:
+    functions = (wire.messages, wire.tools, wire.forced_tool, wire.reply, wire.chunks, wire.refusal)
+    return Dialect(*functions, framed, stream_type)
+
+
+DIALECTS: Mapping[Wire, Dialect] = {
+    "openai": _dialect(openai),
+    "gemini": _dialect(gemini),
+    "anthropic": _dialect(anthropic, anthropic.framed),
+    "ollama": _dialect(ollama, ollama.framed, "application/x-ndjson"),
+}
 
 
 def understand(incoming: Incoming) -> Request | None:
@@ -49,10 +68,10 @@ def understand(incoming: Incoming) -> Request | None:
     """
     path = incoming.target.partition("?")[0]
     match = _GEMINI_PATH.fullmatch(path)
-    if incoming.method != "POST" or not (match or path in _OPENAI_PATHS):
+    if incoming.method != "POST" or not (match or path in _PATHS):
         return None
     body = json.loads(incoming.body)
-    wire: Wire = "gemini" if match else "openai"
+    wire: Wire = "gemini" if match else _PATHS[path]
     dialect = DIALECTS[wire]
     return Request(
         wire=wire,
