@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from settings.providers import PROVIDERS
+
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
 TAKEN_OVER = (
     "FETTLE_MODEL",
     *(f"FETTLE_{role}_MODEL" for role in ROLES),
     *(f"FETTLE_{role}_ESCALATION" for role in ROLES),
-    "FETTLE_GROQ_",
-    "FETTLE_GOOGLE_",
+    *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
     "FETTLE_SANDBOX",
     "FETTLE_SANDBOX_",
 )
@@ -39,4 +40,5 @@ def _of_deployment(name: str) -> bool:
 
 def model_keys() -> list[str]:
     """The providers that have a key, by the name of their variable."""
-    return [name for name in ("GROQ_API_KEY", "GOOGLE_API_KEY") if os.environ.get(name)]
+    names = (f"{provider.upper()}_API_KEY" for provider in PROVIDERS)
+    return [name for name in names if os.environ.get(name)]

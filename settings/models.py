@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import Field
 
-from settings.base import FettleSettings
 from settings.names import Names
+from settings.providers import ProviderSettings
 
 Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
@@ -23,7 +23,7 @@ def _stronger(who: str) -> Any:
     return Field((), description=described)
 
 
-class ModelSettings(FettleSettings):
+class ModelSettings(ProviderSettings):
     """A chain's first model answers, the next one where it is unavailable."""
 
     model: Chain = Field(
@@ -42,16 +42,14 @@ class ModelSettings(FettleSettings):
     critic_escalation: Chain = _stronger("critic")
     tester_escalation: Chain = _stronger("tester")
 
-    groq_api_key: SecretStr | None = Field(
-        None, validation_alias=AliasChoices("GROQ_API_KEY"), description="key for Groq"
+    model_connect_seconds: float = Field(
+        10.0, gt=0, description="how long a provider may take to be connected to"
     )
-    groq_base_url: str | None = Field(None, description="another address for Groq's API")
-    google_api_key: SecretStr | None = Field(
-        None, validation_alias=AliasChoices("GOOGLE_API_KEY"), description="key for Gemini"
+    model_first_token_seconds: float = Field(
+        60.0, gt=0, description="how long a reply's first token may take, and each after it"
     )
-    google_base_url: str | None = Field(None, description="another address for Gemini's API")
     model_timeout_seconds: float = Field(
-        120.0, gt=0, description="bound on one model call, with its tries"
+        120.0, gt=0, description="bound on one whole model call, with its tries"
     )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
     max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from agents.models import LIGHT, Chains, ModelPool
+from agents.models import LIGHT, PROVIDERS, Chains, ModelPool, Provider, installed
 from agents.role_models import RoleModels
 from settings.models import ModelSettings
 
-LARGE = {"groq": "groq:openai/gpt-oss-120b", "google_genai": "google_genai:gemini-2.5-flash"}
-SMALL = {"groq": "groq:openai/gpt-oss-20b", "google_genai": "google_genai:gemini-2.5-flash-lite"}
-"""Where no model is set: those of the providers with keys, in this order."""
-
 
 def chains(settings: ModelSettings) -> Chains:
-    """What the settings say; the light roles have small models only where nothing is set."""
-    keys = {"groq": settings.groq_api_key, "google_genai": settings.google_api_key}
-    able = [name for name in LARGE if keys[name]]
-    by_role = settings.by_role("model")
-    if not settings.model:
-        by_role = {**dict.fromkeys(LIGHT, tuple(SMALL[name] for name in able)), **by_role}
-    default = settings.model or tuple(LARGE[name] for name in able)
+    """What the settings say. Where no model is set, the first provider with a key answers, and
+    none stands in for it: where questions go is never implied by a key alone.
+    """
+    by_role, default = settings.by_role("model"), settings.model
+    if not default and (able := _first_able(settings)) is not None:
+        default = (f"{able.name}:{able.large}",)
+        by_role = {**dict.fromkeys(LIGHT, (f"{able.name}:{able.small}",)), **by_role}
     return Chains(default, by_role, settings.by_role("escalation"))
+
+
+def _first_able(settings: ModelSettings) -> Provider | None:
+    """Of those whose library is here; else of all, so that its error says how to install it."""
+    keys = settings.api_keys()
+    with_key = [each for each in PROVIDERS.values() if each.name in keys and each.large]
+    return next(iter([*filter(installed, with_key), *with_key]), None)
 
 
 def models_of(pool: ModelPool, wanted: str | None, chosen: Chains) -> RoleModels:

@@ -20,9 +20,6 @@ from worker.run_cache import RunCache
 from worker.spending import Spending
 from worker.tools import packages, tools
 
-MOST_TRY_SECONDS = 60.0
-"""One try of a model call; a provider that is silent for so long is asked again."""
-
 
 def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
     """Everything a process needs to work on jobs; the sandbox is not tried yet.
@@ -51,12 +48,11 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
 
 def model_options(settings: WorkerSettings) -> ModelOptions:
     """Keys, addresses and bounds of model calls."""
-    keys = {"groq": settings.groq_api_key, "google_genai": settings.google_api_key}
-    urls = {"groq": settings.groq_base_url, "google_genai": settings.google_base_url}
     return ModelOptions(
-        api_keys={provider: key.get_secret_value() for provider, key in keys.items() if key},
-        base_urls={provider: url for provider, url in urls.items() if url},
-        timeout_seconds=min(MOST_TRY_SECONDS, settings.model_timeout_seconds),
+        api_keys=settings.api_keys(),
+        base_urls=settings.base_urls(),
+        connect_seconds=settings.model_connect_seconds,
+        first_token_seconds=settings.model_first_token_seconds,
         total_seconds=settings.model_timeout_seconds,
         max_retries=settings.model_max_retries,
         max_output_tokens=settings.max_output_tokens,

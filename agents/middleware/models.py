@@ -12,15 +12,12 @@ from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, To
 from agents.calls import Whole, model_call
 from agents.history import has_run, replies
 from agents.mending import course_of
-from agents.models import ReplyMalformed, malformed
+from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
 from agents.trimming import without_old_output
-
-MALFORMED = "malformed_arguments"
-"""The one argument of a call whose arguments were not valid JSON: the text that came instead."""
 
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 """Gemini's word for it; Groq answers with an error instead."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from agents.calls import finished, once
 from agents.errors import ToolRefused
 from agents.mending import Told, behind
-from agents.middleware.models import MALFORMED
+from agents.models import MALFORMED
 from agents.place import digest, of_reply, within
 from agents.ports import Fact, Finished, Place, Ports
 from agents.tools.trace import Trace, of_use, runs_in

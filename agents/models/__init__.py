@@ -1,10 +1,10 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
 from agents.models.billed import may_be_billed
-from agents.models.build import build
+from agents.models.build import build, install_command, installed
 from agents.models.chains import Chains
 from agents.models.classify import classify
-from agents.models.ending import cut_off, malformed
+from agents.models.ending import MALFORMED, cut_off, malformed
 from agents.models.errors import (
     ModelError,
     ModelNameInvalid,
@@ -15,26 +15,31 @@ from agents.models.errors import (
     ReplyMalformed,
     another_may_answer,
 )
+from agents.models.listener import LISTENER, Listener
 from agents.models.name import ModelName
-from agents.models.options import KEY_VARIABLES, PUBLIC_URLS, SHIPPED_RECORDINGS, ModelOptions
+from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.pricing import OwnPrice, Prices, Usage, price
 from agents.models.provider import ProviderModel
+from agents.models.providers import PROVIDERS, Provider
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
 from agents.models.redaction import Redaction
 from agents.models.role import LIGHT, Role
 from agents.models.structured import Answer, ask, read
 from agents.models.toll import Toll, tolled
+from agents.models.wires import Piece
 from agents.models.written import turn_of, written
 
 __all__ = [
-    "KEY_VARIABLES",
     "LIGHT",
-    "PUBLIC_URLS",
+    "LISTENER",
+    "MALFORMED",
+    "PROVIDERS",
     "SHIPPED_RECORDINGS",
     "Answer",
     "Chains",
+    "Listener",
     "ModelError",
     "ModelName",
     "ModelNameInvalid",
@@ -44,7 +49,9 @@ __all__ = [
     "ModelRefused",
     "ModelUnavailable",
     "OwnPrice",
+    "Piece",
     "Prices",
+    "Provider",
     "ProviderModel",
     "RecordedModel",
     "Recording",
@@ -59,6 +66,8 @@ __all__ = [
     "build",
     "classify",
     "cut_off",
+    "install_command",
+    "installed",
     "load",
     "malformed",
     "may_be_billed",

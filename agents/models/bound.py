@@ -20,8 +20,6 @@ PER_REQUEST = 1_000
 """What providers put around a request: their own instructions for tools, the chat template."""
 PER_MESSAGE = 32
 _OURS = 2
-DEFAULT_OUTPUT = 2_048
-_OUTPUT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 
 
 def most_used(
@@ -34,12 +32,6 @@ def most_used(
             return Usage(counted + PER_REQUEST + sum(map(_size, added)), output)
     size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _OURS
     return Usage(size + sum(map(_size, messages)), output)
-
-
-def most_output(model: Any) -> int:
-    """The limit on output tokens that a provider's chat model sends along."""
-    values = (getattr(model, name, None) for name in _OUTPUT_FIELDS)
-    return next((value for value in values if isinstance(value, int)), DEFAULT_OUTPUT)
 
 
 def _counted(message: BaseMessage, model: str) -> int | None:

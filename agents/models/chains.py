@@ -29,8 +29,8 @@ class Chains:
         base = self.by_role.get(role) or self.default
         if not base:
             raise ModelNotConfigured(
-                f"no model is configured for the {role}: set GROQ_API_KEY or GOOGLE_API_KEY for "
-                "the worker, or FETTLE_MODEL to provider:model"
+                f"no model is configured for the {role}: set GROQ_API_KEY, GOOGLE_API_KEY or "
+                "another provider's key where the workers run, or FETTLE_MODEL to provider:model"
             )
         climbed = self.stronger.get(role, ())[: max(0, level)]
         return tuple(dict.fromkeys((*reversed(climbed), *base)))

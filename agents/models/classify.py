@@ -12,12 +12,9 @@ from typing import Any
 
 import httpx
 
-from agents.models.errors import ModelError, ModelRefused, ModelUnavailable, ReplyMalformed
-from agents.models.retry_after import retry_after_seconds
+from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.meaning import meaning
 
-# 498 is Groq's own: no capacity in the flex tier.
-# https://console.groq.com/docs/errors
-_FOR_NOW = frozenset({408, 409, 425, 429, 498})
 _MESSAGE_CHARACTERS = 500
 _AWAY = (httpx.TransportError, TimeoutError, ConnectionError)
 _UNREADABLE = (json.JSONDecodeError, httpx.DecodingError)
@@ -58,14 +55,8 @@ def _status(error: BaseException) -> int | None:
 
 
 def _by_status(status: int, error: BaseException) -> ModelError:
-    details = _details(error)
-    if details.get("code") == "tool_use_failed":
-        return ReplyMalformed(_message(error), said=str(details.get("failed_generation", "")))
-    if status in _FOR_NOW or status >= 500:
-        headers = getattr(getattr(error, "response", None), "headers", {})
-        wait = retry_after_seconds(headers, details)
-        return ModelUnavailable(_message(error), status=status, retry_after_seconds=wait)
-    return ModelRefused(_message(error), status=status)
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    return meaning(status, _message(error), _details(error), headers)
 
 
 def _details(error: BaseException) -> Mapping[str, Any]:

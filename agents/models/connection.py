@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from typing_extensions import override
 
-from agents.models.errors import ModelRefused, ModelUnavailable
+from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
 from agents.models.lanes import Lanes
+from agents.models.listener import LISTENER
+from agents.models.meaning import meaning
+from agents.models.wires import Wire
 
 _SHOWN_CHARACTERS = 120
 # A proxy that the environment names has the same or a narrower pattern, stands before this one and
@@ -16,43 +24,157 @@ _SHOWN_CHARACTERS = 120
 _ANYWHERE = "all://*"
 # For such a proxy: a call must wait for its provider, never for a free connection.
 _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
+_STREAMS = ("text/event-stream", "application/x-ndjson")
+# Of the body that came, not of the one that is handed on.
+_OF_THE_BODY = frozenset(
+    {"content-length", "content-encoding", "content-type", "transfer-encoding"}
+)
 
 
-def connect(tls: ssl.SSLContext) -> httpx.AsyncClient:
-    """A client whose status-200 bodies are replies, or ModelUnavailable.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a provider may keep us waiting, in seconds: until there is a connection, and for
+    the first token; no later one may take longer than that either."""
 
-    Without this check a proxy's HTML page is an AttributeError in groq's client and an empty
-    answer, counted as success, in google-genai's.
+    connect: float = 10.0
+    first_token: float = 60.0
+
+
+class ProviderClient(httpx.AsyncClient):
+    """Asks for streams and answers with whole replies; made by `connect`.
+
+    Raises ModelError for whatever is no reply, since each client has its own way with those: a
+    proxy's HTML page is an AttributeError in groq's and an empty answer, counted as success, in
+    google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
     """
-    return httpx.AsyncClient(
+
+    def __init__(self, wire: Wire, times: Times, **options: Any) -> None:
+        super().__init__(**options)
+        self._wire = wire
+        self._times = times
+
+    @override
+    async def send(
+        self, request: httpx.Request, *, stream: bool = False, **options: Any
+    ) -> httpx.Response:
+        request = self._wire.streamed(request)
+        # The time limits are ours: the clients have others, or none.
+        wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
+        request.extensions = {**request.extensions, "timeout": wait}
+        try:
+            async with asyncio.timeout(self._times.connect + self._times.first_token) as clock:
+                response = await super().send(request, stream=True, **options)
+                try:
+                    return await self._whole(response, clock)
+                finally:
+                    await response.aclose()
+        except httpx.ConnectTimeout as error:
+            told = f"no connection within {self._times.connect:g} s"
+            raise ModelUnavailable(told) from error
+        except TimeoutError as error:
+            told = f"no token within {self._times.first_token:g} s"
+            raise ModelUnavailable(told) from error
+
+    async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
+        if response.status_code != httpx.codes.OK:
+            raise _refusal(await response.aread(), response)
+        kind = response.headers.get("content-type", "")
+        if kind.startswith(_STREAMS):
+            body = await self._folded(response, clock)
+        else:  # a server that cannot stream
+            await response.aread()
+            body = _read(response, kind)
+        if not (isinstance(body, dict) and self._wire.is_reply(body)):
+            raise _unreadable(kind, json.dumps(body))
+        if (why := self._wire.declined(body)) is not None:
+            raise ModelRefused(f"the model declined to answer: {why}", status=200)
+        headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
+        return httpx.Response(
+            200,
+            headers=[*headers, ("content-type", self._wire.content_type)],
+            content=json.dumps(body).encode() + b"\n",
+            request=response.request,
+            extensions=response.extensions,
+        )
+
+    async def _folded(self, response: httpx.Response, clock: asyncio.Timeout) -> dict[str, Any]:
+        listener = LISTENER.get()
+        fold = self._wire.fold()
+        loop = asyncio.get_running_loop()
+        async for event in _events(response):
+            pieces = fold.feed(event)
+            if pieces:
+                clock.reschedule(loop.time() + self._times.first_token)
+                if listener is not None:
+                    listener.hear(pieces)
+        if not fold.ended:
+            raise ModelUnavailable("the reply broke off", status=200)
+        return fold.whole()
+
+
+def connect(
+    tls: ssl.SSLContext, wire: Wire, times: Times | None = None, **options: Any
+) -> ProviderClient:
+    """A client for one wire; `options` are httpx' own."""
+    return ProviderClient(
+        wire,
+        times or Times(),
         verify=tls,
         limits=_LIMITS,
         mounts={_ANYWHERE: Lanes(tls)},
-        event_hooks={"response": [_check]},
+        **options,
     )
 
 
-async def _check(response: httpx.Response) -> None:
-    content_type = response.headers.get("content-type", "")
-    if response.status_code != httpx.codes.OK or content_type.startswith("text/event-stream"):
-        return
-    await response.aread()
+async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    """The JSON objects of a stream: of server-sent events, or one a line.
+
+    Lines are cut at line feeds alone: JSON may hold other characters that Python's `splitlines`,
+    and so httpx' `aiter_lines`, takes for an end of a line.
+    """
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if event := _event(line):
+                yield event
+    if event := _event(rest):
+        yield event
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; None for what is no data: comments, names, blank lines, the end."""
+    data = line.removeprefix(b"data:").strip()
+    if not data.startswith(b"{"):
+        return None
     try:
-        body = response.json()
+        event = json.loads(data)
+    except ValueError as error:
+        raise _unreadable("a stream", data.decode(errors="replace")) from error
+    return event if isinstance(event, dict) else None
+
+
+def _read(response: httpx.Response, kind: str) -> Any:
+    try:
+        return response.json()
+    except ValueError as error:
+        raise _unreadable(kind, response.text) from error
+
+
+def _refusal(body: bytes, response: httpx.Response) -> ModelError:
+    """What an error status means. The clients' own errors differ in what they keep of it."""
+    try:
+        told = json.loads(body)
     except ValueError:
-        body = None
-    if not _is_reply(body):
-        shown = response.text[:_SHOWN_CHARACTERS]
-        raise ModelUnavailable(f"unreadable reply ({content_type}): {shown!r}", status=200)
+        told = None
+    told = told[0] if isinstance(told, list) and told else told
+    error = told.get("error", told) if isinstance(told, dict) else None
+    details = error if isinstance(error, dict) else {}
+    text = details.get("message") or error or response.text[:_SHOWN_CHARACTERS].strip()
+    message = str(text or response.reason_phrase)
+    return meaning(response.status_code, message, details, response.headers)
 
 
-def _is_reply(body: Any) -> bool:
-    """OpenAI's wire has choices, Gemini's candidates, or why the prompt got none."""
-    if not isinstance(body, dict):
-        return False
-    if body.get("choices") or body.get("candidates"):
-        return True
-    blocked = (body.get("promptFeedback") or {}).get("blockReason")
-    if blocked:
-        raise ModelRefused(f"the provider blocked the prompt: {blocked}", status=200)
-    return False
+def _unreadable(kind: str, text: str) -> ModelUnavailable:
+    shown = text[:_SHOWN_CHARACTERS]
+    return ModelUnavailable(f"unreadable reply ({kind}): {shown!r}", status=200)

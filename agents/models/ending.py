@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from langchain_core.messages import AIMessage
+from typing import Any
 
-# Groq's and OpenAI's word, and Gemini's.
-_CUT_OFF = frozenset({"length", "MAX_TOKENS"})
+from langchain_core.messages import AIMessage, InvalidToolCall
+
+MALFORMED = "malformed_arguments"
+"""The one argument of a call whose arguments were not valid JSON: the text that came instead."""
+
+_REASONS = ("finish_reason", "stop_reason", "done_reason")
+"""What OpenAI, Groq and Gemini call it, Anthropic, and Ollama."""
+_CUT_OFF = frozenset({"length", "MAX_TOKENS", "max_tokens", "model_context_window_exceeded"})
 
 
 def cut_off(message: AIMessage) -> bool:
     """Whether the reply ended at the limit on output tokens, so that its end is missing."""
-    return message.response_metadata.get("finish_reason") in _CUT_OFF
+    return _reason(message) in _CUT_OFF
 
 
 def malformed(message: AIMessage) -> bool:
@@ -18,5 +24,30 @@ def malformed(message: AIMessage) -> bool:
 
     To an agent's loop it looks like a final answer, often an empty one; it is none.
     """
-    garbled = message.response_metadata.get("finish_reason") == "MALFORMED_FUNCTION_CALL"
+    garbled = _reason(message) == "MALFORMED_FUNCTION_CALL"
     return not message.tool_calls and (garbled or bool(message.invalid_tool_calls))
+
+
+def told_apart(message: AIMessage) -> AIMessage:
+    """`message` with the calls that came without valid JSON among its invalid ones."""
+    broken = [call for call in message.tool_calls if set(call["args"]) == {MALFORMED}]
+    if not broken:
+        return message
+    invalid = [
+        InvalidToolCall(
+            name=call["name"],
+            args=str(call["args"][MALFORMED]),
+            id=call["id"],
+            error="not valid JSON",
+            type="invalid_tool_call",
+        )
+        for call in broken
+    ]
+    calls = [call for call in message.tool_calls if call not in broken]
+    update = {"tool_calls": calls, "invalid_tool_calls": [*message.invalid_tool_calls, *invalid]}
+    return message.model_copy(update=update)
+
+
+def _reason(message: AIMessage) -> Any:
+    told = (message.response_metadata.get(name) for name in _REASONS)
+    return next((reason for reason in told if reason), None)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from agents.models.errors import ModelNameInvalid
+from agents.models.providers import PROVIDERS, Provider
 
-PROVIDERS = ("groq", "google_genai", "recording")
+RECORDING = "recording"
+"""In a provider's place: nobody is asked."""
 
-# A Gemini model's name becomes part of a URL's path, a recording's that of a file: neither may
-# leave its place.
-_MODEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")
+# It becomes that of a file, and may not leave its place.
 _RECORDING = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -29,10 +29,10 @@ class ModelName:
         provider, colon, model = text.partition(":")
         if not colon:
             raise ModelNameInvalid(f"{text!r} is no model: write it as provider:model")
-        if provider not in PROVIDERS:
-            known = ", ".join(PROVIDERS)
+        if provider not in {*PROVIDERS, RECORDING}:
+            known = ", ".join((*PROVIDERS, RECORDING))
             raise ModelNameInvalid(f"{text!r}: no provider {provider!r}; there are {known}")
-        shape = _RECORDING if provider == "recording" else _MODEL
+        shape = _RECORDING if provider == RECORDING else PROVIDERS[provider].models
         if not shape.fullmatch(model):
             raise ModelNameInvalid(f"{text!r}: {model!r} cannot be the name of a model")
         return cls(provider, model)
@@ -40,7 +40,12 @@ class ModelName:
     @property
     def is_recording(self) -> bool:
         """Whether nobody is called."""
-        return self.provider == "recording"
+        return self.provider == RECORDING
+
+    @property
+    def of(self) -> Provider:
+        """The provider. A recording has none."""
+        return PROVIDERS[self.provider]
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model}"

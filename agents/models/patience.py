@@ -11,12 +11,11 @@ from agents.models.errors import ModelUnavailable, ReplyMalformed
 class Patience:
     """The bounds of one model call. All times are in seconds.
 
-    `try_seconds` bounds each try from first byte to last, `retries` the tries after the first,
-    `total_seconds` the tries and the waits between them together. The waits grow from
+    `retries` are the tries after the first, `total_seconds` bounds all tries and the waits between
+    them together (a try has bounds of its own, see `connection.Times`). The waits grow from
     `first_wait_seconds` to `longest_wait_seconds`, unless the provider says otherwise.
     """
 
-    try_seconds: float = 60.0
     retries: int = 4
     total_seconds: float = 120.0
     first_wait_seconds: float = 0.5

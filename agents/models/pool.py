@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
+
+import httpx
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.absence import Absences
@@ -22,6 +25,7 @@ class ModelPool:
 
     def __init__(self, options: ModelOptions) -> None:
         self._options = options
+        self._tls: ssl.SSLContext | None = None
         self.absences = Absences()
         self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
 
@@ -29,7 +33,9 @@ class ModelPool:
         """The model that answers `role`. Raises ModelNotConfigured as `build` does."""
         key = (name, role if name.is_recording else None)
         if key not in self._models:
-            self._models[key] = build(name, self._options, role)
+            if self._tls is None and not name.is_recording:
+                self._tls = httpx.create_ssl_context()
+            self._models[key] = build(name, self._options, role, self._tls)
         return self._models[key]
 
     async def aclose(self) -> None:

@@ -12,8 +12,6 @@ from langchain_core.messages import AIMessage
 
 from agents.models.name import ModelName
 
-_PRICED_AS = {"google_genai": "google"}
-"""Where the price list has another name for a provider."""
 _WRITES = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _PER = 1_000_000
 
@@ -89,14 +87,16 @@ def price(name: ModelName, usage: Usage | None) -> Decimal | None:
 
 
 def _listed(name: ModelName, usage: Usage) -> Decimal | None:
+    if name.of.priced_as is None:
+        return None
     tokens = genai_prices.Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cached_input_tokens,
         cache_write_tokens=usage.cache_write_tokens,
     )
-    provider = _PRICED_AS.get(name.provider, name.provider)
     try:
-        return genai_prices.calc_price(tokens, name.model, provider_id=provider).total_price
+        answer = genai_prices.calc_price(tokens, name.model, provider_id=name.of.priced_as)
     except LookupError:
         return None
+    return answer.total_price

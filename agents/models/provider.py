@@ -16,16 +16,19 @@ from langchain_core.callbacks import (
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from typing_extensions import override
 
-from agents.models.bound import most_output, most_used
+from agents.models.bound import most_used
 from agents.models.classify import classify
+from agents.models.ending import told_apart
 from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.listener import LISTENER
 from agents.models.patience import Patience
 from agents.models.toll import current as current_toll
+from agents.models.wording import worded
 
 
 class ProviderModel(BaseChatModel):
@@ -33,7 +36,7 @@ class ProviderModel(BaseChatModel):
 
     The clients' own retries are off, because they differ where it matters (measured against
     `bench.provider`): groq's honours Retry-After but knows no total bound; google-genai's ignores
-    Retry-After and gives up at the first cut connection.
+    Retry-After and gives up at the first cut connection; openrouter's goes on for an hour.
 
     Raises ModelUnavailable when patience has run out, ModelRefused at once. Its connections
     belong to the event loop that first uses it; `aclose` closes them.
@@ -43,6 +46,8 @@ class ProviderModel(BaseChatModel):
     http: httpx.AsyncClient
     patience: Patience
     full_name: str
+    most_output: int
+    """The limit on output tokens that goes with a request, with what its thoughts may take."""
 
     @override
     def bind_tools(
@@ -52,7 +57,12 @@ class ProviderModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offers tools in the shape that the provider wants."""
+        """Offers tools in the shape that the provider wants.
+
+        Some models cannot be made to call one: they are trusted to, and the caller reads what came.
+        """
+        if (self.inner.profile or {}).get("tool_choice") is False:
+            tool_choice = None
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         shaped = cast("RunnableBinding[LanguageModelInput, AIMessage]", bound).kwargs
         return self.bind(**shaped)
@@ -80,9 +90,7 @@ class ProviderModel(BaseChatModel):
         while True:
             left = self.patience.total_seconds - (time.monotonic() - started)
             tries += 1
-            await toll.before(
-                lambda: most_used(self.bare_name, messages, kwargs, most_output(self.inner))
-            )
+            await toll.before(lambda: most_used(self.bare_name, messages, kwargs, self.most_output))
             try:
                 return await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
@@ -106,17 +114,23 @@ class ProviderModel(BaseChatModel):
         kwargs: dict[str, Any],
     ) -> ChatResult:
         """One request, with whatever goes wrong in Fettle's words."""
-        bound = min(self.patience.try_seconds, left)
+        if (listener := LISTENER.get()) is not None:
+            listener.begin()
         try:
-            async with asyncio.timeout(bound) as clock:
-                return await self.inner._agenerate(  # noqa: SLF001 - the seam BaseChatModel gives
+            async with asyncio.timeout(left) as clock:
+                result = await self.inner._agenerate(  # noqa: SLF001 - the seam it gives
                     messages, stop=stop, run_manager=run_manager, **kwargs
                 )
+            return _checked(result)
         except Exception as raised:
             if clock.expired():
-                raise ModelUnavailable(f"no reply within {bound:.1f} s") from raised
+                total = self.patience.total_seconds
+                raise ModelUnavailable(f"no whole reply within {total:g} s") from raised
             error = classify(raised)
-            if error is None or error is raised:
+            if error is None:
+                raise
+            error.args = (worded(error, self.full_name),)
+            if error is raised:
                 raise
             raise error from raised
 
@@ -141,3 +155,15 @@ class ProviderModel(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.full_name, **dict(self.inner._identifying_params)}  # noqa: SLF001
+
+
+def _checked(result: ChatResult) -> ChatResult:
+    """The result, with why it ended and with its broken calls told apart."""
+    generation = result.generations[0]
+    message = generation.message
+    if not isinstance(message, AIMessage):
+        return result
+    metadata = {**(generation.generation_info or {}), **message.response_metadata}
+    message = message.model_copy(update={"response_metadata": metadata})
+    checked = ChatGeneration(message=told_apart(message))
+    return ChatResult(generations=[checked], llm_output=result.llm_output)

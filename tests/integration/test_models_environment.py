@@ -1,4 +1,4 @@
-"""Where a model is asked is the options' affair, whatever the environment says."""
+"""Where a model is asked, and with which key, is the options' affair, whatever the environment."""
 
 from __future__ import annotations
 
@@ -6,65 +6,74 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.models import ModelName, ModelOptions, ProviderModel, build
+from agents.models import PROVIDERS, ModelName, ModelOptions, build
 from bench.provider import ProviderServer, Refusal, Reply, always
 
-GROQ = ModelName.parse("groq:llama-3.3-70b-versatile")
-GEMINI = ModelName.parse("google_genai:gemini-2.5-flash")
+MODELS = {"google_genai": "gemini-2.5-flash", "anthropic": "claude-haiku-5-5", "openai": "gpt-4.1"}
+ADDRESSES = (
+    *("GROQ_API_BASE", "GROQ_BASE_URL", "GROQ_PROXY"),
+    *("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
+    *("OPENAI_API_BASE", "OPENAI_BASE_URL", "OPENAI_PROXY"),
+    *("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL", "ANTHROPIC_PROXY"),
+    *("DEEPSEEK_API_BASE", "OPENROUTER_API_BASE", "OLLAMA_HOST", "LANGSMITH_GATEWAY"),
+)
+KEYS = (
+    *("GROQ_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+    *("ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY", "OLLAMA_API_KEY"),
+    *("LANGSMITH_GATEWAY_API_KEY"),
+)
 
 
 @pytest.fixture
 def decoy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
     """A server to which every variable points that the clients are known to read."""
     with ProviderServer(always(Refusal(400, "the environment was followed"))) as server:
-        for variable in (
-            "GROQ_API_BASE",
-            "GROQ_BASE_URL",
-            "GROQ_PROXY",
-            "GOOGLE_GEMINI_BASE_URL",
-            "GOOGLE_VERTEX_BASE_URL",
-            "LANGSMITH_GATEWAY",
-            "OPENAI_BASE_URL",
-        ):
+        for variable in ADDRESSES:
             monkeypatch.setenv(variable, server.url)
-        for variable in (
-            "GROQ_API_KEY",
-            "GOOGLE_API_KEY",
-            "GEMINI_API_KEY",
-            "LANGSMITH_GATEWAY_API_KEY",
-        ):
+        for variable in KEYS:
             monkeypatch.setenv(variable, "key-of-the-environment")
         monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
         monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "some-project")
         yield server
 
 
-@pytest.mark.parametrize("name", [GROQ, GEMINI], ids=str)
-async def test_a_given_base_url_and_key_are_used(name: ModelName, decoy: ProviderServer) -> None:
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderServer) -> None:
+    name = ModelName(provider, MODELS.get(provider, "some-model"))
     with ProviderServer([Reply("ok")]) as server:
         options = ModelOptions(
-            api_keys={name.provider: "key-of-the-options"}, base_urls={name.provider: server.url}
+            api_keys={provider: "key-of-the-options"}, base_urls=server.base_urls()
         )
         assert (await build(name, options, "planner").ainvoke("hi")).text == "ok"
     assert decoy.requests == []
     headers = server.requests[0].headers
-    shown = headers.get("x-goog-api-key") or headers["authorization"]
+    shown = headers.get("x-goog-api-key") or headers.get("x-api-key") or headers["authorization"]
     assert shown.endswith("key-of-the-options")
-    assert server.requests[0].path in {
-        "/openai/v1/chat/completions",
-        "/v1beta/models/gemini-2.5-flash:generateContent",
+    assert "key-of-the-environment" not in str(headers)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "compatible"])
+async def test_a_key_of_the_environment_goes_nowhere(provider: str, decoy: ProviderServer) -> None:
+    """Not even where none is given, and none is needed."""
+    with ProviderServer([Reply("ok")]) as server:
+        options = ModelOptions(base_urls=server.base_urls())
+        await build(ModelName(provider, "some-model"), options, "planner").ainvoke("hi")
+    assert "key-of-the-environment" not in str(server.requests[0].headers)
+
+
+@pytest.mark.usefixtures("decoy")
+def test_without_one_it_is_the_providers_public_address() -> None:
+    found = {
+        provider.name: ModelOptions().base_url(ModelName(provider.name, "x"))
+        for provider in PROVIDERS.values()
+        if provider.public is not None
     }
-
-
-@pytest.mark.parametrize("name", [GROQ, GEMINI], ids=str)
-def test_without_one_it_is_the_providers_public_address(
-    name: ModelName, decoy: ProviderServer
-) -> None:
-    model = build(name, ModelOptions(api_keys={name.provider: "key"}), "planner")
-    assert isinstance(model, ProviderModel)
-    inner = model.inner
-    if name is GROQ:
-        assert inner.async_client._client.base_url == "https://api.groq.com"
-    else:
-        address = inner.async_client.models._api_client._http_options.base_url
-        assert address == "https://generativelanguage.googleapis.com"
+    assert found == {
+        "groq": "https://api.groq.com",
+        "google_genai": "https://generativelanguage.googleapis.com",
+        "openai": "https://api.openai.com/v1",
+        "anthropic": "https://api.anthropic.com",
+        "deepseek": "https://api.deepseek.com/v1",
+        "openrouter": "https://openrouter.ai/api/v1",
+        "ollama": "http://127.0.0.1:11434",
+    }

@@ -11,9 +11,10 @@ import pytest
 from agents.models import lanes
 from agents.models.connection import connect
 from agents.models.lanes import WIDTH, Lanes
+from agents.models.wires import OPENAI
 
-BODY = b'{"choices": [1]}'
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n" + BODY
+BODY = b'{"choices": [{}]}'
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n" + BODY
 
 
 class Server:
@@ -58,7 +59,7 @@ async def server() -> AsyncIterator[Server]:
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    async with connect(httpx.create_ssl_context()) as found:
+    async with connect(httpx.create_ssl_context(), OPENAI) as found:
         yield found
 
 
@@ -119,6 +120,6 @@ async def test_a_proxy_of_the_environment_is_used(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("ALL_PROXY", server.url)
-    async with connect(httpx.create_ssl_context()) as client:
+    async with connect(httpx.create_ssl_context(), OPENAI) as client:
         answer = await client.get("http://nowhere.invalid/")
     assert (answer.status_code, server.opened) == (200, 1)

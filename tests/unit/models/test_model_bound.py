@@ -3,7 +3,7 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agents.models import ModelName, ModelOptions, Prices, Usage, build
-from agents.models.bound import PER_REQUEST, most_output, most_used
+from agents.models.bound import PER_REQUEST, most_used
 from agents.models.provider import ProviderModel
 
 TASK = HumanMessage("x" * 1_000)
@@ -49,7 +49,7 @@ def test_the_output_is_bounded_by_what_each_client_sends() -> None:
     for name, bound in (("groq:llama", 700), ("google_genai:gemini-2.5-flash", 700 + 1_024)):
         model = build(ModelName.parse(name), options, "executor")
         assert isinstance(model, ProviderModel)
-        assert most_output(model.inner) == bound
+        assert model.most_output == bound
 
 
 def test_the_most_a_call_can_cost_takes_nothing_out_of_a_cache() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import Chains, ModelNotConfigured
+from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Usage, price
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
 from worker.choice import chains
@@ -54,10 +54,21 @@ def test_the_environment_names_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.of("summary") == found.default
 
 
-def test_without_a_model_the_providers_with_keys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_model_the_first_provider_with_a_key_answers_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "key")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     assert chains(WorkerSettings()).of("executor") == ("google_genai:gemini-2.5-flash",)
     monkeypatch.setenv("GROQ_API_KEY", "key")
-    both = chains(WorkerSettings())
-    assert both.of("executor") == ("groq:openai/gpt-oss-120b", "google_genai:gemini-2.5-flash")
-    assert both.of("router")[0] == "groq:openai/gpt-oss-20b"
+    found = chains(WorkerSettings())
+    assert found.of("executor") == ("groq:openai/gpt-oss-120b",)
+    assert found.of("router") == ("groq:openai/gpt-oss-20b",)
+
+
+def test_a_default_model_can_be_named_and_priced() -> None:
+    for provider in PROVIDERS.values():
+        for model in (provider.large, provider.small):
+            if model is not None:
+                name = ModelName.parse(f"{provider.name}:{model}")
+                assert price(name, Usage(1_000, 100)) is not None, name

@@ -11,6 +11,9 @@ from agents.models import ModelError, ModelName, ModelNameInvalid
         ("groq:llama-3.3-70b-versatile", "groq", "llama-3.3-70b-versatile"),
         ("groq:openai/gpt-oss-120b", "groq", "openai/gpt-oss-120b"),
         ("google_genai:gemini-2.5-flash", "google_genai", "gemini-2.5-flash"),
+        ("ollama:qwen3:8b", "ollama", "qwen3:8b"),
+        ("openrouter:qwen/qwen3-coder:free", "openrouter", "qwen/qwen3-coder:free"),
+        ("compatible:meta-llama/Llama-3.1-8B", "compatible", "meta-llama/Llama-3.1-8B"),
         ("recording:demo_k-means", "recording", "demo_k-means"),
     ],
 )
@@ -26,7 +29,8 @@ def test_a_name_is_read_and_written_alike(text: str, provider: str, model: str) 
     [
         ("llama", "write it as provider:model"),
         ("", "write it as provider:model"),
-        ("openai:gpt-5", "there are groq, google_genai, recording"),
+        ("nobody:gpt-5", "there are groq, google_genai, openai, .*, compatible, recording"),
+        ("google_genai:x:streamGenerateContent", "cannot be the name"),
         ("groq:", "cannot be the name"),
         ("groq:a b", "cannot be the name"),
         ("google_genai:../../v1/secrets", "cannot be the name"),

@@ -5,7 +5,7 @@ import pytest
 from agents.models import ModelUnavailable, ReplyMalformed
 from agents.models.patience import Patience
 
-PATIENCE = Patience(try_seconds=60, retries=4, total_seconds=120)
+PATIENCE = Patience(retries=4, total_seconds=120)
 DOWN = ModelUnavailable("down")
 
 

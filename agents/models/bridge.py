@@ -1,0 +1,33 @@
+"""From a client library that uses httpx2, httpx' successor, to our own connections."""
+
+from __future__ import annotations
+
+import httpx
+import httpx2
+from typing_extensions import override
+
+
+class Bridge(httpx2.AsyncBaseTransport):
+    """Sends requests through `http`, and hands on the whole replies that it gives.
+
+    Raises what that raises: the libraries keep it as the cause of their own errors.
+    """
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        sent = httpx.Request(
+            request.method,
+            str(request.url),
+            headers=request.headers.raw,
+            content=await request.aread(),
+        )
+        got = await self._http.send(sent)
+        return httpx2.Response(got.status_code, headers=got.headers.raw, content=got.content)
+
+
+def over(http: httpx.AsyncClient) -> httpx2.AsyncClient:
+    """A client of that library's kind over ours. Proxies and connections are ours to choose."""
+    return httpx2.AsyncClient(transport=Bridge(http), trust_env=False)

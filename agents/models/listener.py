@@ -1,0 +1,25 @@
+"""Who listens to a model while it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Protocol
+
+from agents.models.wires import Piece
+
+
+class Listener(Protocol):
+    """Hears the pieces of one call's reply as they come. Must not block, nor raise."""
+
+    def begin(self) -> None:
+        """A try begins: what was heard of an earlier one does not count any more."""
+        ...
+
+    def hear(self, pieces: Sequence[Piece]) -> None:
+        """More of the reply."""
+        ...
+
+
+LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+"""Of the model call that the running code belongs to: the clients in between know nothing of it."""

@@ -1,0 +1,34 @@
+"""The providers, a file each. To add one: write its file, and name it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.models.providers import (
+    anthropic,
+    compatible,
+    deepseek,
+    google_genai,
+    groq,
+    ollama,
+    openai,
+    openrouter,
+)
+from agents.models.providers.kind import Making, Provider
+
+PROVIDERS: Mapping[str, Provider] = {
+    each.PROVIDER.name: each.PROVIDER
+    for each in (
+        groq,
+        google_genai,
+        openai,
+        anthropic,
+        deepseek,
+        openrouter,
+        ollama,
+        compatible,
+    )
+}
+"""By name. Where no model is set, the first one with a key answers."""
+
+__all__ = ["PROVIDERS", "Making", "Provider"]

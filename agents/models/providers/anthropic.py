@@ -1,0 +1,63 @@
+"""Anthropic."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.wires import ANTHROPIC
+
+# These think before they answer, without being told to, within the limit on output tokens.
+_THINKS = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
+_THINKING_TOKENS = 4_096
+
+
+def _make(it: Making) -> BaseChatModel:
+    from anthropic import AsyncAnthropic  # noqa: PLC0415 - 2 s, paid by those who use it
+
+    from agents.models.bridge import over  # noqa: PLC0415
+
+    chat: Any = init_chat_model(
+        it.model,
+        model_provider="anthropic",
+        api_key=it.api_key,
+        base_url=it.base_url,
+        max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
+        max_retries=0,
+        model_kwargs={"extra_body": {"stream": True}},
+    )
+    if (chat.profile or {}).get("temperature", True):
+        chat.temperature = it.temperature
+    # A cached property: LangChain's own client cannot be given our connections.
+    chat.__dict__["_async_client"] = AsyncAnthropic(
+        api_key=it.api_key,
+        base_url=it.base_url,
+        max_retries=0,
+        timeout=None,
+        http_client=over(it.http),
+    )
+    return cast("BaseChatModel", chat)
+
+
+def _thinking_tokens(model: str) -> int:
+    return _THINKING_TOKENS if _THINKS.match(model) else 0
+
+
+PROVIDER = Provider(
+    name="anthropic",
+    wire=ANTHROPIC,
+    make=_make,
+    key="ANTHROPIC_API_KEY",
+    address="FETTLE_ANTHROPIC_BASE_URL",
+    public="https://api.anthropic.com",
+    priced_as="anthropic",
+    package="langchain_anthropic",
+    extra="anthropic",
+    large="claude-sonnet-5",
+    small="claude-haiku-5-5",
+    thinking_tokens=_thinking_tokens,
+)

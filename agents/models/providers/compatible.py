@@ -1,0 +1,41 @@
+"""Any server that speaks OpenAI's chat completions: vLLM, llama.cpp, a LiteLLM proxy."""
+
+from __future__ import annotations
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.providers.openai import STREAMED
+from agents.models.wires import OPENAI
+
+
+def _make(it: Making) -> BaseChatModel:
+    chat: BaseChatModel = init_chat_model(
+        it.model,
+        model_provider="openai",
+        api_key=it.api_key or "none",  # the client wants one; a server without keys reads none
+        base_url=it.base_url,
+        temperature=it.temperature,
+        max_retries=0,
+        use_responses_api=False,
+        # `max_tokens` is what all of them know; OpenAI's client sends a newer name.
+        extra_body={**STREAMED, "max_tokens": it.max_output_tokens},
+        http_async_client=it.http,
+        http_client=it.sync(),
+        openai_proxy=None,
+    )
+    return chat
+
+
+PROVIDER = Provider(
+    name="compatible",
+    wire=OPENAI,
+    make=_make,
+    key="FETTLE_COMPATIBLE_API_KEY",
+    address="FETTLE_COMPATIBLE_BASE_URL",
+    public=None,
+    key_is_needed=False,
+    package="langchain_openai",
+    extra="openai",
+)

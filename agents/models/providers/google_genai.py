@@ -1,0 +1,75 @@
+"""Gemini, by Google's Generative Language API."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import IN_A_PATH, Making, Provider
+from agents.models.wires import GEMINI
+
+# Thinking counts against the limit on output tokens: without a bound of its own it can use up all
+# of it, and the answer comes back empty. The models of 2.5 take a number, those of 3 a level.
+# https://ai.google.dev/gemini-api/docs/thinking
+_THINKING_TOKENS = 1_024
+
+
+def _make(it: Making) -> BaseChatModel:
+    from google.genai import Client  # noqa: PLC0415 - 0.4 s, paid by those who use it
+    from google.genai.types import HttpOptions  # noqa: PLC0415
+
+    chat: Any = init_chat_model(
+        it.model,
+        model_provider="google_genai",
+        api_key=it.api_key,
+        base_url=it.base_url,
+        temperature=it.temperature,
+        max_output_tokens=it.max_output_tokens + _thinking_tokens(it.model),
+        **_thinking(it.model),
+        max_retries=1,  # counts the first try too
+        vertexai=False,
+        client_args={"verify": it.tls},
+    )
+    # LangChain's own client would let GOOGLE_GENAI_USE_VERTEXAI choose another endpoint, and
+    # cannot be given our connections.
+    chat.client = Client(
+        vertexai=False,
+        api_key=it.api_key,
+        http_options=HttpOptions(
+            base_url=it.base_url,
+            httpx_async_client=it.http,
+            client_args={"verify": it.tls},
+            async_client_args={"verify": it.tls},
+        ),
+    )
+    return cast("BaseChatModel", chat)
+
+
+def _thinking(model: str) -> dict[str, Any]:
+    bare = model.removeprefix("models/")
+    if bare.startswith("gemini-2.5"):
+        return {"thinking_budget": _THINKING_TOKENS}
+    if bare.startswith("gemini-3"):
+        return {"thinking_level": "low"}
+    return {}
+
+
+def _thinking_tokens(model: str) -> int:
+    return _THINKING_TOKENS if _thinking(model) else 0
+
+
+PROVIDER = Provider(
+    name="google_genai",
+    wire=GEMINI,
+    make=_make,
+    key="GOOGLE_API_KEY",
+    address="FETTLE_GOOGLE_BASE_URL",
+    public="https://generativelanguage.googleapis.com",
+    priced_as="google",
+    large="gemini-2.5-flash",
+    small="gemini-2.5-flash-lite",
+    models=IN_A_PATH,
+    thinking_tokens=_thinking_tokens,
+)

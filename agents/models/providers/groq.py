@@ -1,0 +1,39 @@
+"""Groq."""
+
+from __future__ import annotations
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.wires import OPENAI
+
+
+def _make(it: Making) -> BaseChatModel:
+    from agents.models.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
+
+    chat: BaseChatModel = init_chat_model(
+        it.model,
+        model_provider="groq",
+        api_key=it.api_key,
+        base_url=it.base_url,
+        temperature=it.temperature,
+        max_tokens=it.max_output_tokens,
+        max_retries=0,
+        async_client=completions(it.api_key, it.base_url, it.http),
+        http_client=it.sync(),
+    )
+    return chat
+
+
+PROVIDER = Provider(
+    name="groq",
+    wire=OPENAI,
+    make=_make,
+    key="GROQ_API_KEY",
+    address="FETTLE_GROQ_BASE_URL",
+    public="https://api.groq.com",
+    priced_as="groq",
+    large="openai/gpt-oss-120b",
+    small="openai/gpt-oss-20b",
+)

@@ -1,0 +1,44 @@
+"""Ollama, on a machine of one's own."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.wires import OLLAMA
+
+
+def _make(it: Making) -> BaseChatModel:
+    chat: Any = init_chat_model(
+        it.model,
+        model_provider="ollama",
+        base_url=it.base_url,
+        temperature=it.temperature,
+        num_predict=it.max_output_tokens,
+        client_kwargs={"verify": it.tls},
+    )
+    # The client makes its connections itself, and reads a key from the environment.
+    ours = it.http
+    theirs = chat._async_client._client  # noqa: SLF001
+    ours.base_url = theirs.base_url
+    ours.headers = {**theirs.headers, "authorization": f"Bearer {it.api_key}"}
+    if not it.api_key:
+        del ours.headers["authorization"]
+    chat._async_client._client = ours  # noqa: SLF001
+    return cast("BaseChatModel", chat)
+
+
+PROVIDER = Provider(
+    name="ollama",
+    wire=OLLAMA,
+    make=_make,
+    key="FETTLE_OLLAMA_API_KEY",
+    address="FETTLE_OLLAMA_BASE_URL",
+    public="http://127.0.0.1:11434",
+    key_is_needed=False,
+    package="langchain_ollama",
+    extra="ollama",
+)

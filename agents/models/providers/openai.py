@@ -1,0 +1,60 @@
+"""OpenAI, by its chat completions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.wires import OPENAI
+
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+"""Put over the body of a request whose client was not told that it is streamed."""
+
+# They think before they answer, within the same limit on output tokens, and take no temperature.
+# How much is left to them: with tools on offer some take no word on it in chat completions.
+_REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
+_THINKING_TOKENS = 4_096
+
+
+def _make(it: Making) -> BaseChatModel:
+    thinks = _REASONING.match(it.model) is not None
+    sampling: dict[str, Any] = {} if thinks else {"temperature": it.temperature}
+    chat: BaseChatModel = init_chat_model(
+        it.model,
+        model_provider="openai",
+        api_key=it.api_key,
+        base_url=it.base_url,
+        **sampling,
+        max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
+        max_retries=0,
+        use_responses_api=False,
+        extra_body=STREAMED,
+        http_async_client=it.http,
+        http_client=it.sync(),
+        openai_proxy=None,
+    )
+    return chat
+
+
+def _thinking_tokens(model: str) -> int:
+    return _THINKING_TOKENS if _REASONING.match(model) else 0
+
+
+PROVIDER = Provider(
+    name="openai",
+    wire=OPENAI,
+    make=_make,
+    key="OPENAI_API_KEY",
+    address="FETTLE_OPENAI_BASE_URL",
+    public="https://api.openai.com/v1",
+    priced_as="openai",
+    package="langchain_openai",
+    extra="openai",
+    large="gpt-5.4-mini",
+    small="gpt-5.4-nano",
+    thinking_tokens=_thinking_tokens,
+)

@@ -1,0 +1,46 @@
+"""OpenRouter."""
+
+from __future__ import annotations
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.providers.kind import Making, Provider
+from agents.models.wires import OPENROUTER
+
+
+def _make(it: Making) -> BaseChatModel:
+    from openrouter import OpenRouter  # noqa: PLC0415 - paid by those who use it
+
+    chat: BaseChatModel = init_chat_model(
+        it.model,
+        model_provider="openrouter",
+        api_key=it.api_key,
+        temperature=it.temperature,
+        max_tokens=it.max_output_tokens,
+        max_retries=0,
+        # Without a retry configuration of None this client tries for an hour.
+        client=OpenRouter(
+            api_key=it.api_key,
+            server_url=it.base_url,
+            client=it.sync(),
+            async_client=it.http,
+            retry_config=None,
+        ),
+    )
+    return chat
+
+
+PROVIDER = Provider(
+    name="openrouter",
+    wire=OPENROUTER,
+    make=_make,
+    key="OPENROUTER_API_KEY",
+    address="FETTLE_OPENROUTER_BASE_URL",
+    public="https://openrouter.ai/api/v1",
+    priced_as="openrouter",
+    package="langchain_openrouter",
+    extra="openrouter",
+    large="openai/gpt-oss-120b",
+    small="openai/gpt-oss-20b",
+)

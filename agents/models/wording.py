@@ -1,0 +1,50 @@
+"""A provider's refusal in words: what it means, what it said, and what to do."""
+
+from __future__ import annotations
+
+from agents.models.errors import ModelError, ReplyMalformed
+from agents.models.name import ModelName
+from agents.models.providers import Provider
+
+_SHOWN_CHARACTERS = 500
+
+
+def worded(error: ModelError, full_name: str) -> str:
+    """`groq:x: the key is not accepted (401: Invalid API Key); put a valid one in GROQ_API_KEY`.
+
+    An error without a status is told as it is, with the name of the model.
+    """
+    said = str(error)
+    if said.startswith(full_name):
+        return said
+    said = said if len(said) <= _SHOWN_CHARACTERS else f"{said[:_SHOWN_CHARACTERS]} ..."
+    status = getattr(error, "status", None)
+    if status is None or status < 400 or isinstance(error, ReplyMalformed):
+        return f"{full_name}: {said}"
+    means, advice = _meaning(status, ModelName.parse(full_name).of)
+    told = f"{full_name}: {means} ({status}: {said})"
+    return f"{told}; {advice}" if advice else told
+
+
+def _meaning(status: int, provider: Provider) -> tuple[str, str]:
+    """What a status means, and what a person can do about it."""
+    match status:
+        case 401:
+            return "the key is not accepted", f"put a valid one in {provider.key} for the workers"
+        case 402:
+            return "the account has no credit left", "top it up, or name another model"
+        case 403:
+            return (
+                "the key may not use this model",
+                f"have it allowed, put another key in {provider.key}, or name another model",
+            )
+        case 404:
+            return "there is no such model", "see `fettle models`, and name another"
+        case 413:
+            return "the request is too large", "give the job fewer or shorter files"
+        case 429:
+            return "too many requests, or the quota is used up", ""
+        case status if status < 500:
+            return "the request is not accepted", ""
+        case _:
+            return "the provider is in trouble", ""
