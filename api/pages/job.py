@@ -25,7 +25,7 @@ async def job(job_id: str, request: Request, house: ServicesDep, visitor: Reader
     told = await telling.load(house, visitor, job_id)
     values = telling.values(told, visitor, str(request.base_url).rstrip("/"))
     head, gap, tail = telling.window(told.events)
-    created, runs = told.record.created_at, telling.newest_runs(told.events)
+    created, runs = told.record.created_at, telling.newest_runs(told)
     return page(
         "job.html",
         region=telling.regions(values),

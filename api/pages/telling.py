@@ -127,9 +127,11 @@ def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
     return Gap(after, before, runs)
 
 
-def newest_runs(events: Sequence[Event]) -> frozenset[int]:
-    """The numbers of the runs that are shown open."""
-    numbers = [fact.data["number"] for fact in current(events) if fact.kind == "run_finished"]
+def newest_runs(told: Told) -> frozenset[int]:
+    """The numbers of the runs that are shown open; none where a review shows the evidence."""
+    if told.record.review is not None:
+        return frozenset()
+    numbers = [f.data["number"] for f in current(told.events) if f.kind == "run_finished"]
     return frozenset(numbers[-OPEN_RUNS:])
 
 

@@ -17,6 +17,7 @@ from api.routes.jobs import changed_answer
 from api.schemas.job import Job
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
+from jobs.credentials import Credential
 from jobs.evidence import proven
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
@@ -56,7 +57,16 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     """
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings)
-    review = _open_review(loaded.record)
+    decided = await settle(house, caller, loaded.record, asked)
+    return await changed_answer(house, decided, loaded.now)
+
+
+async def settle(
+    house: Services, caller: Credential, record: JobRecord, asked: ReviewRequest
+) -> JobRecord:
+    """Apply what was asked to the job's open review. Raises Refused: 403, 409."""
+    job_id = record.id
+    review = _open_review(record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
     override = judges and not proven(review, await house.store.events(job_id))
     decision = Decision(
@@ -73,7 +83,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     if isinstance(decided, Refusal):
         raise from_refusal(decided, **await _what_is_open(house, job_id, decided))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)
-    return await changed_answer(house, decided, loaded.now)
+    return decided
 
 
 async def _what_is_open(house: Services, job_id: str, refusal: Refusal) -> dict[str, Any]:

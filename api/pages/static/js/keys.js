@@ -1,1 +1,38 @@
+// The keyboard on a review: a, r and e press its buttons, unless somebody is typing. And what
+// folds out below them.
+(() => {
+  const fold = (part) => { part.hidden = true; };
 
+  const unfold = (id) => {
+    for (const part of document.querySelectorAll(".unfolded")) part.hidden = part.id !== id;
+    const first = document.querySelector(`#${id} textarea`);
+    if (first) first.focus();
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.unfolds) unfold(button.dataset.unfolds);
+    if ("folds" in button.dataset) fold(button.closest(".unfolded"));
+  });
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.classList.contains("unfolded")) unfold(event.target.id);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const plain = !(event.ctrlKey || event.metaKey || event.altKey);
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    if (!plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
+    const button = document.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
+    if (!button) return;
+    event.preventDefault();
+    button.click();
+  });
+
+  // A decision that was taken closes its dialog; what went wrong is told above it.
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const dialog = event.target.closest("dialog[open]");
+    if (dialog) dialog.close();
+  });
+})();

@@ -1,0 +1,33 @@
+"""Form: what a page posts, as the model that the API takes for the same; field by field."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import Request
+from pydantic import ValidationError
+
+from api.body import bounded
+from api.refusals import invalid
+from api.schemas.wire import Asked
+from settings.api import ApiSettings
+
+A = TypeVar("A", bound=Asked)
+ENCODED = 3
+"""A form may take so many times the bytes of its text."""
+
+
+async def fields(request: Request, settings: ApiSettings) -> dict[str, str]:
+    """The fields of an ordinary form, with a line end as it is on this side."""
+    raw = await bounded(request, ENCODED * settings.max_body_bytes, settings.body_seconds)
+    sent = parse_qs(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
+    return {name: values[-1].replace("\r\n", "\n") for name, values in sent.items()}
+
+
+def checked(model: type[A], asked: dict[str, Any]) -> A:
+    """The model, from plain values as JSON would bring them. Raises Refused: 422."""
+    try:
+        return model.model_validate(asked, strict=False)
+    except ValidationError as error:
+        raise invalid(error.errors(include_url=False, include_input=False)) from None

@@ -1,0 +1,135 @@
+"""A new job: the form, what is wrong with it beside each field, and the way to the job's page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from api import problems, submission
+from api.body import bounded
+from api.pages import form, offers
+from api.pages.drawing import page
+from api.pages.examples import EXAMPLES
+from api.pages.visitor import Author, Submitter, Visitor
+from api.problems import Refused
+from api.routes.jobs import accept
+from api.schemas import patterns
+from api.schemas.job_request import JobRequest
+from api.services import ServicesDep
+from jobs.spec import OnExhausted, OnExpiry, Priority
+
+router = APIRouter()
+
+TEXTS = ("task", "model", "conversation_id", "on_exhausted", "on_expiry", "priority")
+NUMBERS = ("max_revisions", "timeout_seconds", "review_expires_seconds", "approvals")
+SWITCHES = ("review", "record")
+MOST_PARTS = 1_100
+"""Files and fields of a form; a job's own limit of files is a setting."""
+
+
+@router.get("/new")
+async def new(
+    house: ServicesDep,
+    visitor: Author,
+    follows: Annotated[str | None, Query(pattern=patterns.CONVERSATION)] = None,
+) -> Response:
+    """The form."""
+    return page(
+        "new.html",
+        visitor,
+        follows=follows,
+        examples=EXAMPLES,
+        models=await offers.models(house),
+        defaults=JobRequest(task="x"),
+        least_approvals=house.settings.review_approvals,
+        priorities=list(Priority),
+        exhausted=list(OnExhausted),
+        expiry=list(OnExpiry),
+        settings=house.settings,
+    )
+
+
+@router.post("/new")
+async def submit(request: Request, house: ServicesDep, visitor: Submitter) -> Response:
+    """Submit it; 422 with the fields that are wrong and why, each beside its field."""
+    most = form.ENCODED * house.settings.max_body_bytes + house.settings.max_files_bytes
+    raw = await bounded(request, most, house.settings.body_seconds)
+    sent = await _parts(request, raw)
+    try:
+        asked = form.checked(JobRequest, await _asked(sent))
+        submission.check(asked, len(raw), house.settings)
+    except Refused as refused:
+        return _told(visitor, refused)
+    submitted = await accept(house, visitor.credential, asked, request.scope["request_id"])
+    where = f"/app/jobs/{submitted.record.id}"
+    return Response(status_code=204, headers={"HX-Redirect": where})
+
+
+async def _parts(request: Request, raw: bytes) -> FormData:
+    async def stream() -> Any:
+        yield raw
+
+    parser = MultiPartParser(
+        request.headers,
+        stream(),
+        max_files=MOST_PARTS,
+        max_fields=MOST_PARTS,
+        max_part_size=len(raw) + 1,
+    )
+    try:
+        return await parser.parse()
+    except (MultiPartException, KeyError):
+        raise Refused(problems.BAD_REQUEST, "the form cannot be read") from None
+
+
+async def _asked(sent: FormData) -> dict[str, Any]:
+    """The body that the API would be sent: what was left empty is left out."""
+    texts = {name: str(value) for name, value in sent.items() if isinstance(value, str)}
+    lines = texts.get("task", "").replace("\r\n", "\n").strip()
+    asked: dict[str, Any] = {name: texts[name] for name in TEXTS if texts.get(name)}
+    asked |= {name: _number(texts[name]) for name in NUMBERS if texts.get(name)}
+    asked |= {name: True for name in SWITCHES if texts.get(name)}
+    asked["task"] = lines
+    asked["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
+    asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
+    asked["files"] = await _files(sent)
+    return asked
+
+
+def _number(text: str) -> int | str:
+    """The number, or what cannot be one, which is then refused."""
+    return int(text) if text.strip().lstrip("-").isdecimal() else text
+
+
+async def _files(sent: FormData) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for upload in sent.getlist("files"):
+        if not isinstance(upload, UploadFile) or not upload.filename:
+            continue
+        try:
+            found[upload.filename] = (await upload.read()).decode()
+        except UnicodeDecodeError:
+            wrong = {"field": "files", "message": f"{upload.filename[:100]} is no text"}
+            raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
+    return found
+
+
+def _told(visitor: Visitor, refused: Refused) -> Response:
+    """Each error beside its field; what has none, and what is no error of a field, on top."""
+    errors: dict[str, str] = {}
+    for error in refused.more.get("errors", ()):
+        told: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
+        name = str(told["field"]).partition(".")[0]
+        errors.setdefault(name, _sentence(told))
+    general = "" if errors else f"{refused.kind.title}: {refused.detail}"
+    return page("new_wrong.html", visitor, status=422, errors=errors, general=general)
+
+
+def _sentence(told: Mapping[str, Any]) -> str:
+    name, _, rest = str(told["field"]).partition(".")
+    return f"{rest}: {told['message']}" if rest and name == "files" else str(told["message"])
+

@@ -1,0 +1,53 @@
+"""Offers: the models that the workers which are up can ask, and what these cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.services import Services
+from api.submission import is_allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model by its name; `price` in words, empty where it is not known."""
+
+    name: str
+    price: str = ""
+    default: bool = False
+
+
+async def models(house: Services) -> list[Offer]:
+    """What can be chosen here. Raises StoreUnavailable."""
+    return offered(await house.store.workers(), house.settings.models)
+
+
+def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> list[Offer]:
+    """Models that workers published, as far as jobs may name them: the default first. Pure."""
+    found: dict[str, Offer] = {}
+    for worker in workers:
+        told = worker.get("models", {})
+        default = told.get("default")
+        listed = {str(name): price for name, price in _listed(told)}
+        if default:
+            listed.setdefault(default, "")
+        for name, price in listed.items():
+            if is_allowed(name, allowed) or name == default:
+                found[name] = Offer(name, price, default=name == default)
+    return sorted(found.values(), key=lambda offer: (not offer.default, offer.name))
+
+
+def _listed(told: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name in told.get("recordings", ()):
+        yield f"recording:{name}", "free: a recording is played back"
+    for model in told.get("offered", ()):
+        yield model["name"], _price(model)
+
+
+def _price(model: Mapping[str, Any]) -> str:
+    per_million = (model.get("input_usd"), model.get("output_usd"))
+    if None in per_million:
+        return ""
+    return "${} in, ${} out per million tokens".format(*per_million)

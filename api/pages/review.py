@@ -1,0 +1,136 @@
+"""The review on a job's page: what changed since the last pause, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from markupsafe import Markup
+
+from api.pages import form, telling
+from api.pages.code import coloured
+from api.pages.difference import Row, side_by_side
+from api.pages.drawing import page
+from api.pages.visitor import Reader, Reviewer
+from api.routes.found import found
+from api.routes.review import settle
+from api.schemas.review import ReviewRequest
+from api.services import Services, ServicesDep
+from jobs import manifest, view
+from jobs.blobs import Blobs
+from jobs.errors import BlobMissing
+from jobs.events import Event, current
+
+router = APIRouter(prefix="/jobs/{job_id}/review")
+
+MOST_FILES = 20
+MOST_BYTES = 256 * 1024
+DECISION = ("action", "feedback", "code", "review_id", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file, or the code of the last run: at the last pause and now, side by side; as `code` where
+    there was none before; else `why` says what happened to it."""
+
+    name: str
+    rows: Sequence[Row] = ()
+    why: str = ""
+    code: Markup | None = None
+
+
+@router.post("")
+async def decide(job_id: str, request: Request, house: ServicesDep, visitor: Reviewer) -> Response:
+    """Decide; the page tells what came of it by itself."""
+    record = (await found(house, visitor.credential, job_id)).record
+    sent = await form.fields(request, house.settings)
+    asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
+    await settle(house, visitor.credential, record, asked)
+    return Response(status_code=204)
+
+
+@router.get("/edit")
+async def edit(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
+    """The form to change the code of the last run, with the whole of it."""
+    told = await telling.load(house, visitor, job_id)
+    job = view.whole(told.record, told.events, told.charges, told.now)
+    code = await _text(house.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
+    return page("review_edit.html", visitor, job=job, code=code)
+
+
+@router.get("/changes")
+async def changes(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
+    """What is not as it was at the last pause, or, at the first one, as it was brought."""
+    told = await telling.load(house, visitor, job_id)
+    before = last_pause(told.events)
+    files = await _files(house, told.record.spec.workspace, before, told.events)
+    code = await _code(house, before, told.events)
+    return page(
+        "review_changes.html",
+        visitor,
+        changed=[*files, *code],
+        since="the last pause" if before else "the start",
+    )
+
+
+def last_pause(events: Sequence[Event]) -> Sequence[Event]:
+    """The events up to the pause before the present one; none where there was no other."""
+    known = current(events)
+    opened = [place for place, fact in enumerate(known) if fact.kind == "review_opened"]
+    return known[: opened[-2]] if len(opened) > 1 else ()
+
+
+async def _files(
+    house: Services, brought: str | None, before: Sequence[Event], events: Sequence[Event]
+) -> list[Changed]:
+    start = await manifest.load(house.blobs, brought)
+    old = {path: entry.digest for path, entry in start.files.items()}
+    old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
+    now = view.artifacts(events)
+    names = [name for name, made in now.items() if old.get(name) != made["digest"]]
+    return [await _file(house.blobs, name, old.get(name), now[name]) for name in names[:MOST_FILES]]
+
+
+async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, Any]) -> Changed:
+    if made["size"] > MOST_BYTES or not _is_text(made["media_type"]):
+        size = f"{made['media_type']}, {made['size']:,} bytes"
+        return Changed(name, why=f"{'changed' if digest else 'new'}: {size}")
+    try:
+        old = await blobs.get(digest) if digest else b""
+        new = await blobs.get(made["digest"])
+    except BlobMissing:
+        return Changed(name, why="its bytes are gone from the artifact store")
+    if digest is None:
+        return Changed(name, why="new", code=coloured(new.decode(errors="replace"), name=name))
+    if len(old) > MOST_BYTES:
+        return Changed(name, why="changed; it was too large to show")
+    rows = side_by_side(old.decode(errors="replace"), new.decode(errors="replace"), name)
+    return Changed(name, rows)
+
+
+async def _code(house: Services, before: Sequence[Event], events: Sequence[Event]) -> list[Changed]:
+    """The code of the last run; where there was no earlier pause, it is shown as it is."""
+    runs = [[f.data for f in part if f.kind == "run_finished"] for part in (before, events)]
+    if not (runs[0] and runs[1]):
+        return []
+    old, new = [await _text(house.blobs, told[-1]["code"]) for told in runs]
+    if old == new:
+        return []
+    return [Changed(f"what ran (run {runs[1][-1]['number']})", side_by_side(old, new))]
+
+
+async def _text(blobs: Blobs, part: Mapping[str, Any]) -> str:
+    """A text that an event may have only the head and tail of."""
+    digest = part.get("digest")
+    return (await blobs.get(digest)).decode(errors="replace") if digest else str(part["text"])
+
+
+def _is_text(media_type: str) -> bool:
+    kind = media_type.partition(";")[0]
+    return kind.startswith("text/") or kind in (
+        "application/json",
+        "application/xml",
+        "image/svg+xml",
+    )
