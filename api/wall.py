@@ -8,10 +8,13 @@ import time
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import problems
 from api.metrics import Metrics
+from api.pages import trouble
 from api.problems import Refused, response
 
 log = structlog.get_logger(__name__)
@@ -41,9 +44,16 @@ class Wall:
                 if request.status:
                     raise  # half an answer is out: all that is left is to cut it off
                 broken = Refused(problems.INTERNAL, "look it up in the log by its request id")
-                await response(broken, request.id)(scope, receive, request.send)
+                await _told(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
+
+
+def _told(request: Request, broken: Refused) -> Response:
+    """The failure as a page where a person asked, else as a problem."""
+    if trouble.here(request):
+        return trouble.answer(request, broken)
+    return response(broken, request.scope["request_id"])
 
 
 class _Request:

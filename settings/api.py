@@ -65,6 +65,9 @@ class ApiSettings(StoreSettings, MoneySettings):
     session_seconds: int = Field(
         12 * 3_600, ge=60, le=30 * 24 * 3_600, description="how long a browser stays signed in"
     )
+    flower_url: str = Field(
+        "", pattern=r"^(https?://\S+)?$", description="where the system page links to for Flower"
+    )
     secure_cookies: bool | None = Field(
         None,
         description="whether the pages' cookie goes over https alone; unset: where the page came "

@@ -24,9 +24,22 @@ from jobs.spec import OnExhausted, OnExpiry, Priority
 
 router = APIRouter()
 
-TEXTS = ("task", "model", "conversation_id", "on_exhausted", "on_expiry", "priority")
-NUMBERS = ("max_revisions", "timeout_seconds", "review_expires_seconds", "approvals")
+TEXTS = (
+    "task",
+    "model",
+    "conversation_id",
+    "on_exhausted",
+    "on_expiry",
+    "priority",
+    "max_cost_usd",
+)
+NUMBERS = ("max_revisions", "timeout_seconds", "review_expires_seconds", "approvals", "max_tokens")
+LISTS = ("labels", "steps", "files")
+BUDGETS = frozenset({"max_cost_usd", "max_tokens"})
 SWITCHES = ("review", "record")
+_FIELDS = tuple(
+    name for name in (*TEXTS, *NUMBERS, *LISTS) if name not in ("conversation_id", "priority")
+)
 MOST_PARTS = 1_100
 """Files and fields of a form; a job's own limit of files is a setting."""
 
@@ -50,6 +63,7 @@ async def new(
         exhausted=list(OnExhausted),
         expiry=list(OnExpiry),
         settings=house.settings,
+        budgets=BUDGETS & JobRequest.model_fields.keys(),
     )
 
 
@@ -126,10 +140,11 @@ def _told(visitor: Visitor, refused: Refused) -> Response:
         name = str(told["field"]).partition(".")[0]
         errors.setdefault(name, _sentence(told))
     general = "" if errors else f"{refused.kind.title}: {refused.detail}"
-    return page("new_wrong.html", visitor, status=422, errors=errors, general=general)
+    return page(
+        "new_wrong.html", visitor, status=422, errors=errors, general=general, fields=_FIELDS
+    )
 
 
 def _sentence(told: Mapping[str, Any]) -> str:
     name, _, rest = str(told["field"]).partition(".")
     return f"{rest}: {told['message']}" if rest and name == "files" else str(told["message"])
-

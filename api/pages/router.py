@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 
-from api.pages import downloads, job, jobs, live, review, sign_in, static
+from api.pages import downloads, job, jobs, live, new, numbers, review, sign_in, static, system
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, job, live, review, downloads, sign_in, static):
+for part in (jobs, job, live, review, downloads, new, numbers, system, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

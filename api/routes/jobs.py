@@ -21,9 +21,10 @@ from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
 from jobs.blob_index import HeldBlobs
-from jobs.credentials import Scope
+from jobs.credentials import Credential, Scope
 from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Refusal
+from jobs.operations import Submitted
 from jobs.person import Person
 from jobs.record import JobRecord, Status
 from jobs.spec import Kind
@@ -63,29 +64,41 @@ async def submit(
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, size = await body.read(request, JobRequest, settings, most)
     submission.check(asked, size, settings)
+    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    submitted = await accept(house, caller, asked, request.scope["request_id"], once)
+    record = submitted.record
+    headers = {"Location": f"/jobs/{record.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return await changed_answer(house, record, record.updated_at, headers)
+
+
+async def accept(
+    house: Services,
+    caller: Credential,
+    asked: JobRequest,
+    request_id: str,
+    once: Idempotency | None = None,
+) -> Submitted:
+    """Put a checked request on record. Raises Refused: 422, 429, 503."""
     await house.admission.check()
     files = {path: text.encode() for path, text in asked.files.items()}
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
     workspace = await manifest.save(blobs, files)
-    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
     submitted = await house.operations.submit(
         caller.tenant,
-        submission.to_spec(asked, workspace, settings),
+        submission.to_spec(asked, workspace, house.settings),
         by=caller.name,
         key_id=caller.id,
-        request_id=request.scope["request_id"],
+        request_id=request_id,
         idempotency=once,
         blobs=brought,
     )
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)
-    record = submitted.record
-    log.info("job submitted", job_id=record.id, new=submitted.new)
-    headers = {"Location": f"/jobs/{record.id}"}
-    if not submitted.new:
-        headers["Idempotency-Replayed"] = "true"
-    return await changed_answer(house, record, record.updated_at, headers)
+    log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
+    return submitted
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)

@@ -14,7 +14,7 @@ from api.answers import as_json
 from api.caller import Overseer
 from api.documented import responses
 from api.schemas.system import Finding, RedisState, System, Worker
-from api.services import ServicesDep
+from api.services import Services, ServicesDep
 from jobs.fitness import Fitness
 from jobs.view import iso
 from settings.api import ApiSettings
@@ -25,21 +25,24 @@ router = APIRouter(tags=["system"])
 @router.get("/system", response_model=System, summary="The whole deployment", responses=responses())
 async def system(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG001 - who may
     """Redis and whether it keeps jobs safely, workers and what they can do, the queue, limits."""
+    return as_json(await read(house))
+
+
+async def read(house: Services) -> System:
+    """All of it. Raises StoreUnavailable."""
     store = house.store
     fitness, workers, jobs, queue, now = await asyncio.gather(
         house.fitness(), store.workers(), store.counts(), store.queue_depth(), store.now()
     )
-    return as_json(
-        System(
-            version=version("fettle"),
-            environment=str(house.settings.env),
-            redis=_redis(fitness),
-            workers=[_worker(facts, now) for facts in workers],
-            jobs={str(status): count for status, count in jobs.items()},
-            queue={str(priority): count for priority, count in queue.items()},
-            models=list(house.settings.models),
-            limits=_limits(house.settings),
-        )
+    return System(
+        version=version("fettle"),
+        environment=str(house.settings.env),
+        redis=_redis(fitness),
+        workers=[_worker(facts, now) for facts in workers],
+        jobs={str(status): count for status, count in jobs.items()},
+        queue={str(priority): count for priority, count in queue.items()},
+        models=list(house.settings.models),
+        limits=_limits(house.settings),
     )
 
 

@@ -75,6 +75,7 @@ def _run(
     )
     if "log_format" not in api.model_fields_set:
         own["FETTLE_LOG_FORMAT"] = "console"
+    own.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
     deployment = Deployment(api.port, inherited(own))
     password = up.flower_password
     flower = password.get_secret_value() if password else secrets.token_urlsafe(12)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 from api_front import settings_for, started
+from pages_browser import browser, form_token
 
 from settings.base import DEVELOPMENT_KEY
-
-HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture
@@ -20,20 +18,8 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-@asynccontextmanager
-async def browser(app, scheme="http"):
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    address = f"{scheme}://fettle.test"
-    async with httpx.AsyncClient(transport=transport, base_url=address, headers=HTML) as client:
-        yield client
-
-
 async def signed_in(client, key=DEVELOPMENT_KEY, **more):
     return await client.post("/app/sign-in", data={"key": key, **more})
-
-
-def form_token(html):
-    return re.search(r'"X-Form-Token": "([^"]+)"', html.replace("&#34;", '"')).group(1)
 
 
 async def test_a_stranger_is_sent_to_the_form_and_back_to_where_he_wanted(front):

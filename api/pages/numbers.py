@@ -1,0 +1,36 @@
+"""Numbers: what the jobs of a tenant add up to, as charts and tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from api.pages.drawing import page
+from api.pages.visitor import Reader
+from api.routes import numbers as asked_over_http
+from api.routes.numbers import Table
+from api.services import ServicesDep
+from jobs import numbers_view
+from jobs.numbers import DAYS_KEPT
+
+router = APIRouter(prefix="/numbers")
+
+SPANS = (7, 30, 90, 365)
+Days = Annotated[int, Query(ge=1, le=DAYS_KEPT)]
+
+
+@router.get("")
+async def numbers(house: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
+    """The page."""
+    tenant = visitor.credential.tenant
+    found = await asked_over_http.read(house, tenant, days)
+    standing = await house.store.standing(tenant)
+    told = numbers_view.whole(found, {str(status): count for status, count in standing.items()})
+    return page("numbers.html", visitor, told=told, days=days, spans=SPANS)
+
+
+@router.get("/{table}.csv")
+async def table(table: Table, house: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
+    """One of the tables as CSV."""
+    return await asked_over_http.numbers(house, visitor.credential, days, "csv", table)

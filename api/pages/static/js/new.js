@@ -1,0 +1,65 @@
+// The form of a new job: examples, files, the keyboard, and what is wrong beside its field.
+(() => {
+  const form = document.getElementById("new-job");
+  if (!form) return;
+  const task = form.elements.namedItem("task");
+  const files = document.getElementById("files");
+  const drop = form.querySelector("[data-drop]");
+
+  form.addEventListener("click", (event) => {
+    const example = event.target.closest("[data-example]");
+    if (!example) return;
+    task.value = example.dataset.example;
+    task.dispatchEvent(new Event("input", { bubbles: true }));
+    const offered = [...document.querySelectorAll("#models option")].map((option) => option.value);
+    const recording = offered.includes(example.dataset.model) ? example.dataset.model : "";
+    const ownDefault = form.elements.namedItem("model").placeholder !== "provider:model";
+    form.elements.namedItem("model").value = ownDefault ? "" : recording;
+    task.focus();
+  });
+
+  const list = () => {
+    const rows = [...files.files].map((file) => {
+      const row = document.createElement("li");
+      row.textContent = `${file.name}, ${file.size.toLocaleString("en")} bytes`;
+      return row;
+    });
+    document.getElementById("files-chosen").replaceChildren(...rows);
+  };
+  files.addEventListener("change", list);
+
+  for (const kind of ["dragenter", "dragover"]) {
+    drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("is-over"); });
+  }
+  for (const kind of ["dragleave", "drop"]) {
+    drop.addEventListener(kind, () => drop.classList.remove("is-over"));
+  }
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const all = new DataTransfer();
+    for (const file of [...files.files, ...event.dataTransfer.files]) all.items.add(file);
+    files.files = all.files;
+    list();
+  });
+
+  task.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+
+  // A field is marked as wrong while something stands beside it; the first of them is gone to.
+  form.addEventListener("htmx:afterRequest", () => {
+    let first = null;
+    for (const told of form.querySelectorAll(".wrong")) {
+      const field = told.closest(".field");
+      if (!field) continue;
+      const input = field.querySelector("input, textarea, select");
+      field.classList.toggle("is-wrong", told.textContent !== "");
+      if (told.textContent === "") input.removeAttribute("aria-invalid");
+      else { input.setAttribute("aria-invalid", "true"); first = first || input; }
+    }
+    if (!first) return;
+    const folded = first.closest("details");
+    if (folded) folded.open = true;
+    first.focus();
+  });
+})();

@@ -1,0 +1,50 @@
+"""System: workers, queue, sandbox, models and Redis, as `fettle doctor` tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from api.pages import offers
+from api.pages.drawing import page
+from api.pages.visitor import Overseer
+from api.routes import system as asked_over_http
+from api.services import ServicesDep
+
+router = APIRouter()
+
+
+@router.get("/system")
+async def system(house: ServicesDep, visitor: Overseer) -> Response:
+    """The page; it looks again every few seconds."""
+    told = (await asked_over_http.read(house)).model_dump()
+    return page(
+        "system.html",
+        visitor,
+        told=told,
+        workers=[_worker(worker, house.settings.worker_seen_seconds) for worker in told["workers"]],
+        offers=await offers.models(house),
+        flower=house.settings.flower_url,
+    )
+
+
+def _worker(told: dict[str, Any], lately: float) -> dict[str, Any]:
+    """A worker, as far as its release says so much of itself."""
+    models, sandbox = told.get("models", {}), told.get("sandbox", {})
+    return {
+        "id": told["id"],
+        "host": told.get("host", ""),
+        "version": told.get("version", ""),
+        "seen_at": told["seen_at"],
+        "late": told["seen_seconds"] > lately,
+        "busy": told.get("busy"),
+        "slots": told.get("slots"),
+        "keys": models.get("keys", []),
+        "default": models.get("default"),
+        "recordings": models.get("recordings", []),
+        "backend": sandbox.get("backend", ""),
+        "works": sandbox.get("works", False),
+        "why": sandbox.get("why", ""),
+        "layers": sandbox.get("layers", []),
+    }

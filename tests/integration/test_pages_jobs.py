@@ -1,0 +1,273 @@
+"""What the pages of jobs show and take: new jobs, a long timeline, reviews, downloads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from api_front import a_run, done, settings_for, started, text
+from pages_browser import visiting
+from structlog.testing import capture_logs
+
+from jobs.events import NewEvent
+from jobs.review import Review, ReviewKind
+from jobs.store import Writes
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, max_files=3)) as front:
+        yield front
+
+
+async def paused(front, review_id="r1", task="a task", **run):
+    """A job whose review shows a run; returns its id."""
+    job_id = await front.submit(task, review=True)
+    await pause(front, job_id, review_id, **run)
+    return job_id
+
+
+async def pause(front, job_id, review_id, number=1, **run):
+    held = await front.claim(job_id)
+    made = a_run(number, **run)
+    opened = ("run_finished", made)
+    await front.tell(held, opened)
+    payload = {
+        "plan": ["one"],
+        "answer": "42",
+        "code": made["code"]["text"],
+        "runs": [made],
+        "artifacts": made["artifacts"],
+        "critiques": [],
+        "decisions": [],
+        "revision": number,
+    }
+    review = Review(review_id, ReviewKind.REVIEW, payload, await front.house.store.now())
+    done(await front.house.operations.pause(held, review))
+
+
+def hidden(html, action):
+    """The fields that a form of the review brings along."""
+    form = html.partition(f'name="action" value="{action}"')[2]
+    found = {
+        name: re.search(rf'name="{name}" value="([^"]*)"', form).group(1)
+        for name in ("review_id", "digest")
+    }
+    return {"action": action, **found}
+
+
+async def test_a_job_is_submitted_with_files_and_options(front):
+    async with visiting(front.app) as visit:
+        assert 'name="task"' in (await visit.get("/app/new")).text
+        data = {"task": "do\r\nit", "labels": "a, b", "steps": "one\ntwo", "max_revisions": "0"}
+        files = [("files", ("x.py", b"x = 1\n")), ("files", ("y.txt", b"y"))]
+        sent = await visit.post("/app/new", data={**data, "review": "true"}, files=files)
+        assert (sent.status_code, sent.text) == (204, "")
+        job_id = sent.headers["hx-redirect"].rpartition("/")[2]
+        job = await front.job(job_id)
+        assert job["spec"]["task"] == "do\nit"
+        assert job["spec"]["labels"] == ["a", "b"]
+        assert job["spec"]["steps"] == ["one", "two"]
+        assert (job["spec"]["max_revisions"], job["spec"]["review"]) == (0, True)
+        assert job["submitted_by"] == "development"
+        listed = (await visit.get(f"/app/jobs/{job_id}/files/shown")).text
+        assert ("x.py" in listed, "y.txt" in listed) == (True, True)
+        assert (await visit.get(f"/app/jobs/{job_id}/files/x.py")).text == "x = 1\n"
+        archive = await visit.get(f"/app/jobs/{job_id}/files.tar.gz")
+        assert archive.headers["content-type"] == "application/gzip"
+
+
+@pytest.mark.parametrize(
+    ("field", "data", "said"),
+    [
+        ("task", {"task": "  "}, "at least 1 character"),
+        ("model", {"model": "elsewhere:m"}, "not on the allow-list"),
+        ("max_revisions", {"max_revisions": "99"}, "less than or equal to 20"),
+        ("timeout_seconds", {"timeout_seconds": "soon"}, "valid integer"),
+        ("review_expires_seconds", {"on_expiry": "approve"}, "needs review_expires_seconds"),
+        ("labels", {"labels": "x" * 101}, "1 to 100 characters"),
+    ],
+)
+async def test_what_is_wrong_is_told_beside_its_field(front, field, data, said):
+    async with visiting(front.app) as visit:
+        nothing = [("files", ("", b""))]
+        told = await visit.post("/app/new", data={"task": "t", **data}, files=nothing)
+        assert told.status_code == 422
+        beside = re.search(rf'id="wrong-{field}"[^>]*>([^<]*)<', told.text).group(1)
+        assert said in beside
+        assert (await front.client.get("/jobs")).json()["total"] == 0
+
+
+async def test_files_that_are_no_text_or_too_many_are_told_beside_them(front):
+    async with visiting(front.app) as visit:
+        for files, said in (
+            ([("files", ("x.bin", b"\xff\xfe"))], "x.bin is no text"),
+            ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
+            ([("files", ("../x", b""))], "../x"),
+        ):
+            told = await visit.post("/app/new", data={"task": "t"}, files=files)
+            assert told.status_code == 422
+            assert said in re.search(r'id="wrong-files"[^>]*>([^<]*)<', told.text).group(1)
+
+
+async def test_nothing_that_a_job_says_becomes_a_tag(front):
+    made = await front.made(f"{EVIL}.txt", b"x", "text/plain")
+    evil = {"code": text(EVIL), "stdout": text(f"\x1b[31m{EVIL}"), "stderr": text(EVIL)}
+    job_id = await paused(front, task=EVIL, artifacts=[made], by=EVIL, refused=[EVIL], **evil)
+    await front.client.post(f"/jobs/{job_id}/review", json={"action": "revise", "feedback": EVIL})
+    held = await front.claim(job_id)
+    await front.tell(
+        held,
+        ("planned", {"steps": [EVIL], "source": "model", "note": EVIL}),
+        ("answered", {"revision": 1, "text": EVIL}),
+        ("tool_used", {"tool": EVIL, "path": EVIL, "ok": False, "note": EVIL, "artifacts": []}),
+        ("of_a_later_release", {EVIL: EVIL}),
+        (
+            "critiqued",
+            {"revision": 1, "verdict": "revise", "feedback": EVIL, "run": EVIL, "overruled": EVIL},
+        ),
+    )
+    async with visiting(front.app) as visit:
+        for path in (
+            "",
+            "/runs/1/shown",
+            "/timeline?after=0&before=99",
+            "/review/changes",
+            "/live",
+        ):
+            if path == "/live":
+                await front.client.post(f"/jobs/{job_id}/cancel")
+            page = await visit.get(f"/app/jobs/{job_id}{path}")
+            assert page.status_code == 200, path
+            assert "onerror" in page.text or path == "/review/changes"
+            assert EVIL not in page.text
+        assert EVIL not in (await visit.get("/app")).text
+
+
+async def test_a_decision_counts_for_what_was_shown(front):
+    job_id = await paused(front)
+    async with visiting(front.app) as visit:
+        shown = hidden((await visit.get(f"/app/jobs/{job_id}")).text, "revise")
+        sent = await visit.post(
+            f"/app/jobs/{job_id}/review", data={**shown, "feedback": "more\r\ntests"}
+        )
+        assert sent.status_code == 204
+        await pause(front, job_id, "r2", 2, stdout=text("43\n"))
+        late = await visit.post(f"/app/jobs/{job_id}/review", data={**shown, "action": "approve"})
+        assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
+        assert "Another review is open" in late.text
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert "more\ntests" in page
+        approved = await visit.post(f"/app/jobs/{job_id}/review", data=hidden(page, "approve"))
+        assert approved.status_code == 204
+    decided = (await front.job(job_id))["decisions"]
+    assert [(one["action"], one["digest_named"]) for one in decided] == [
+        ("revise", True),
+        ("approve", True),
+    ]
+
+
+async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):
+    job_id = await paused(front)
+    secret = await front.key("read", "review", name="bob")
+    async with visiting(front.app) as ada, visiting(front.app, secret) as bob:
+        shown = hidden((await ada.get(f"/app/jobs/{job_id}")).text, "approve")
+        await bob.post(
+            f"/app/jobs/{job_id}/review", data={**shown, "action": "revise", "feedback": "no"}
+        )
+        late = await ada.post(f"/app/jobs/{job_id}/review", data=shown)
+        assert late.status_code == 409
+        assert re.search(r"bob[^.]*revise|revise[^.]*bob", late.text)
+        assert "bob" in (await ada.get(f"/app/jobs/{job_id}")).text
+
+
+async def test_the_editor_has_the_whole_code_and_changes_are_side_by_side(front):
+    long = "\n".join(f"x{n} = {n}" for n in range(2_000))
+    digest = await front.house.blobs.put(long.encode())
+    job_id = await paused(front, code=text("x0 = 0\n...", digest=digest))
+    async with visiting(front.app) as visit:
+        editor = (await visit.get(f"/app/jobs/{job_id}/review/edit")).text
+        assert "x1999 = 1999" in editor
+        shown = hidden(editor, "edit")
+        changed = long.replace("x7 = 7", "x7 = 8")
+        sent = await visit.post(f"/app/jobs/{job_id}/review", data={**shown, "code": changed})
+        assert sent.status_code == 204
+        after = await front.house.blobs.put(changed.encode())
+        await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
+        told = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
+        assert 'class="s-changed"' in told
+        assert "1,989 lines as before" in told
+
+
+async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    used = {"tool": "t", "path": "", "ok": True, "note": "", "artifacts": []}
+    facts = [NewEvent(f"n{number}", "tool_used", used) for number in range(400)]
+    await front.house.store.write(held.job_id, held.epoch, Writes(events=facts))
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        seen = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
+        while gap := re.search(r'hx-get="(/app/jobs/[^"]*timeline[^"]*)"', page):
+            page = (await visit.get(gap.group(1).replace("&amp;", "&"))).text
+            more = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
+            assert not more & seen
+            seen |= more
+    assert seen == set(range(1, 403))
+
+
+async def test_only_plain_pictures_are_shown_and_svg_never_acts(front):
+    png = await front.made("a.png", b"\x89PNG", "image/png")
+    svg = await front.made("a.svg", b"<svg onload='alert(1)'/>", "image/svg+xml")
+    job_id = await paused(front, artifacts=[png, svg])
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert f'src="/app/jobs/{job_id}/pictures/{png["digest"]}"' in page
+        assert f"pictures/{svg['digest']}" not in page
+        shown = await visit.get(f"/app/jobs/{job_id}/pictures/{png['digest']}")
+        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
+        assert (await visit.get(f"/app/jobs/{job_id}/pictures/{svg['digest']}")).status_code == 404
+        download = await visit.get(f"/app/jobs/{job_id}/artifacts/a.svg")
+        assert download.headers["content-disposition"].startswith("attachment")
+        assert "sandbox" in download.headers["content-security-policy"]
+
+
+async def test_cancel_and_retry(front):
+    job_id = await front.submit()
+    async with visiting(front.app) as visit:
+        assert (await visit.post(f"/app/jobs/{job_id}/cancel")).status_code == 204
+        again = await visit.post(f"/app/jobs/{job_id}/cancel")
+        assert (again.status_code, again.headers["hx-retarget"]) == (409, "#notice")
+        anew = await visit.post(f"/app/jobs/{job_id}/retry")
+        where = anew.headers["hx-redirect"]
+        assert f"/app/jobs/{job_id}" in (await visit.get(where)).text
+
+
+async def test_system_and_numbers_have_pages(front):
+    facts = {"models": {"keys": ["groq"], "default": "groq:m", "recordings": ["r"]}}
+    await front.house.store.announce("w1", facts, 60)
+    await front.house.store.announce("w0", {"of": "another release"}, 60)
+    await front.finish(await front.submit())
+    async with visiting(front.app) as visit:
+        page = (await visit.get("/app/system")).text
+        assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
+        assert "Jobs by day" in (await visit.get("/app/numbers?days=7")).text
+        table = await visit.get("/app/numbers/days.csv?days=7")
+        assert table.headers["content-type"].startswith("text/csv")
+        assert len(table.text.splitlines()) == 8
+        assert (await visit.get("/app/numbers?days=0")).status_code == 422
+
+
+async def test_a_failure_of_ours_is_a_page_too(front, monkeypatch):
+    async def broken(*_, **__):
+        raise RuntimeError("secret cause")
+
+    async with visiting(front.app) as visit:
+        monkeypatch.setattr(type(front.house.store), "page", broken)
+        with capture_logs():  # the console's picture of a traceback takes its time
+            answer = await visit.get("/app")
+        assert answer.status_code == 500
+        assert "Something broke on our side" in answer.text
+        assert "secret cause" not in answer.text
