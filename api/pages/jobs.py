@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -17,8 +16,10 @@ from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep
 from jobs import view
 from jobs.credentials import Scope
-from jobs.record import JobRecord, Status
-from jobs.redis_glance import Glance, glances
+from jobs.person import Person
+from jobs.record import Status
+from jobs.spec import Kind
+from jobs.store import Page
 
 router = APIRouter()
 ROWS = 25
@@ -31,16 +32,19 @@ class Wanted:
 
     status: str = ""
     label: str = ""
+    text: str = ""
+    kind: str = ""
     number: int = 1
 
     @property
     def any(self) -> bool:
         """Whether there is a filter at all."""
-        return bool(self.status or self.label)
+        return bool(self.status or self.label or self.text or self.kind)
 
     def href(self, path: str = "/app", **changed: Any) -> str:
         """The address of this list, or of one with something changed."""
-        asked = {"status": self.status, "label": self.label, "page": self.number, **changed}
+        asked = {**asdict(self), **changed}
+        asked["page"] = asked.pop("number")
         query = urlencode({name: value for name, value in asked.items() if value not in ("", 1)})
         return f"{path}?{query}" if query else path
 
@@ -48,10 +52,12 @@ class Wanted:
 async def wanted(
     status: Annotated[str, Query(pattern=f"^({'|'.join(Status)})?$")] = "",
     label: Annotated[str, Query(max_length=100)] = "",
+    text: Annotated[str, Query(max_length=200)] = "",
+    kind: Annotated[str, Query(pattern=f"^({'|'.join(Kind)})?$")] = "",
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
 ) -> Wanted:
     """A dependency: the query."""
-    return Wanted(status, label.strip(), number)
+    return Wanted(status, label.strip(), text.strip(), kind, number)
 
 
 WantedDep = Annotated[Wanted, Depends(wanted)]
@@ -61,7 +67,9 @@ WantedDep = Annotated[Wanted, Depends(wanted)]
 async def jobs(house: ServicesDep, visitor: Reader, asked: WantedDep) -> Response:
     """The page."""
     listed = await _listed(house, visitor, asked)
-    return page("jobs.html", visitor, asked=asked, statuses=list(Status), **listed)
+    return page(
+        "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(Kind), **listed
+    )
 
 
 @router.get("/jobs/list")
@@ -74,47 +82,45 @@ async def rows(house: ServicesDep, visitor: Reader, asked: WantedDep, known: str
 
 
 async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
-    tenant = visitor.credential.tenant
-    found, waiting = await asyncio.gather(
+    found, waiting, now = await asyncio.gather(
         house.store.page(
-            tenant,
+            visitor.credential.tenant,
             limit=ROWS,
             offset=(asked.number - 1) * ROWS,
             status=Status(asked.status) if asked.status else None,
             label=asked.label or None,
+            text=asked.text,
+            kind=Kind(asked.kind or Kind.TASK),
         ),
-        house.store.page(
-            tenant,
-            limit=WAITING_ROWS if visitor.may(Scope.REVIEW) else 1,
-            offset=0,
-            status=Status.AWAITING_REVIEW,
-            label=None,
-        ),
+        _waiting(house, visitor),
+        house.store.now(),
     )
-    seen = {record.id for record in (*found.records, *waiting.records)}
-    told = await glances(house.store.redis, sorted(seen))
-    mine = visitor.may(Scope.REVIEW)
     values: dict[str, Any] = {
-        "rows": _rows(found.records, told),
+        "rows": _rows(found, now),
         "total": found.total,
         "pages": max(-(-found.total // ROWS), 1),
-        "waiting": _rows(waiting.records, told) if mine else [],
-        "waiting_total": waiting.total if mine else 0,
+        "waiting": _rows(waiting, now),
+        "waiting_total": waiting.total,
     }
     body = drawn("jobs_rows.html", visitor=visitor, asked=asked, **values)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
     return {**values, "body": body, "digest": digest}
 
 
-def _rows(records: Sequence[JobRecord], told: Mapping[str, Glance]) -> list[dict[str, Any]]:
+async def _waiting(house: Services, visitor: Visitor) -> Page:
+    """What waits for the visitor's own decision, the oldest first."""
+    if not visitor.may(Scope.REVIEW):
+        return Page((), 0)
+    person = Person(visitor.credential.name, visitor.credential.id)
+    tenant = visitor.credential.tenant
+    return await house.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person)
+
+
+def _rows(found: Page, now: int) -> list[dict[str, Any]]:
     return [
         {
-            **view.summary(record),
+            **view.summary(record, found.charges.get(record.id, ()), now),
             "line": words.first_line(record.spec.task),
-            "revision": told[record.id].revision,
-            "spend": told[record.id].spend,
-            "waits_since": view.iso(record.review.opened_at) if record.review else None,
-            "waits_for": str(record.review.kind) if record.review else "",
         }
-        for record in records
+        for record in found.records
     ]

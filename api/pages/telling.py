@@ -63,6 +63,8 @@ async def load(house: Services, visitor: Visitor, job_id: str) -> Told:
 def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """What the templates of a job's page want. `base_url` has no slash at its end."""
     job = view.whole(told.record, told.events, told.charges, told.now)
+    if job["review"]:
+        job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
     return {
         "visitor": visitor,
         "job": job,
