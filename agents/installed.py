@@ -45,6 +45,11 @@ def is_package(path: str) -> bool:
     return path.startswith(f"{FOLDER}/") and path.endswith(".whl")
 
 
+def belongs_to_install(path: str) -> bool:
+    """Whether a path is for `install` alone: what lies there has come from the operator's index."""
+    return path.partition("/")[0] == FOLDER
+
+
 def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """The files as a room gets them: where packages are installed, with what unpacks them.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from agents.errors import PathOutside
+from agents.installed import FOLDER, belongs_to_install
 from sandbox import paths as room
 from sandbox.protocol import Limits
 
@@ -43,6 +44,18 @@ def objection(
 
     What is refused here would otherwise stop the next run, as if the sandbox had failed.
     """
+    if any(map(belongs_to_install, (*laid, *deleted))):
+        return f"only install puts files into {FOLDER}/"
+    return beyond(files, laid, limits, deleted)
+
+
+def beyond(
+    files: Mapping[str, int],
+    laid: Mapping[str, int],
+    limits: Limits,
+    deleted: Collection[str] = (),
+) -> str | None:
+    """The same, wherever the files are laid."""
     after = {path: size for path, size in {**files, **laid}.items() if path not in deleted}
     try:
         room.require(after)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from agents.errors import PathOutside
-from agents.installed import with_packages
+from agents.installed import belongs_to_install, with_packages
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.repair.classify import PROGRAM, classify
@@ -29,16 +29,27 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a run runs: for which `tool`, as `text` that people read, and as a room is told it."""
+    """What a run runs: for which `tool`, as `text` that people read, and as a room is told it.
+
+    `seconds` is the time it may take, where that is less than the job's limit.
+    """
 
     tool: str
     text: str
     argv: tuple[str, ...]
+    stdin: bytes = b""
+    seconds: float | None = None
 
     @classmethod
     def python(cls, code: str) -> Program:
         """`code` as `sandbox.protocol.Command.python` has it."""
         return cls("python", code, Command.python(code).argv)
+
+    def within(self, limits: Limits) -> Limits:
+        """The job's `limits`, as they hold for this program."""
+        if self.seconds is None:
+            return limits
+        return replace(limits, wall_seconds=min(limits.wall_seconds, self.seconds))
 
 
 async def run_code(ports: Ports, code: str, number: int, revision: int, by: str) -> Ran:
@@ -47,18 +58,17 @@ async def run_code(ports: Ports, code: str, number: int, revision: int, by: str)
     Raises what the sandbox raises: its trouble is not the code's failure.
     """
     program = Program.python(code)
-    result = await in_room(ports, program.argv)
+    result = await in_room(ports, program)
     return await recorded(ports, program, result, number, revision, by)
 
 
-async def in_room(
-    ports: Ports, argv: tuple[str, ...], *, stdin: bytes = b"", limits: Limits | None = None
-) -> RunResult:
-    """One command in a fresh room with the workspace's files, and the packages that are installed
-    there; nothing of it is kept yet.
+async def in_room(ports: Ports, program: Program) -> RunResult:
+    """Run it in a fresh room with the workspace's files, and the packages that are installed there;
+    nothing of it is kept yet.
     """
     files = with_packages(await ports.workspace.files())
-    return await ports.sandbox.run(Command(argv, files, stdin), limits or ports.limits)
+    command = Command(program.argv, files, program.stdin)
+    return await ports.sandbox.run(command, program.within(ports.limits))
 
 
 async def recorded(
@@ -80,9 +90,10 @@ async def recorded(
     on = ports.workspace.digest
     files = await ports.workspace.files()
     changed, nameless = _storable(result.changed)
+    deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
-    if changed or result.deleted:
-        artifacts = await ports.workspace.apply(changed, result.deleted)
+    if changed or deleted:
+        artifacts = await ports.workspace.apply(changed, deleted)
     kept = ports.bounds.kept
     # Nothing was shown by running nothing.
     succeeded = result.succeeded and lack is None and not _void(program.text)
@@ -106,7 +117,11 @@ async def recorded(
         "artifacts": [asdict(artifact) for artifact in artifacts],
         "refused": [*result.refused, *nameless],
     }
-    return Ran(run if tests is None else {**run, "tests": tests}, result)
+    if program.seconds is not None:
+        run["wall_seconds"] = program.within(ports.limits).wall_seconds
+    if tests is not None:
+        run["tests"] = tests
+    return Ran(run, result)
 
 
 def failure(
@@ -127,6 +142,9 @@ def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]
     files: dict[str, bytes] = {}
     refused: list[str] = []
     for path, content in changed.items():
+        if belongs_to_install(path):
+            refused.append(f"{path}: only install puts files there")
+            continue
         try:
             files[checked(path)] = content
         except PathOutside as error:

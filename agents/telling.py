@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from agents.texts import head_and_tail
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
@@ -27,6 +29,13 @@ def told(result: RunResult, refused: Sequence[str], limits: Limits, width: int) 
     if len(parts) == 1:
         parts.append("no output, no new files")
     return "\n\n".join(parts)
+
+
+def ending_of(run: Mapping[str, Any], limits: Limits) -> str:
+    """How a run on record ended; `limits` are the job's, a run may have had less time."""
+    seconds = run.get("wall_seconds", limits.wall_seconds)
+    own = replace(limits, wall_seconds=seconds)
+    return ending(run["end"], run["exit_code"], run["signal"], own)
 
 
 def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) -> str:

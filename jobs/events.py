@@ -40,7 +40,8 @@ have none of the three. `code`, `stdout` and `stderr` are
 names the whole in the artifact store; `dropped_bytes` counts what no one has kept. The `diff` of a
 repair is such a text, too: all that was changed between the two runs. A run has `tool`
 too: what it is a run of (python where it is missing, shell, run_tests); one of run_tests has
-`tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}.
+`tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}; one of shell that was given
+less time than the job's limit has `wall_seconds`.
 
 A report of acceptance checks: {passed, problem, tests: [{id, outcome, detail}], run: {end,
 exit_code, signal, stdout}, seconds}. `outcome` is passed, failed, error or missing (it is in the

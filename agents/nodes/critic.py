@@ -16,7 +16,7 @@ from agents.place import place
 from agents.ports import Fact, Ports, Workspace
 from agents.prompting import render
 from agents.state import Run, State
-from agents.telling import ending
+from agents.telling import ending_of
 from agents.texts import head_and_tail
 from sandbox.protocol import Limits
 
@@ -24,6 +24,8 @@ CRITIC: Final = "critic"
 RUNS_SHOWN = 5
 FILES_SHOWN = 8
 CODE_SHOWN = 3_000
+WHAT = {"shell": "command line", "run_tests": "tests"}
+"""What is run, by the tool; `code` else."""
 OUTPUT_SHOWN = 2_000
 """Characters of a program or a file, and of each output of a run, that the critic sees."""
 
@@ -95,9 +97,18 @@ def _shown(run: Run, limits: Limits) -> dict[str, Any]:
         "id": run["id"],
         "revision": run["revision"],
         "by": run["by"],
-        "ending": ending(run["end"], run["exit_code"], run["signal"], limits),
+        "ending": ending_of(run, limits),
+        "lack": _lack(run),
+        "what": WHAT.get(run.get("tool", "python"), "code"),
         "code": head_and_tail(run["code"]["text"], CODE_SHOWN),
         "stdout": head_and_tail(run["stdout"]["text"], OUTPUT_SHOWN),
         "stderr": head_and_tail(run["stderr"]["text"], OUTPUT_SHOWN),
         "files": [artifact["name"] for artifact in run["artifacts"]],
     }
+
+
+def _lack(run: Run) -> str:
+    """Why a run that ended well shows nothing all the same; empty where its end says it all."""
+    if run["succeeded"] or run["exit_code"] != 0:
+        return ""
+    return str((run.get("failure") or {}).get("cause", ""))

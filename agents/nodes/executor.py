@@ -25,7 +25,7 @@ from agents.ports import Fact, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
 from agents.state import Messages, Repair, Run, State
-from agents.telling import ending
+from agents.telling import ending_of
 from agents.texts import trimmed
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
@@ -138,7 +138,7 @@ def _request(state: State, ports: Ports) -> str:
             plan=state["plan"],
         )
     edits = [
-        {**run, "ending": ending(run["end"], run["exit_code"], run["signal"], ports.limits)}
+        {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]

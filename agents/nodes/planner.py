@@ -40,7 +40,11 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         request = render(
             "planner_task", task=job["task"], earlier=job["earlier"], files=job["files"]
         )
-        messages = [SystemMessage(render("planner_system")), HumanMessage(request)]
+        ports = runtime.context
+        system = render(
+            "planner_system", install=ports.packages is not None, fetch=ports.pages is not None
+        )
+        messages = [SystemMessage(system), HumanMessage(request)]
         answer = await ask_for(runtime, "planner", messages, Plan)
         if answer.value is not None:
             steps, source = answer.value.steps, "model"

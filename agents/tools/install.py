@@ -19,7 +19,7 @@ from pydantic import Field
 from agents.errors import ToolRefused
 from agents.installed import FOLDER, is_package
 from agents.outside import Target, Wheel
-from agents.paths import objection
+from agents.paths import beyond
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
@@ -50,7 +50,7 @@ async def install(
     old = frozenset(path for path in there if is_package(path) and _named(path)[0] in names)
     old -= laid.keys()
     sizes = {path: len(content) for path, content in laid.items()}
-    if why := objection(there, sizes, ports.limits, old):
+    if why := beyond(there, sizes, ports.limits, old):
         raise ToolRefused(f"{why}; nothing was installed")
     await ports.workspace.apply(laid, old)
     told = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)

@@ -72,8 +72,7 @@ async def run_tests(runtime: Runtime, paths: list[str] | None = None, keyword: s
     number = next_run(runtime)
     asked = [_path(path) for path in paths or ()]
     program = _program(asked, keyword)
-    stdin = json.dumps({"paths": asked, "keyword": keyword}).encode()
-    result = await in_room(ports, program.argv, stdin=stdin)
+    result = await in_room(ports, program)
     report = _report(result)
     result = replace(
         result,
@@ -105,7 +104,9 @@ def _path(path: str) -> str:
 
 def _program(paths: Sequence[str], keyword: str) -> Program:
     words = ["pytest", *(["-k", keyword] if keyword else []), *paths]
-    return Program("run_tests", shlex.join(words), Command.python(source("testing")).argv)
+    asked = json.dumps({"paths": paths, "keyword": keyword}).encode()
+    argv = Command.python(source("testing")).argv
+    return Program("run_tests", shlex.join(words), argv, stdin=asked)
 
 
 def _report(result: RunResult) -> Report:

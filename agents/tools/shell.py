@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -33,11 +32,9 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
     """
     ports: Ports = runtime.context
     number = next_run(runtime)
-    limits = ports.limits
-    if timeout_seconds is not None:
-        limits = replace(limits, wall_seconds=min(limits.wall_seconds, float(timeout_seconds)))
-    program = Program("shell", command, (*STRICT, command))
-    result = await in_room(ports, program.argv, limits=limits)
+    seconds = None if timeout_seconds is None else float(timeout_seconds)
+    program = Program("shell", command, (*STRICT, command), seconds=seconds)
+    result = await in_room(ports, program)
     ran = await recorded(ports, program, result, number, runtime.state["revision"], EXECUTOR)
-    text = told(result, ran.run["refused"], limits, ports.bounds.output)
-    return text, of_run(ran)
+    limits = program.within(ports.limits)
+    return told(result, ran.run["refused"], limits, ports.bounds.output), of_run(ran)

@@ -248,6 +248,35 @@ async def test_size_and_time_are_bounded(
     assert "unpacked that is 3 MiB in 4 files; a room takes 1 MiB" in await refused("bomb")
 
 
+async def test_only_install_puts_files_among_the_packages(
+    tmp_path: Path, sandbox: LocalSandbox, server: WebServer
+) -> None:
+    """What is importable as a package has come from the operator's index, whatever a run does."""
+    port = allowing(tmp_path, serve(server, FILES), "colour\n")
+    forge = (
+        "import pathlib, shutil\nshutil.rmtree('.packages')\npathlib.Path('.packages').mkdir()\n"
+        "pathlib.Path('.packages/evil-1.0-py3-none-any.whl').write_bytes(b'PK')\n"
+    )
+    diff = "--- /dev/null\n+++ b/.packages/a.whl\n@@ -0,0 +1 @@\n+PK\n"
+    used = await use(
+        tmp_path,
+        sandbox,
+        call("install", packages=["colour"]),
+        call("python", code=forge),
+        call("write_file", path=".packages/evil.whl", content="PK"),
+        call("edit_file", diff=diff),
+        call("python", code="import colour"),
+        tools=(install,),
+        packages=port,
+    )
+    assert used.texts[1].startswith("exit code 0")
+    assert "evil-1.0-py3-none-any.whl: only install puts files there" in used.texts[1]
+    assert used.texts[2] == "error: only install puts files into .packages/"
+    assert used.texts[3] == "error: only install puts files into .packages/; nothing was changed"
+    assert used.texts[4].startswith("exit code 0")
+    assert list(await used.files()) == [".packages/colour-1.0-py3-none-any.whl"]
+
+
 async def test_what_the_workspace_cannot_hold_is_not_installed(
     tmp_path: Path, sandbox: LocalSandbox, server: WebServer
 ) -> None:

@@ -63,6 +63,7 @@ async def test_a_shell_runs_and_its_exit_code_is_evidence(
     assert [run["succeeded"] for run in result.runs] == [True, False, False, False, False]
     assert [run["id"] for run in result.runs] == ["r1", "r2", "r3", "r4", "r5"]
     assert result.runs[1]["code"]["text"] == "false\necho never"
+    assert [run.get("wall_seconds") for run in result.runs] == [None, None, None, 1.0, None]
     assert await result.files() == {"out.txt": b"HELLO\n"}
 
 

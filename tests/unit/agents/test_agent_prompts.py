@@ -23,9 +23,17 @@ RUN = {
     "stdout": {"text": "1\n"},
     "stderr": {"text": ""},
     "artifacts": [{"name": "a.png"}],
+    "succeeded": True,
+}
+HOLLOW = {
+    **RUN,
+    "tool": "run_tests",
+    "code": {"text": "pytest"},
+    "succeeded": False,
+    "failure": {"class": "unknown", "cause": "no tests were found", "exception": None},
 }
 VALUES: dict[str, dict[str, object]] = {
-    "planner_system": {},
+    "planner_system": {"install": True, "fetch": False},
     "planner_task": JOB,
     "executor_system": {"tools": ["install", "fetch"]},
     "executor_task": {**JOB, "plan": ["One.", "Two."]},
@@ -49,7 +57,9 @@ VALUES: dict[str, dict[str, object]] = {
             "plan": ["One."],
             "revision": 1,
             "artifacts": {"a.png": {}},
-            "runs": [{**RUN, "id": f"r{n}"} for n in range(1, 8)],
+            "runs": [{**RUN, "id": f"r{n}"} for n in range(1, 4)]
+            + [{**HOLLOW, "id": "r4"}]
+            + [{**RUN, "id": f"r{n}"} for n in range(5, 8)],
             "critiques": [{"revision": 1, "feedback": "Less."}],
         },  # type: ignore[typeddict-item]
         {"a.py": "x = 1\n"},
@@ -100,5 +110,7 @@ def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
     assert "(2 earlier ones are left out)" in text
     assert "=== r3, revision 1, run by Ada: exit code 0" in text
     assert "=== r2," not in text
+    assert "=== r4, revision 1, run by Ada: exit code 0\n\nThat is no success: no tests" in text
+    assert "\n\ntests:\npytest\n" in text
     assert "=== file a.py, as it is now:\n\nx = 1\n" in text
     assert "- revision 1: Less." in text
