@@ -17,6 +17,7 @@ from jobs.spec import JobSpec, OnExpiry
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
+AUTO = "auto"
 
 
 def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
@@ -76,8 +77,11 @@ def digest(asked: Asked) -> str:
 
 
 def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
-    """Whether a model is on the allow-list of `provider:model` and `provider:*`."""
-    return any(
+    """Whether a model is on the allow-list of `provider:model` and `provider:*`.
+
+    `auto` always is: it means those that the operator has set.
+    """
+    return model == AUTO or any(
         model.startswith(pattern[:-1]) if pattern.endswith("*") else model == pattern
         for pattern in allowed
     )

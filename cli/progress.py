@@ -100,6 +100,12 @@ def _started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("attempt", f"{data['attempt']}, by worker {data['worker']}", Tone.QUIET)
 
 
+def _routed(data: Data, _detail: Detail) -> Iterator[Part]:
+    model = data["model"] or "the default model"
+    reason = first_line(printable(data["reason"]))
+    yield Line("routed", f"{data['difficulty']}, to {model} ({reason})", Tone.QUIET)
+
+
 def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
     spent = duration(data["seconds"])
     if data["input_tokens"] + data["output_tokens"]:  # a recording may have none
@@ -201,6 +207,7 @@ def _stored(kept: Mapping[str, Any]) -> str:
 
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
+    "routed": _routed,
     "planned": plan_parts,
     "model_called": _model_called,
     "run_finished": _run_finished,

@@ -4,6 +4,7 @@
 |---|---|
 | submitted | by, task, review, model, priority, retry_of (a job, if it is tried anew) |
 | started | attempt, worker |
+| routed | difficulty: simple/medium/hard, model (null: the default), reason, by: signals/model |
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |
 | run_finished | a run, see below |
@@ -60,7 +61,7 @@ EVENTS_AT_ONCE = 16
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {
-        *("planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
+        *("routed", "planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
         *("checked", "critiqued", "summarized"),
     }
 )

@@ -86,6 +86,7 @@ def whole(
         "conversation_id": record.conversation_id,
         "submitted_by": record.submitted_by,
         "request_id": record.request_id,
+        "route": _last(made, "routed"),
         "plan": _last(made, "planned"),
         "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
         "repairs": _all(made, "repaired"),

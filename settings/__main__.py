@@ -13,6 +13,7 @@ from settings.client import ClientSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
 from settings.provenance import variable
+from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
 from settings.up import UpSettings
@@ -23,6 +24,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("API", ApiSettings),
     ("Workers", WorkerSettings),
     ("Models", ModelSettings),
+    ("Routing", RoutingSettings),
     ("Money", MoneySettings),
     ("Tools", ToolSettings),
     ("The sandbox", SandboxSettings),
@@ -30,7 +32,14 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("`fettle up`", UpSettings),
 )
 
-SHARED = (StoreSettings, SandboxSettings, ModelSettings, MoneySettings, ToolSettings)
+SHARED = (
+    StoreSettings,
+    SandboxSettings,
+    ModelSettings,
+    RoutingSettings,
+    MoneySettings,
+    ToolSettings,
+)
 """What other settings are made of; told once."""
 
 HEAD = """\

@@ -9,11 +9,14 @@ from pydantic import Field
 from settings.base import StoreSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
+from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
 
 
-class WorkerSettings(StoreSettings, SandboxSettings, ModelSettings, MoneySettings, ToolSettings):
+class WorkerSettings(
+    StoreSettings, SandboxSettings, ModelSettings, RoutingSettings, MoneySettings, ToolSettings
+):
     """Times in seconds."""
 
     recordings_dir: Path = Field(

@@ -12,6 +12,7 @@ from agents.graph import build
 from agents.models import Chains, ModelPool
 from agents.outside import Packages, Pages
 from agents.ports import Bounds, Ports
+from agents.router import AUTO, Routes
 from agents.tools.registry import Body
 from jobs import manifest
 from jobs.blob_index import HeldBlobs
@@ -29,6 +30,7 @@ from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
 from worker.recordings import Recordings
+from worker.routing import routed
 from worker.run_cache import RunCache
 from worker.spending import Spending
 
@@ -48,6 +50,7 @@ class Equipment:
     run_cache: RunCache | None
     models: ModelPool
     chains: Chains
+    routes: Routes
     recordings: Recordings
     limits: Limits
     bounds: Bounds
@@ -80,7 +83,8 @@ class Equipment:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first
         if base is not None or record.graph == ANEW:
             ledger.start_from(workspace.digest)
-        return Ports(
+        models = models_of(self.models, _named(record), self.chains)
+        ports = Ports(
             journal=ledger,
             events=ledger,
             budget=self.spending.budget(record, self.store, ledger),
@@ -90,13 +94,14 @@ class Equipment:
             sandbox=Bounded(
                 self.run_cache.of(record) if self.run_cache else self.sandbox, self.turns
             ),
-            models=models_of(self.models, record.spec.model, self.chains),
+            models=models,
             limits=self.limits,
             bounds=replace(self.bounds, mends=record.spec.repair),
             pages=self.pages,
             packages=self.packages,
             redaction=self.recordings.of(record),
         )
+        return await routed(record, ports, models, self.store, self.routes)
 
     async def checks(self, record: JobRecord) -> Checks | None:
         """The acceptance checks that the job carries."""
@@ -126,6 +131,11 @@ class Equipment:
         """Destroy rooms, give back connections to providers."""
         await self.sandbox.close()
         await self.models.aclose()
+
+
+def _named(record: JobRecord) -> str | None:
+    """The model that the job wants; the router's own are those of a job that wants none."""
+    return None if record.spec.model == AUTO else record.spec.model
 
 
 async def checkpoint(

@@ -16,6 +16,7 @@ from worker.equipment import Equipment
 from worker.reach.pages import pages
 from worker.readiness import Readiness
 from worker.recordings import Recordings, redaction
+from worker.routing import routes
 from worker.run_cache import RunCache
 from worker.spending import Spending
 from worker.tools import packages, tools
@@ -35,6 +36,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         run_cache=RunCache.over(sandbox, settings),
         models=ModelPool(model_options(settings)),
         chains=chains(settings),
+        routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
         bounds=Bounds(steps=settings.max_steps, history=settings.history_characters),

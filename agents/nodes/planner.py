@@ -36,6 +36,8 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     note = ""
     if job["steps"]:
         steps, source = list(job["steps"]), "caller"
+    elif not runtime.context.bounds.plans:
+        steps, source = list(DEFAULT_PLAN), "default"
     else:
         request = render(
             "planner_task", task=job["task"], earlier=job["earlier"], files=job["files"]

@@ -36,6 +36,16 @@ class Spec(Told):
     checks: CheckSpec | None = None
 
 
+class Route(Told):
+    """What the router has chosen for a job that names `auto`."""
+
+    difficulty: str = Field(description="simple, medium or hard")
+    model: str | None = Field(description="null: the default")
+    reason: str
+    by: str = Field(description="signals or model")
+    at: str
+
+
 class Plan(Told):
     """The steps, and whose they are: model, caller or default."""
 
@@ -147,6 +157,7 @@ class Job(Life):
     conversation_id: str
     submitted_by: str
     request_id: str
+    route: Route | None = Field(None, description="where the model is `auto`")
     plan: Plan | None
     runs: list[Run]
     repairs: list[Repair] = Field(default_factory=list)

@@ -50,7 +50,8 @@ class JobRequest(Asked):
     model: str | None = Field(
         None,
         pattern=patterns.MODEL,
-        description="provider:model from the operator's allow-list; else the worker's default",
+        description="provider:model from the operator's allow-list, or auto: chosen by how "
+        "difficult the task looks; else the worker's default",
     )
     steps: list[Step] = Field(
         default_factory=list, max_length=20, description="a plan of your own, instead of a planner"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SOME_TEXT = r"\S"
 CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
-MODEL = r"^[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199}$"
+MODEL = r"^(auto|[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199})$"
 LABEL = r"^[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]{0,99}$"
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]+$"
 DIGEST = r"^[0-9a-f]{64}$"
@@ -18,7 +18,7 @@ TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 PATTERNS = {
     SOME_TEXT: "it has no text in it",
     CONVERSATION: "an id has 1 to 100 letters, digits and . _ : -",
-    MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile",
+    MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile; or auto",
     LABEL: "a label has 1 to 100 characters on one line, and no space in front",
     IDEMPOTENCY_KEY: "a key has visible ASCII characters only, no spaces",
     DIGEST: "a digest has 64 hexadecimal digits",

@@ -65,6 +65,8 @@ VALUES: dict[str, dict[str, object]] = {
         {"a.py": "x = 1\n"},
         Limits(),
     ),
+    "router_system": {},
+    "router_task": {"task": "Sort a list.", "files": 2},
     "repair": {"error": "steps: too few", "tool": "Plan"},
 }
 

@@ -1,0 +1,65 @@
+"""Jobs that name `auto`: the model goes by the task, and a crash does not choose anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+ROUTES = {
+    "route_simple": "groq:small",
+    "route_medium": "groq:medium",
+    "route_hard": "groq:large",
+    "router_model": "groq:router",
+}
+DOUBTED = "A simple asyncio scheduler, short"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def works(request: Request) -> Turn:
+    if request.forced_tool == "Judged":
+        return Reply(tool_calls=(ToolCall("Judged", {"difficulty": "hard", "reason": "So."}),))
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+    if request.forced_tool == "Verdict":
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+    if request.messages[-1].speaker == "tool":
+        return Reply("It works.")
+    return Reply(tool_calls=(ToolCall("python", {"code": "print(1)"}),))
+
+
+async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(house: House) -> None:
+    with ProviderServer(works) as server:
+        url = server.groq_url
+        # dies with the plan paid for and on record, and the router's word before it
+        house.worker(groq_base_url=url, fail_point="after_journal:2", **ROUTES)
+        async with house.operations() as operations:
+            job_id = await house.submit(operations, JobSpec(task=DOUBTED, model="auto"))
+            house.workers[0].wait(30)
+            house.worker(groq_base_url=url, **ROUTES)
+            job = await house.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, house.logs()
+            kinds = await house.kinds(operations, job_id)
+            assert kinds.count("routed") == 1
+            assert kinds.index("routed") < kinds.index("planned")
+            asked = [request.model for request in server.requests]
+            assert asked == ["router", *["large"] * 4]
+            server.requests.clear()
+
+            job_id = await house.submit(operations, JobSpec(task="Print hello", model="auto"))
+            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED, house.logs()
+            assert {request.model for request in server.requests} == {"small"}
+            told = {each.kind: each.data for each in await operations.store.events(job_id)}
+            assert (told["routed"]["difficulty"], told["routed"]["by"]) == ("simple", "signals")
+            assert told["planned"]["source"] == "default"  # a simple task goes without a planner

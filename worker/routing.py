@@ -1,0 +1,65 @@
+"""Routing: which models an attempt at a job asks whose spec leaves the choice to the router."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.difficulty import Difficulty, Thresholds
+from agents.ports import Ports
+from agents.role_models import RoleModels
+from agents.router import AUTO, Routes, route
+from jobs.events import current
+from jobs.record import JobRecord
+from jobs.store import Store
+from settings.routing import RoutingSettings
+from worker.patience import patient
+
+
+def routes(settings: RoutingSettings) -> Routes:
+    """What the settings say."""
+    chosen: dict[str, tuple[str, ...]] = {
+        Difficulty.SIMPLE: settings.route_simple,
+        Difficulty.MEDIUM: settings.route_medium,
+        Difficulty.HARD: settings.route_hard,
+    }
+    at = Thresholds(settings.route_simple_at, settings.route_hard_at, settings.route_looks_hard_at)
+    models = {difficulty: chain for difficulty, chain in chosen.items() if chain}
+    return Routes(models, at, plans_simple=not settings.route_skips_planning)
+
+
+async def routed(
+    record: JobRecord, ports: Ports, models: RoleModels, store: Store, chosen: Routes
+) -> Ports:
+    """`ports` with those of `models` that the job's difficulty calls for; the same where the spec
+    names its model.
+
+    What was decided is an event of the job: a later attempt reads it there, and decides nothing.
+    """
+    if record.spec.model != AUTO:
+        return ports
+    difficulty = await _known(record, store)
+    if difficulty is None:
+        files = len(ports.workspace.list())
+        difficulty = await route(ports, chosen, record.spec.task, len(record.spec.steps), files)
+    return replace(
+        ports,
+        models=_models(models, chosen.models.get(difficulty)),
+        bounds=replace(
+            ports.bounds, plans=chosen.plans_simple or difficulty is not Difficulty.SIMPLE
+        ),
+    )
+
+
+async def _known(record: JobRecord, store: Store) -> Difficulty | None:
+    if record.attempts == 1 and record.inherits is None:
+        return None
+    told = current(await patient(lambda: store.events(record.id)))
+    said = [event.data["difficulty"] for event in told if event.kind == "routed"]
+    return Difficulty(said[-1]) if said else None
+
+
+def _models(models: RoleModels, chain: tuple[str, ...] | None) -> RoleModels:
+    """The chain in place of the default: a role that the settings name a model for keeps it."""
+    if chain is None:
+        return models
+    return RoleModels(models.pool, replace(models.chains, default=chain))
