@@ -91,8 +91,8 @@ def _latest_group(messages: Sequence[AnyMessage]) -> Sequence[Run]:
 
 async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     """What was changed between two runs: the program, and the files that were written between."""
-    before: dict[str, bytes | None] = {"program": await _program(failed, ports)}
-    after: dict[str, bytes | None] = {"program": await _program(run, ports)}
+    before: dict[str, bytes | None] = {"program": await whole_program(failed, ports)}
+    after: dict[str, bytes | None] = {"program": await whole_program(run, ports)}
     if "workspace" in failed and "on" in run:  # runs of before this release have neither
         was = await ports.workspace.manifest(failed["workspace"])
         now = await ports.workspace.manifest(run["on"])
@@ -107,7 +107,8 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     return change(before, after)
 
 
-async def _program(run: Run, ports: Ports) -> bytes:
+async def whole_program(run: Run, ports: Ports) -> bytes:
+    """All of what a run has run."""
     code = run["code"]
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 

@@ -15,7 +15,8 @@ class Outcome:
     """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
 
     `override`: a person approved what no run had shown to work. `exhausted`: the revisions ran
-    out, and `answer` is the best result so far. artifacts: ({name, digest, size, media_type}, ...).
+    out, or more would bring nothing (`ends` says why), and `answer` is the best result so far.
+    artifacts: ({name, digest, size, media_type}, ...).
     """
 
     approved: bool
@@ -25,6 +26,14 @@ class Outcome:
     artifacts: tuple[Mapping[str, Any], ...]
     summary: str
     exhausted: bool
+    ends: str | None = None
+
+
+def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
+    """Why no more revisions were made although some were left, or None."""
+    critiques = state.get("critiques", [])
+    ends: str | None = critiques[-1].get("ends") if critiques else None
+    return ends
 
 
 def outcome(state: State | Mapping[str, Any]) -> Outcome:
@@ -38,4 +47,5 @@ def outcome(state: State | Mapping[str, Any]) -> Outcome:
         artifacts=tuple(state.get("artifacts", {}).values()),
         summary=state.get("summary", ""),
         exhausted=bool(state.get("exhausted")),
+        ends=why_it_ended(state),
     )

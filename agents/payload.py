@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.evidence import unproven
 from agents.state import State
 
 RUNS_SHOWN = 3
@@ -11,8 +12,9 @@ RUNS_SHOWN = 3
 
 
 def payload(state: State) -> dict[str, Any]:
-    """{plan, answer, code, runs, artifacts, critiques, decisions, revision}; `code` is that of the
-    latest run, empty where nothing was run."""
+    """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven}; `code` is
+    that of the latest run, empty where nothing was run; `unproven` is what an approval would
+    override, or None."""
     runs = state.get("runs", [])
     answers = state.get("answers", [])
     return {
@@ -24,4 +26,5 @@ def payload(state: State) -> dict[str, Any]:
         "critiques": state.get("critiques", []),
         "decisions": state.get("decisions", []),
         "revision": state["revision"],
+        "unproven": unproven(state),
     }

@@ -63,11 +63,19 @@ def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     approved = data["verdict"] == "approve"
     run = str(data["run"] or "").removeprefix("r")  # an id is r and the number
     rests = f", resting on run {run}" if run else ""
-    yield Line("verdict", f"{data['verdict']}{rests}", Tone.GOOD if approved else Tone.WARN)
+    score = data.get("score")
+    scored = "" if score is None else f", score {score:.2f}"
+    by = ", by the rules alone" if data.get("by") == "rules" else ""
+    text = f"{data['verdict']}{rests}{scored}{by}"
+    yield Line("verdict", text, Tone.GOOD if approved else Tone.WARN)
+    for criterion in data.get("failed", ()):
+        yield Line("not met", printable(criterion), Tone.WARN)
     if data["overruled"]:
         yield Line("overruled", printable(data["overruled"]), Tone.WARN)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
+    if data.get("ends"):
+        yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
 
 def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -85,6 +93,8 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("decided", f"{data['action']}, by {printable(data['by'])}{override}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
+    if data.get("ends"):
+        yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
 
 def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -94,6 +104,8 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("approved", f"by {printable(data['by'])}{override}: {count}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
+    if data.get("ends"):
+        yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
 
 def _started(data: Data, _detail: Detail) -> Iterator[Part]:

@@ -67,12 +67,13 @@ TURNS = [
     verdict("(revision 1)", "revise", "Again."),
     turn("executor", "Again.", call("python", code="three")),
     turn("executor", "exit code 0", "Second.", after=4),
-    verdict("(revision 2)", "approve", run="r3"),
+    verdict("(revision 2)", "approve", run="r4"),
 ]
-"""A job of two revisions, to be cut anywhere."""
-RUNS = ["one", "two", "three"]
-CALLS = 12
-"""What it calls: 8 of models and 4 of tools."""
+"""A job of two revisions, to be cut anywhere. The first ends with a file that no run has seen, so
+its last program is run once more."""
+RUNS = ["one", "two", "two", "three"]
+CALLS = 13
+"""What it calls: 8 of models, 4 of tools, and that run."""
 
 
 class Crash(BaseException):

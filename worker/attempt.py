@@ -221,7 +221,9 @@ class Attempt:
         result = _result(ended)
         spec = self.record.spec
         if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
-            said = f"not approved within {spec.max_revisions} revisions"
+            said = f"not approved: {ended.ends}"
+            why = f"within {spec.max_revisions} revisions"
+            said = f"not approved: {ended.ends}" if ended.ends else f"not approved {why}"
             return await self._failed(Reason.UNAPPROVED, said, result)
         await self.equipment.write_down(self.record)
         return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))

@@ -18,6 +18,7 @@ from jobs import manifest
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
 from jobs.graph_format import ANEW
+from jobs.lifecycle import RETRIES
 from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
 from jobs.store import Held
@@ -96,6 +97,7 @@ class Equipment:
             ),
             models=models,
             limits=self.limits,
+            last_try=record.retries >= RETRIES,
             bounds=replace(self.bounds, mends=record.spec.repair),
             pages=self.pages,
             packages=self.packages,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
 
 from agents.calls import Whole, model_call
+from agents.errors import BudgetExhausted
 from agents.history import has_run, replies
 from agents.mending import course_of
 from agents.models import MALFORMED, ReplyMalformed, malformed
@@ -29,29 +30,44 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
 
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
-        """One model call; in its place a closing word, at the bound on steps and, where nothing is
-        mended, behind a run.
+        """One model call; in its place a closing word where the pass is to end.
 
         A reply that is a broken call and nothing else is asked for once more.
         """
         ports = request.runtime.context
-        if replies(request.messages) >= ports.bounds.steps:
-            return AIMessage(render("executor_bound", steps=ports.bounds.steps))
-        if not ports.bounds.mends and has_run(request.state["messages"]):
-            return AIMessage(render("executor_unmended"))
-        now = course_of(cast("dict[str, Any]", request.state), ports)
-        if now.stopped:
-            return AIMessage(render("executor_stuck", why=now.stopped))
+        state = cast("dict[str, Any]", request.state)
+        if (closing := _closing(request.messages, state, ports)) is not None:
+            return AIMessage(closing)
         ready = request.override(
             messages=without_old_output(request.messages, ports.bounds.history)
         )
-        reply = await _once(ready, handler, ordinal=0)
-        if malformed(reply) and not reply.invalid_tool_calls:
-            repair = HumanMessage(render("executor_broken_call"))
-            broken = AIMessage(str(reply.text) or "(a broken call)")
-            again = ready.override(messages=[*ready.messages, broken, repair])
-            reply = await _once(again, handler, ordinal=1)
-        return _callable(reply)
+        try:
+            return _callable(await _reply(ready, handler))
+        except BudgetExhausted:
+            if not replies(request.messages):
+                raise
+            return AIMessage(render("executor_spent"))  # what there is is run, and handed back
+
+
+def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
+    """The pass's last words at the bound on steps, behind a run where nothing is to be mended, and
+    where the repairs go in circles; else None."""
+    if replies(messages) >= ports.bounds.steps:
+        return render("executor_bound", steps=ports.bounds.steps)
+    if not ports.bounds.mends and has_run(state["messages"]):
+        return render("executor_unmended")
+    now = course_of(state, ports)
+    return render("executor_stuck", why=now.stopped) if now.stopped else None
+
+
+async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
+    reply = await _once(request, handler, ordinal=0)
+    if not malformed(reply) or reply.invalid_tool_calls:
+        return reply
+    repair = HumanMessage(render("executor_broken_call"))
+    broken = AIMessage(str(reply.text) or "(a broken call)")
+    again = request.override(messages=[*request.messages, broken, repair])
+    return await _once(again, handler, ordinal=1)
 
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:

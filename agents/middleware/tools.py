@@ -37,10 +37,9 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
             trace: Trace = message.artifact
-            facts = [Fact(at, trace["kind"], trace["data"])]
+            facts: Sequence[Fact] = [Fact(at, trace["kind"], trace["data"])]
             if trace["kind"] == "run_finished":
-                told = await behind(trace["data"], request.state, ports)
-                facts += _with(message, told, at)
+                facts = told_of(message, await behind(trace["data"], request.state, ports), at)
             done = finished(message, facts=facts, workspace=ports.workspace.digest)
             return message, done
 
@@ -51,14 +50,15 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             return message
 
 
-def _with(message: ToolMessage, told: Told, at: Place) -> Sequence[Fact]:
-    """Put what comes behind a run into its message; returns the facts that tell of it."""
+def told_of(message: ToolMessage, told: Told, at: Place) -> Sequence[Fact]:
+    """Put what comes behind a run into its message; returns the facts that tell of the run."""
+    run = Fact(at, "run_finished", message.artifact["data"])
     if told.words:
         message.content = f"{message.text}\n\n{told.words}"
     if told.event is None:
-        return ()
+        return (run,)
     message.artifact = {**message.artifact, "repair": told.repair}
-    return (Fact(at, "repaired", told.event),)
+    return run, Fact(at, "repaired", told.event)
 
 
 def _place(request: ToolCallRequest) -> tuple[Place, int]:

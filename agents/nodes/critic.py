@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agents.asking import ask_for
-from agents.evidence import Said, judged
+from agents.judgement import AWAY, CRITIC, UNREADABLE, Critique, Said, judged
+from agents.models import ModelUnavailable
+from agents.onward import onward
 from agents.place import place
 from agents.ports import Fact, Ports, Workspace
 from agents.prompting import render
+from agents.runs import EXECUTOR
 from agents.state import Run, State
 from agents.telling import ending_of
 from agents.texts import head_and_tail
 from sandbox.protocol import Limits
 
-CRITIC: Final = "critic"
 RUNS_SHOWN = 5
 FILES_SHOWN = 8
 CODE_SHOWN = 3_000
@@ -36,6 +38,15 @@ class Verdict(BaseModel):
     verdict: Literal["approve", "revise"]
     feedback: str = Field("", description="what to mend, concretely; may be empty for approve")
     run: str | None = Field(None, description="the run that it rests on, as r1, r2, ...")
+    runs: list[str] = Field(
+        default_factory=list, description="all runs that the judgement draws on"
+    )
+    score: float | None = Field(
+        None, ge=0, le=1, description="how far the task is met, from 0 to 1: 1 is in full"
+    )
+    failed: list[str] = Field(
+        default_factory=list, description="what the task asks for and is not met, one line each"
+    )
 
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -44,24 +55,50 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     contents = await _contents(ports.workspace, list(state["artifacts"]))
     request = render("critic_evidence", **evidence(state, contents, ports.limits))
     messages = [SystemMessage(render("critic_system")), HumanMessage(request)]
-    answer = await ask_for(runtime, CRITIC, messages, Verdict)
-    critique = judged(state, _said(answer.value))
+    critique = await _judgement(state, runtime, messages)
+    then = onward(state, [*state.get("critiques", []), critique], ports.models.levels(EXECUTOR))
+    if critique["verdict"] == "revise":
+        critique = {**critique, "ends": then.ends}
     await ports.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
-    change: dict[str, Any] = {"critiques": [critique]}
     if critique["verdict"] == "approve":
-        return {**change, "approved_by": CRITIC}
-    passes = len(state.get("critiques", [])) + 1
+        return {"critiques": [critique], "approved_by": critique["by"]}
     return {
-        **change,
+        "critiques": [critique],
         "feedback": {"by": CRITIC, "text": critique["feedback"]},
-        "exhausted": passes >= state["job"]["max_revisions"],
+        "exhausted": then.exhausted,
+        "level": then.level,
     }
+
+
+async def _judgement(
+    state: State, runtime: Runtime[Ports], messages: Sequence[BaseMessage]
+) -> Critique:
+    """The critic's word under the rules; theirs alone where it cannot be had.
+
+    A model that is away is waited for as ever. Only in the job's last try the rules stand in: what
+    was made and run is not thrown away, and who has decided is said.
+    """
+    level = state.get("level", 0)
+    try:
+        answer = await ask_for(runtime, CRITIC, messages, Verdict, level=level)
+    except ModelUnavailable:
+        if not runtime.context.last_try:
+            raise
+        return judged(state, None, AWAY)
+    return judged(state, _said(answer.value), UNREADABLE)
 
 
 def _said(verdict: Verdict | None) -> Said | None:
     if verdict is None:
         return None
-    return Said(verdict=verdict.verdict, feedback=verdict.feedback, run=verdict.run)
+    return Said(
+        verdict=verdict.verdict,
+        feedback=verdict.feedback,
+        run=verdict.run,
+        runs=verdict.runs,
+        score=verdict.score,
+        failed=verdict.failed,
+    )
 
 
 async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:

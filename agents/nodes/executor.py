@@ -23,6 +23,7 @@ from agents.per_job_model import PerJob
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import render
+from agents.proving import prove
 from agents.runs import EXECUTOR
 from agents.state import Messages, Repair, Run, State
 from agents.telling import ending_of
@@ -96,18 +97,20 @@ def build_executor(agent: Agent) -> Node:
             _unsaved(get_config()),
         )
         said: list[AnyMessage] = got["messages"][len(history) :]
+        proof = await prove(got, ports)
         answer = trimmed(closing_words(said), ports.bounds.answer)
         answered = {"revision": revision, "text": answer}
         await ports.events.emit(Fact(at, "answered", answered))
-        found = traces(said)
+        found = traces([*said, *([proof] if proof else [])])
+        level = course_of(got, ports, *repairs_in(found[len(traces(said)) :])).level
         made = [file for trace in found for file in trace["files"]]
         return {
             "messages": [_bare(message) for message in said],
             "revision": revision,
-            "answers": [answered],
+            "answers": [{**answered, "workspace": ports.workspace.digest, "level": level}],
             "runs": runs_in(found),
             "repairs": repairs_in(found),
-            "level": course_of(got, ports).level,
+            "level": level,
             "workspace": ports.workspace.digest,
             "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
             "feedback": None,

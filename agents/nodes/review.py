@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.types import interrupt
 
 from agents.decision import Action, Decision
-from agents.evidence import succeeded
+from agents.evidence import unproven
 from agents.payload import payload
 from agents.state import State
 
@@ -18,8 +18,7 @@ from agents.state import State
 async def review(state: State) -> dict[str, Any]:
     """Pause; then take down the decision. A wrong one raises, and the job stays paused."""
     decision = interrupt(payload(state), response_schema=Decision)
-    proven = succeeded(state.get("runs", []), state["revision"])
-    return taken(decision, proven=proven)
+    return taken(decision, proven=unproven(state) is None)
 
 
 def taken(decision: Decision, *, proven: bool) -> dict[str, Any]:

@@ -7,12 +7,15 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from agents.evidence import best_answer
+from agents.judgement import CRITIC, RULES
+from agents.outcome import why_it_ended
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.state import State
 from agents.texts import one_line
 
 ANSWER_KEPT = 600
+_APPROVERS = {CRITIC: "the critic", RULES: "the rules alone, on the evidence"}
 FILES_NAMED = 12
 
 
@@ -42,5 +45,6 @@ def _approval(state: State) -> str:
             if state["job"]["on_exhausted"] == "accept"
             else "the job counts as failed"
         )
-        return f"Not approved: the revisions ran out, and {rest}."
-    return f"Approved by {'the critic' if by == 'critic' else by}."
+        why = why_it_ended(state) or "the revisions ran out"
+        return f"Not approved: {why}, and {rest}."
+    return f"Approved by {_APPROVERS.get(by, by)}."

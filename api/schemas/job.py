@@ -63,6 +63,11 @@ class Critique(Told):
     feedback: str
     run: str | int | None = Field(None, description="the run that it rests on")
     overruled: str | None = Field(None, description="why the house did not follow it")
+    score: float | None = Field(None, description="the critic's, from 0 to 1")
+    failed: list[str] = Field(default_factory=list, description="criteria that are not met")
+    runs: list[str] = Field(default_factory=list, description="runs that it draws on")
+    by: str = Field("critic", description="who decided: critic, or rules where it was not heard")
+    ends: str | None = Field(None, description="why the job ends although revisions are left")
     at: str
 
 
@@ -70,7 +75,9 @@ class Result(Told):
     """What the job hands back."""
 
     answer: str
-    approved_by: str | None = Field(description="critic, the name of a key, or nobody")
+    approved_by: str | None = Field(
+        description="critic, rules (it was not heard), the name of a key, or nobody"
+    )
     override: bool = Field(False, description="approved although no run had succeeded")
     artifacts: list[Artifact] = Field(default_factory=list)
     checks: CheckReport | None = Field(None, description="what the acceptance checks came to")

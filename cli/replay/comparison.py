@@ -93,7 +93,7 @@ def _outcome(job: Job) -> Mapping[str, Any]:
     by = result.get("approved_by")
     return {
         **{name: job[name] for name in OUTCOME},
-        "approved by": by if by in (None, "critic") else "a person",
+        "approved by": by if by in (None, "critic", "rules") else "a person",
         "override": result.get("override"),
         "answer": result.get("answer"),
     }

@@ -91,6 +91,61 @@ async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
     assert sandbox.seen[-1] == {"a.txt": b"1"}
 
 
+FAILING = printed(
+    error='Traceback (most recent call last):\n  File "/run/main.py", line 1, in <module>\n'
+    "    odd\nKeyError: 'a'\n",
+    code=1,
+)
+
+
+async def test_a_person_s_code_that_fails_is_shown_with_its_cause(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path)
+    sandbox.answers = {**ANSWERS, "odd": FAILING}
+    first = await journey.begin(JOB)
+    assert only(first["__interrupt__"]).value["unproven"] is None
+    state = await journey.decide("edit", code="odd")
+    shown = only(state["__interrupt__"]).value
+    assert shown["runs"][-1]["failure"] == {
+        "class": "key", "cause": "KeyError: 'a' (the program, line 1: odd)",
+        "exception": "KeyError",
+    }  # fmt: skip
+    assert shown["unproven"] == "the code of Ada did not succeed (r2)"
+
+
+async def test_approving_one_s_own_code_that_failed_is_an_override(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path)
+    sandbox.answers = {**ANSWERS, "odd": FAILING}
+    await journey.begin(JOB)
+    await journey.decide("edit", code="odd")
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override) == ("Ada", True)
+
+
+async def test_code_that_a_person_mends_again_is_no_override(tmp_path: Path) -> None:
+    journey, sandbox = paused(tmp_path)
+    sandbox.answers = {**ANSWERS, "odd": FAILING}
+    await journey.begin(JOB)
+    await journey.decide("edit", code="odd")
+    state = await journey.decide("edit", code="mine")
+    assert only(state["__interrupt__"]).value["unproven"] is None
+    await journey.decide("approve")
+    assert (await journey.outcome()).override is False
+
+
+async def test_a_critic_does_not_approve_what_a_person_broke(tmp_path: Path) -> None:
+    sent_back = [
+        verdict("(revision 1)", "approve", run="r1"),
+        turn("executor", "the code of Ada did not succeed", "As you like."),
+    ]
+    journey, sandbox = paused(tmp_path, *sent_back)
+    sandbox.answers = {**ANSWERS, "odd": FAILING}
+    await journey.begin(JOB)
+    await journey.decide("edit", code="odd")
+    await journey.decide("delegate")
+    assert only(journey.told("critiqued"))["overruled"] == "the code of Ada did not succeed (r2)"
+
+
 async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
     heard = (
         "Ada has run this code of their own:\n\n```python\nmine\n```\n\nIt ended so: exit code 0"

@@ -49,6 +49,7 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_taken_over": {
         "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]
     },
+    "executor_spent": {},
     "executor_stuck": {"why": "six repairs in a row have failed"},
     "critic_system": {},
     "critic_evidence": evidence(

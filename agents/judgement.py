@@ -1,0 +1,137 @@
+"""Judgement: the critic's word as far as the evidence bears it. Pure.
+
+no run of the files as they stand has succeeded            -> no approval, whatever it says
+the run that it rests on failed                            -> no approval
+a score below LEAST_SCORE, or a criterion that failed      -> no approval
+its reply cannot be read, or its model is away for good    -> the rules decide, and say so
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+from agents.evidence import CHANGED, NO_IMAGE, NO_RUN, NO_SUCCESS, lacking, runs_that_count
+from agents.state import Run
+
+CRITIC: Final = "critic"
+RULES: Final = "rules"
+"""Who has approved where no critic could be asked or read."""
+UNREADABLE = "the critic's reply could not be read, so the rules decided"
+AWAY = "the critic's model could not be reached, so the rules decided"
+LEAST_SCORE = 0.7
+"""Of an approval, from 0 to 1: `critic_system` tells the critic so."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+class Said(TypedDict):
+    """What the critic itself said. `score` is from 0 to 1, `failed` are criteria that are not met;
+    `runs` are those that it looked at, `run` is the one that it rests on."""
+
+    verdict: Literal["approve", "revise"]
+    feedback: str
+    run: str | None
+    runs: NotRequired[Sequence[str]]
+    score: NotRequired[float | None]
+    failed: NotRequired[Sequence[str]]
+
+
+class Critique(TypedDict):
+    """A judgement as it is kept and told. `by` is who decided, `critic` or `rules`; `overruled`
+    says why the critic's word did not count; `ends` why the job ends although revisions are left.
+    """
+
+    revision: int
+    verdict: Literal["approve", "revise"]
+    feedback: str
+    run: str | None
+    runs: list[str]
+    score: float | None
+    failed: list[str]
+    overruled: str | None
+    by: str
+    ends: str | None
+
+
+def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -> Critique:
+    """The critique of the revision at hand; `said` is None where the critic was not heard."""
+    if said is None:
+        return _by_rules(state, why)
+    critique = _as_said(state, said)
+    if said["verdict"] == "revise":
+        return critique
+    named = _named(state.get("runs", []), said["run"])
+    lack = lacking(state) or _objection(critique, named)
+    if lack is not None:
+        return {**critique, **_sent_back(lack, said["feedback"]), "overruled": lack}
+    return {**critique, "verdict": "approve", "run": critique["run"] or _latest_success(state)}
+
+
+def _as_said(state: Mapping[str, Any], said: Said) -> Critique:
+    runs = state.get("runs", [])
+    run = _named(runs, said["run"])
+    looked_at = (_named(runs, name) for name in said.get("runs", ()))
+    return Critique(
+        revision=state["revision"],
+        verdict="revise",
+        feedback=said["feedback"] or "; ".join(said.get("failed", ())),
+        run=run["id"] if run else None,
+        runs=list(dict.fromkeys(each["id"] for each in looked_at if each)),
+        score=said.get("score"),
+        failed=list(said.get("failed", ())),
+        overruled=None,
+        by=CRITIC,
+        ends=None,
+    )
+
+
+def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
+    """Approved is what its last run shows to work, as it stands."""
+    nothing = Said(verdict="revise", feedback="", run=None)
+    critique = Critique(**{**_as_said(state, nothing), "overruled": why, "by": RULES})
+    counting = runs_that_count(state.get("runs", []), state["revision"])
+    lack = lacking(state) or _failed(counting[-1])
+    if lack is not None:
+        return {**critique, **_sent_back(lack, "")}
+    return {**critique, "verdict": "approve", "run": _latest_success(state)}
+
+
+def _objection(critique: Critique, named: Run | None) -> str | None:
+    """What the critic's own words have against its approval."""
+    if failed := critique["failed"]:
+        return f"the critic names criteria that are not met: {'; '.join(failed)}"
+    score = critique["score"]
+    if score is not None and score < LEAST_SCORE:
+        return f"the critic's score of {score:g} is below {LEAST_SCORE:g}"
+    return _failed(named)
+
+
+def _failed(run: Run | None) -> str | None:
+    if run is None or run["succeeded"]:
+        return None
+    return f"run {run['id']}, on which the approval would rest, did not succeed"
+
+
+def _sent_back(lack: str, feedback: str) -> Any:
+    asked = {
+        NO_RUN: "Run the code with the python tool, and show that it does what the task asks.",
+        NO_SUCCESS: "Mend the code, and run it until it ends with exit code 0.",
+        CHANGED: "Run the code as it is now, and show that it works.",
+        NO_IMAGE: "Save the plot as an image file in the working directory.",
+    }
+    words = f"Not approved: {lack}. {asked.get(lack, 'Run it again and show that it works.')}"
+    return {"verdict": "revise", "feedback": "\n\n".join(filter(None, (words, feedback)))}
+
+
+def _named(runs: Sequence[Run], name: str | None) -> Run | None:
+    """The run that a verdict names as `r3`, `run 3` or `3`; None where there is no such run."""
+    number = _NUMBER.search(name or "")
+    wanted = int(number[0]) if number else None
+    return next((run for run in runs if run["number"] == wanted), None)
+
+
+def _latest_success(state: Mapping[str, Any]) -> str | None:
+    counting = runs_that_count(state.get("runs", []), state["revision"])
+    return next((run["id"] for run in reversed(counting) if run["succeeded"]), None)

@@ -1,0 +1,109 @@
+"""Onward: whether a job goes on when the critic has sent it back, and with which model. Pure.
+
+the revisions are used up                                        -> it ends
+another one by the same model would bring nothing: two in a row  -> a stronger model takes over;
+  came to the same, or went in circles, or the critic's score       without one it ends, although
+  is no better than two revisions ago                               revisions are left
+two revisions to mend it were sent back at one model             -> a stronger model takes over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.repair.course import course
+from agents.state import Run
+
+PATIENCE = 2
+"""Revisions that may fail at one model, and scores in a row that may be no better."""
+DELTA = 0.02
+"""How much better a score must be to count."""
+
+State = Mapping[str, Any]
+Critiques = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """`exhausted`: the job ends unapproved; `ends` says why where revisions are left. `level` is
+    that of the model which goes on else."""
+
+    exhausted: bool
+    level: int
+    ends: str | None = None
+
+
+def onward(state: State, critiques: Critiques, levels: int) -> Onward:
+    """What follows the last of `critiques`, which sends the work back. `levels`: of the executor's
+    chain."""
+    level = state.get("level", 0)
+    if len(critiques) >= state["job"]["max_revisions"]:
+        return Onward(exhausted=True, level=level)
+    why = standstill(state, critiques)
+    stronger = level + 1 < levels
+    if stronger and (why is not None or worn_out(state, critiques)):
+        return Onward(exhausted=False, level=level + 1)
+    return Onward(exhausted=why is not None, level=level, ends=why)
+
+
+def standstill(state: State, critiques: Critiques) -> str | None:
+    """Why another revision by the same model would bring nothing, or None."""
+    if _same_twice(state, critiques):
+        return "two revisions in a row came to the same"
+    if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
+        return "two revisions in a row went in circles"
+    scores = [critique.get("score") for critique in critiques[-PATIENCE - 1 :]]
+    known = [score for score in scores if score is not None]
+    if len(known) > PATIENCE and max(known[1:]) < known[0] + DELTA:
+        return f"the critic's score is no better than {PATIENCE} revisions ago"
+    return None
+
+
+def worn_out(state: State, critiques: Critiques) -> bool:
+    """Whether the model at work has had its repairs: revisions of its own that were sent back, but
+    for the job's first, which mended nothing."""
+    level = state.get("level", 0)
+    made_by = {each["revision"]: each.get("level", 0) for each in state.get("answers", [])}
+    tried = {
+        critique["revision"]
+        for critique in critiques
+        if critique["revision"] > 1 and made_by.get(critique["revision"]) == level
+    }
+    return len(tried) >= PATIENCE
+
+
+def _same_twice(state: State, critiques: Critiques) -> bool:
+    """The files and what the runs have shown are as they were; and so is the answer, or what the
+    critic has against it."""
+    answers = state.get("answers", [])
+    if len(answers) < 2 or any("workspace" not in answer for answer in answers[-2:]):
+        return False
+    before, now = answers[-2], answers[-1]
+    if now["revision"] != state["revision"] or before["workspace"] != now["workspace"]:
+        return False
+    shown = [_shown(state, answer["revision"]) for answer in (before, now)]
+    if shown[1] and shown[0] != shown[1]:
+        return False
+    complaints = [critique["feedback"] for critique in critiques[-2:]]
+    return before["text"] == now["text"] or (len(complaints) == 2 and len(set(complaints)) == 1)
+
+
+def _shown(state: State, revision: int) -> list[tuple[Any, ...]]:
+    """What the runs of a revision have shown, but for the time they took."""
+    return [_of(run) for run in state.get("runs", []) if run["revision"] == revision]
+
+
+def _of(run: Run) -> tuple[Any, ...]:
+    texts = [(run[name]["text"], run[name]["digest"]) for name in ("code", "stdout", "stderr")]
+    return run["end"], run["exit_code"], *texts
+
+
+def _stopped(state: State, revision: int) -> bool:
+    """Whether the pass of a revision was ended for going in circles, with no other model left."""
+    repairs = [each for each in state.get("repairs", []) if each["revision"] <= revision]
+    if not repairs or repairs[-1]["revision"] != revision:
+        return False
+    level = max(each["level"] for each in repairs)
+    return course(repairs, level, level + 1, revision).stopped is not None

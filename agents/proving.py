@@ -1,0 +1,94 @@
+"""The last repair is always run: where files were written after a pass's last run, that program is
+run once more, over the files as they stand. No model is asked; the answer is no evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.prebuilt import ToolRuntime
+
+from agents.calls import finished, once
+from agents.history import this_pass
+from agents.mending import behind, whole_program
+from agents.middleware.tools import told_of
+from agents.place import digest, of_reply, within
+from agents.ports import Finished, Ports
+from agents.state import Run
+from agents.tools.python import python
+from agents.tools.registry import Body
+from agents.tools.run_tests import run_tests
+from agents.tools.shell import shell
+from agents.tools.trace import traces
+
+CALL_ID: Final = "proof"
+OFFSET = 900
+"""Its place behind the pass's last reply: no tool call of a reply has this one."""
+
+
+async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
+    """The run that shows what the pass's last changes do, as a tool's message; None where nothing
+    was changed since the last run. `state` is that of the pass, as it has ended."""
+    run = unproven_run(state)
+    if run is None:
+        return None
+    body, args = await _again(run, state["messages"], ports)
+    at = within(of_reply(state), 0, OFFSET)
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        text, trace = await body(**args, runtime=_runtime(state, ports))
+        message = ToolMessage(text, tool_call_id=CALL_ID, artifact=trace)
+        facts = told_of(message, await behind(trace["data"], state, ports), at)
+        return message, finished(message, facts=facts, workspace=ports.workspace.digest)
+
+    return await once(ports, at.key(digest("proof", run["id"])), make)
+
+
+def unproven_run(state: Mapping[str, Any]) -> Run | None:
+    """The last run, where a tool of this pass has written files behind it. By what the calls have
+    left and not by the workspace at hand: behind a crash that is already the one of later on."""
+    last: Run | None = state.get("last_run")
+    written = False
+    for trace in traces(this_pass(state["messages"])):
+        if trace["kind"] == "run_finished":
+            last, written = trace["data"], False
+        else:
+            written = written or bool(trace["files"])
+    return last if written else None
+
+
+async def _again(
+    run: Run, messages: list[AnyMessage], ports: Ports
+) -> tuple[Body, Mapping[str, Any]]:
+    """The tool, and what it was given, that make a run once more."""
+    program = (await whole_program(run, ports)).decode()
+    match run.get("tool", "python"):
+        case "shell":
+            return shell, {"command": program}
+        case "run_tests":
+            return run_tests, _last_args(messages, "run_tests")
+        case _:
+            return python, {"code": program}
+
+
+def _last_args(messages: list[AnyMessage], tool: str) -> Mapping[str, Any]:
+    calls = (
+        call["args"]
+        for message in reversed(messages)
+        if isinstance(message, AIMessage)
+        for call in reversed(message.tool_calls)
+        if call["name"] == tool
+    )
+    return next(calls, {})
+
+
+def _runtime(state: Mapping[str, Any], ports: Ports) -> ToolRuntime[Any, Any]:
+    return ToolRuntime(
+        state=state,
+        context=ports,
+        config={},
+        stream_writer=lambda _: None,
+        tool_call_id=CALL_ID,
+        store=None,
+    )

@@ -1,0 +1,147 @@
+"""What a verdict may say, by what the runs show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.evidence import lacking
+from agents.judgement import AWAY, LEAST_SCORE, UNREADABLE, Said, judged
+
+
+def run(number: int, revision: int = 1, *, ok: bool = True, **more: Any) -> dict[str, Any]:
+    return {"id": f"r{number}", "number": number, "revision": revision, "succeeded": ok, **more}
+
+
+def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: Any) -> Any:
+    return {"job": {"task": task}, "revision": revision, "runs": list(runs), **more}
+
+
+def approval(named: str | None = None, **more: Any) -> Said:
+    return Said(verdict="approve", feedback="Fine.", run=named, **more)
+
+
+def test_an_approval_with_a_successful_run_stands() -> None:
+    said = approval("r2", score=0.9, runs=["r1", "run 2", "r9"])
+    assert judged(state(run(1, ok=False), run(2)), said) == {
+        "revision": 1, "verdict": "approve", "feedback": "Fine.", "run": "r2", "overruled": None,
+        "score": 0.9, "failed": [], "runs": ["r1", "r2"], "by": "critic", "ends": None,
+    }  # fmt: skip
+
+
+def test_a_recording_of_before_has_neither_score_nor_criteria() -> None:
+    critique = judged(state(run(1)), approval())
+    assert (critique["verdict"], critique["score"], critique["failed"]) == ("approve", None, [])
+
+
+@pytest.mark.parametrize("named", [None, "", "none", "r9"])
+def test_an_approval_that_names_no_run_rests_on_the_latest_success(named: str | None) -> None:
+    critique = judged(state(run(1), run(2), run(3, ok=False)), approval(named))
+    assert (critique["verdict"], critique["run"]) == ("approve", "r2")
+
+
+@pytest.mark.parametrize("named", ["r1", "1", "run 1", "Run #1"])
+def test_a_run_is_named_in_many_ways(named: str) -> None:
+    assert judged(state(run(1), run(2)), approval(named))["run"] == "r1"
+
+
+def test_an_approval_that_rests_on_a_failed_run_is_turned_around() -> None:
+    critique = judged(state(run(1), run(2, ok=False)), approval("r2"))
+    assert critique["verdict"] == "revise"
+    assert critique["overruled"] == "run r2, on which the approval would rest, did not succeed"
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [([], "nothing has been run yet"), ([run(1, ok=False)], "no run has succeeded")],
+)
+def test_an_approval_without_evidence_is_turned_around(runs: list[Any], why: str) -> None:
+    critique = judged(state(*runs), approval(score=1.0))
+    assert (critique["verdict"], critique["overruled"]) == ("revise", why)
+    assert why in critique["feedback"]
+    assert critique["feedback"].endswith("Fine.")
+
+
+def test_an_approval_of_files_that_were_not_run_is_turned_around() -> None:
+    critique = judged(state(run(1, workspace="a"), workspace="b"), approval("r1"))
+    assert critique["overruled"] == "files were changed after the last run that succeeded"
+    assert "Run the code as it is now" in critique["feedback"]
+
+
+def test_an_approval_with_too_low_a_score_is_turned_around() -> None:
+    low = judged(state(run(1)), approval(score=LEAST_SCORE - 0.1))
+    assert (low["verdict"], low["overruled"]) == (
+        "revise",
+        "the critic's score of 0.6 is below 0.7",
+    )
+    assert judged(state(run(1)), approval(score=LEAST_SCORE))["verdict"] == "approve"
+
+
+def test_an_approval_that_names_failed_criteria_is_turned_around() -> None:
+    critique = judged(state(run(1)), approval(score=1.0, failed=["no empty list", "no strings"]))
+    assert critique["verdict"] == "revise"
+    assert critique["overruled"] == (
+        "the critic names criteria that are not met: no empty list; no strings"
+    )
+
+
+def test_a_plot_must_have_been_saved() -> None:
+    bare = state(run(1), task="Plot it.")
+    assert "no image file" in str(judged(bare, approval())["overruled"])
+
+
+def test_a_critic_may_always_send_back() -> None:
+    said = Said(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
+    critique = judged(state(run(1)), said)
+    assert (critique["verdict"], critique["feedback"], critique["run"]) == (
+        "revise", "no tests", "r1",
+    )  # fmt: skip
+    assert critique["overruled"] is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "rests_on"),
+    [
+        ([], "revise", None),
+        ([run(1)], "approve", "r1"),
+        ([run(1), run(2, ok=False)], "revise", None),  # the latest one failed
+        ([run(1, ok=False), run(2)], "approve", "r2"),
+    ],
+)
+@pytest.mark.parametrize("why", [UNREADABLE, AWAY])
+def test_the_rules_stand_in_for_a_critic_that_is_not_heard_and_say_so(
+    runs: list[Any], verdict: str, rests_on: str | None, why: str
+) -> None:
+    critique = judged(state(*runs), None, why)
+    assert (critique["verdict"], critique["run"]) == (verdict, rests_on)
+    assert (critique["overruled"], critique["by"]) == (why, "rules")
+
+
+_RUNS = st.lists(st.tuples(st.booleans(), st.integers(1, 3), st.sampled_from("ab")), max_size=5)
+_SAID = st.none() | st.builds(
+    Said,
+    verdict=st.sampled_from(["approve", "revise"]),
+    feedback=st.text(max_size=5),
+    run=st.sampled_from([None, "r1", "r2", "r9"]),
+    score=st.none() | st.floats(0, 1),
+    failed=st.lists(st.text(min_size=1, max_size=3), max_size=2),
+)
+
+
+@given(_RUNS, _SAID, st.sampled_from("ab"))
+def test_nothing_is_approved_without_a_successful_run_of_the_final_files(
+    runs: list[Any], said: Said | None, workspace: str
+) -> None:
+    made = [run(n, rev, ok=ok, workspace=at) for n, (ok, rev, at) in enumerate(runs, start=1)]
+    found = judged(now := state(*made, revision=3, workspace=workspace), said)
+    if found["verdict"] == "approve":
+        assert lacking(now) is None
+        assert any(each["succeeded"] and each["workspace"] == workspace for each in made)
+        assert next(each for each in made if each["id"] == found["run"])["succeeded"]
+        assert not found["failed"]
+        assert found["score"] is None or found["score"] >= LEAST_SCORE
+    else:
+        assert said is None or said["verdict"] == "revise" or found["overruled"]
