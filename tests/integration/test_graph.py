@@ -354,8 +354,9 @@ async def test_a_stopped_job_starts_no_new_call(tmp_path: Path) -> None:
 
 
 async def test_a_spent_budget_starts_no_new_call(tmp_path: Path) -> None:
-    journey = Journey.plan(tmp_path, [PLAN], PlannedSandbox({}))
-    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=50))
+    turns = [PLAN, turn("executor", TASK, "Never said.")]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
+    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=150))
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
     assert len(journey.told("model_called")) == 1

@@ -44,6 +44,13 @@ BROKEN = [
 ]
 
 
+NEVER_SAID = [
+    turn("executor", "wrote sums.py", "It adds.", after=3),
+    verdict("(revision 1)", "approve"),
+]
+"""What is beyond the budget."""
+
+
 def job(folder: Path, *turns: Any, bounds: Bounds | None = None) -> Journey:
     sandbox = SumsSandbox({CHECK: printed("ok\n"), "1": printed("1\n")})
     return Journey.plan(folder, [*BROKEN, *turns], sandbox, bounds=bounds)
@@ -80,7 +87,7 @@ async def test_the_last_repair_is_run_where_the_model_only_claims_success(tmp_pa
 
 async def test_the_last_repair_is_run_where_the_budget_is_spent(tmp_path: Path) -> None:
     """What was paid for is run and handed back; the job still ends for its budget."""
-    journey = job(tmp_path, wrote("exit code 1", RIGHT, 2))
+    journey = job(tmp_path, wrote("exit code 1", RIGHT, 2), *NEVER_SAID)
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=440))
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
@@ -241,11 +248,13 @@ async def test_a_critic_that_cannot_be_read_leaves_it_to_the_rules(tmp_path: Pat
 
 
 async def test_what_was_paid_is_counted_once_although_the_job_fails_later(tmp_path: Path) -> None:
-    journey = job(tmp_path, wrote("exit code 1", RIGHT, 2))
+    journey = job(tmp_path, wrote("exit code 1", RIGHT, 2), *NEVER_SAID)
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=440))
-    for again in (journey.begin(JobInput(TASK)), journey.go_on(), journey.go_on()):
+    with pytest.raises(BudgetExhausted):
+        await journey.begin(JobInput(TASK))
+    for _ in range(2):
         with pytest.raises(BudgetExhausted):
-            await again
+            await journey.go_on()
     calls = journey.told("model_called")
     assert len(calls) == len({each["call"] for each in calls}) == len(journey.record.charges) == 4
     assert journey.record.tokens == 4 * 110
