@@ -116,6 +116,7 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     """Ask a person: the job leaves its worker and holds nothing (J9)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
+    review = replace(review, opened_at=now)
     if (seconds := record.spec.review_expires_seconds) is not None:
         review = replace(review, expires_at=now + seconds * 1000)
     graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer

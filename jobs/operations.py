@@ -15,7 +15,7 @@ from jobs.lifecycle import Policy, Refusal
 from jobs.record import JobRecord, Reason, Result
 from jobs.review import Decision, Review
 from jobs.spec import JobSpec, Priority
-from jobs.store import Existing, Held, Idempotency, Store, Turn
+from jobs.store import Existing, Held, Idempotency, Loaded, Store, Turn
 from jobs.sweep import sweep
 
 
@@ -107,10 +107,16 @@ class Operations:
             held, lambda record, now: lifecycle.pause(record, now, review=review)
         )
 
-    async def decide(self, job_id: str, decision: Decision) -> JobRecord | Refusal:
-        """Apply a person's Decision; what is then queued gets its hint."""
+    async def decide(
+        self, job_id: str, decision: Decision, known: Loaded | None = None
+    ) -> JobRecord | Refusal:
+        """Apply a person's Decision; what is then queued gets its hint. `known`: the job as it was
+        read just now.
+        """
         changed = await self._commits.change(
-            job_id, lambda record, now: lifecycle.decide(record, now, decision=decision)
+            job_id,
+            lambda record, now: lifecycle.decide(record, now, decision=decision),
+            known=known,
         )
         return await self._commits.nudged(changed)
 

@@ -48,14 +48,15 @@ class Review:
     `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
     decisions: [decision], revision: int}; of an `upgrade`: see jobs.upgrade.
-    `expires_at` (ms) is when it is told to have expired, once; `expired`: it was, and stays open.
+    `opened_at` (ms) is set as it is put on record. `expires_at` is when it is told to have expired,
+    once; `expired`: it was, and stays open.
     `approvals` are those that it has while it needs more; the next Review begins with none.
     """
 
     id: str
     kind: ReviewKind
     payload: Mapping[str, Any]
-    opened_at: int
+    opened_at: int = 0
     expires_at: int | None = None
     expired: bool = False
     approvals: tuple[Approval, ...] = ()

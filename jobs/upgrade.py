@@ -48,7 +48,7 @@ def _reads(facts: Mapping[str, Any]) -> Collection[int]:
 
 
 def question(
-    record: JobRecord, found: GraphFormat, reads: Collection[int], ours: GraphFormat, now: int
+    record: JobRecord, found: GraphFormat, reads: Collection[int], ours: GraphFormat
 ) -> Review:
     """What a person is asked: `found` is what the checkpoints are, `ours` what is written here.
 
@@ -68,7 +68,7 @@ def question(
         "worker": {"format": ours.number, "release": ours.release, "reads": sorted(reads)},
         "choices": {str(action): does for action, does in TAKES.items()},
     }
-    return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload, now)
+    return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload)
 
 
 def settled(record: JobRecord, decision: Decision) -> JobRecord:

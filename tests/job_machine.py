@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from job_examples import NOW, RESULT, TENANT, House, decision, review
+from job_examples import RESULT, TENANT, House, decision, review
 
 from jobs import upgrade
 from jobs.errors import StaleEpoch
@@ -241,7 +241,7 @@ class JobMachine(RuleBasedStateMachine):
     def ended(self, held: Held, before: JobRecord, how: str) -> JobRecord | Refusal:
         """What the attempt's end of this kind is answered."""
         written = before.checkpointed or UNSAID
-        question = upgrade.question(before, written, [2], OURS, NOW)
+        question = upgrade.question(before, written, [2], OURS)
         arguments: dict[str, tuple[str, tuple[Any, ...]]] = {
             "succeed": ("succeed", (RESULT, "did it")),
             "fail": ("fail", (Reason.INTERNAL, "oops")),

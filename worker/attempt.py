@@ -106,8 +106,7 @@ class Attempt:
 
     async def _guarded(self) -> JobRecord | Refusal:
         """The drive, with every failure turned into a change of the record."""
-        now = self.record.updated_at
-        if (review := question(self.record, now)) is not None:
+        if (review := question(self.record)) is not None:
             return await patient(lambda: self.operations.pause(self.held, review))
         spec = self.record.spec
         left = max(spec.timeout_seconds - self.record.ran_ms / 1000, 0.0)
@@ -212,8 +211,7 @@ class Attempt:
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
         await self.equipment.write_down(self.record)
-        now = await patient(self.operations.store.now)
-        review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value, now)
+        review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value)
         return await patient(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:

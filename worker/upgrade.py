@@ -19,10 +19,10 @@ def ours() -> GraphFormat:
     return GraphFormat(WRITES, version("fettle"))
 
 
-def question(record: JobRecord, now: int) -> Review | None:
+def question(record: JobRecord) -> Review | None:
     """What to ask a person about a job that cannot be resumed here; None where it can be."""
     found = upgrade.unread(record, READS)
-    return None if found is None else upgrade.question(record, found, READS, ours(), now)
+    return None if found is None else upgrade.question(record, found, READS, ours())
 
 
 async def left_to_nobody(store: Store, job_id: str) -> bool:

@@ -44,10 +44,10 @@ class Changed:
 @router.post("")
 async def decide(job_id: str, request: Request, house: ServicesDep, visitor: Reviewer) -> Response:
     """Decide; the page tells what came of it by itself."""
-    record = (await found(house, visitor.credential, job_id)).record
+    loaded = await found(house, visitor.credential, job_id)
     sent = await form.fields(request, house.settings)
     asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
-    await settle(house, visitor.credential, record, asked)
+    await settle(house, visitor.credential, loaded, asked)
     return Response(status_code=204)
 
 

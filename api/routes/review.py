@@ -23,6 +23,7 @@ from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.review_digest import digest_of
+from jobs.store import Loaded
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["review"])
@@ -57,16 +58,16 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     """
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings)
-    decided = await settle(house, caller, loaded.record, asked)
+    decided = await settle(house, caller, loaded, asked)
     return await changed_answer(house, decided, loaded.now)
 
 
 async def settle(
-    house: Services, caller: Credential, record: JobRecord, asked: ReviewRequest
+    house: Services, caller: Credential, loaded: Loaded, asked: ReviewRequest
 ) -> JobRecord:
     """Apply what was asked to the job's open review. Raises Refused: 403, 409."""
-    job_id = record.id
-    review = _open_review(record)
+    job_id = loaded.record.id
+    review = _open_review(loaded.record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
     override = judges and not proven(review, await house.store.events(job_id))
     decision = Decision(
@@ -79,7 +80,7 @@ async def settle(
         key_id=caller.id,
         digest=asked.digest or "",
     )
-    decided = await house.operations.decide(job_id, decision)
+    decided = await house.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):
         raise from_refusal(decided, **await _what_is_open(house, job_id, decided))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)

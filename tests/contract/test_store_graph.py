@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from job_examples import NOW, TENANT, House, decision, held
+from job_examples import TENANT, House, decision, held
 
 from jobs import upgrade
 from jobs.errors import StaleEpoch
@@ -48,7 +48,7 @@ async def test_a_job_is_parked_and_begun_anew(house: House) -> None:
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
     claimed = await house.claim(record.id, reads=None)
-    asked = upgrade.question(claimed, THEIRS, [1, 2], OURS, NOW)
+    asked = upgrade.question(claimed, THEIRS, [1, 2], OURS)
     await house.operations.pause(held(claimed), asked)
     await house.operations.decide(record.id, decision(asked.id, Action.APPROVE))
     assert (await house.record(record.id)).graph == ANEW

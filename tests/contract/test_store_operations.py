@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from job_examples import RESULT, TENANT, decision, held, job, review
@@ -30,11 +31,8 @@ async def test_a_job_from_submission_over_a_review_to_its_result(house):
     running = await house.claim(record.id)
     assert (running.epoch, running.lease.worker) == (1, "worker-1")
     paused = job(await house.operations.pause(held(running), review()))
-    assert (paused.status, paused.lease, paused.review) == (
-        Status.AWAITING_REVIEW,
-        None,
-        review(),
-    )
+    opened = replace(review(), opened_at=paused.updated_at)
+    assert (paused.status, paused.lease, paused.review) == (Status.AWAITING_REVIEW, None, opened)
     assert len(house.hints) == 1
     decided = job(await house.operations.decide(record.id, decision()))
     assert (decided.review, decided.decision) == (None, decision(digest=digest_of(review())))

@@ -26,7 +26,7 @@ async def parked(front):
     await front.tell(held, ("run_finished", a_run()))
     await front.house.store.write(job_id, held.epoch, Writes(graph=THEIRS))
     record = (await front.house.store.load(job_id)).record
-    asked = upgrade.question(record, THEIRS, [1, 2], GraphFormat(2, "0.2.0"), record.updated_at)
+    asked = upgrade.question(record, THEIRS, [1, 2], GraphFormat(2, "0.2.0"))
     done(await front.house.operations.pause(held, asked))
     return job_id
 

@@ -31,7 +31,7 @@ def tried(graph: GraphFormat | None = THEIRS, **fields: Any) -> JobRecord:
 def parked(record: JobRecord | None = None) -> JobRecord:
     """A job about which a person is asked."""
     held = claimed(record or tried())
-    asked = upgrade.question(held, THEIRS, READS, OURS, NOW)
+    asked = upgrade.question(held, THEIRS, READS, OURS)
     change = lifecycle.pause(held, NOW, review=asked)
     assert isinstance(change, Change)
     return change.after
@@ -104,7 +104,7 @@ def test_the_question_says_what_there_is_what_runs_and_what_to_do() -> None:
     )
     assert review.payload["found"] == {"format": 9, "release": "9.0.0"}
     assert list(review.payload["choices"]) == ["approve", "delegate", "reject"]
-    unsaid = upgrade.question(claimed(tried()), UNSAID, [2], OURS, NOW).payload["reason"]
+    unsaid = upgrade.question(claimed(tried()), UNSAID, [2], OURS).payload["reason"]
     assert "is in graph format 1. Fettle 0.2.0 reads format 2," in unsaid
     assert "run a worker that reads it" in unsaid
 
