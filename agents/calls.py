@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.budget import BudgetToll
 from agents.fallback import first_to_answer
-from agents.models import ModelName, Role, Usage, tolled, turn_of, written
+from agents.models import ModelName, Role, Usage, heard_by, tolled, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
 
@@ -92,7 +92,8 @@ async def model_call(
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
-        got = await first_to_answer(ports.models, role, level, ask)
+        with heard_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
+            got = await first_to_answer(ports.models, role, level, ask)
         message = _signed(got.message, got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))

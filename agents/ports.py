@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from agents.budget import Budget
 from agents.models.errors import ModelUnavailable
+from agents.models.listener import Listener
 from agents.models.pricing import Prices
 from agents.models.redaction import Redaction
 from agents.outside import Packages, Pages
@@ -205,6 +206,16 @@ class Ports:
     """What `fetch` and `install` reach; None: the operator does not allow it."""
     redaction: Redaction | None = None
     """What takes secrets out of the job's recording; None: it is not recorded."""
+    tokens: Tokens | None = None
+    """Who hears what the models say while they speak."""
+
+
+class Tokens(Protocol):
+    """What is heard of replies while they come: unstored, for those who watch."""
+
+    def of(self, call: str, role: str) -> Listener:
+        """Who hears one call."""
+        ...
 
 
 class Models(Protocol):

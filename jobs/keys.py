@@ -35,6 +35,7 @@ fettle:pages:secret         string  signs the cookies of the pages
 fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
 fettle:events:{id}          channel the number of the newest event
+fettle:tokens:{id}          channel what its models say right now
 fettle:stop                 channel ids of jobs whose attempt shall stop now
 """
 
@@ -108,6 +109,11 @@ class JobKeys:
     def channel(self) -> str:
         """Channel."""
         return f"{PREFIX}events:{self.id}"
+
+    @property
+    def tokens(self) -> str:
+        """Channel."""
+        return f"{PREFIX}tokens:{self.id}"
 
 
 def _part(tenant: str) -> str:

@@ -30,6 +30,7 @@ from jobs.record import JobRecord, Status
 from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
+from jobs.tokens import MemoryTokens
 
 
 def wall_clock() -> int:
@@ -49,6 +50,7 @@ class MemoryStore:
         self._turns_taken: dict[str, int] = {}
         self._records: dict[str, JobRecord] = {}
         self._events = MemoryEvents(clock)
+        self.tokens = MemoryTokens()
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
         self._talks = MemoryTalks()
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}

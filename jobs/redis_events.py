@@ -26,7 +26,7 @@ class RedisEvents:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._listener = Listener(redis)
+        self.listener = Listener(redis)
 
     async def after(self, job_id: str, after: int = 0, limit: int | None = None) -> Sequence[Event]:
         """Those whose number is above `after`; the first `limit` of them."""
@@ -39,7 +39,7 @@ class RedisEvents:
     async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """A reader that keeps up is served by what the channel carries alone."""
         ends = time.monotonic() + seconds
-        async with reaching(), self._listener.subscribed(JobKeys(job_id).channel) as heard:
+        async with reaching(), self.listener.subscribed(JobKeys(job_id).channel) as heard:
             told = [event for message in heard.recent for event in read_message(message)]
             if told and told[0].seq <= after + 1 and told[-1].seq >= after:
                 found: Sequence[Event] = [event for event in told if event.seq > after]
@@ -57,9 +57,9 @@ class RedisEvents:
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
         """Ids of jobs whose attempt shall stop now."""
-        async with reaching(), self._listener.subscribed(keys.STOP) as heard:
+        async with reaching(), self.listener.subscribed(keys.STOP) as heard:
             yield heard.queue
 
     async def close(self) -> None:
         """End the subscription."""
-        await self._listener.close()
+        await self.listener.close()

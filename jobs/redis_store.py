@@ -35,6 +35,7 @@ from jobs.redis_words import RedisWords
 from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
+from jobs.tokens import RedisTokens
 
 __all__ = ["RedisStore", "connect"]
 
@@ -48,6 +49,7 @@ class RedisStore:
         self.words = RedisWords(redis)
         self.numbers = RedisNumbers(redis)
         self._events = RedisEvents(redis)
+        self.tokens = RedisTokens(redis, self._events.listener)
         self._listing = RedisListing(redis)
         self._talks = RedisTalks(redis)
         self._roster = Roster(redis)

@@ -22,6 +22,7 @@ from jobs.numbers import Numbers
 from jobs.record import JobRecord, Status
 from jobs.sought import SoughtFields
 from jobs.spec import Priority
+from jobs.tokens import Tokens
 
 ONCE_SECONDS = 7 * 24 * 3600
 """How long an idempotency key is remembered."""
@@ -145,6 +146,11 @@ class Store(Protocol):
         """What jobs and keys may spend."""
         ...
 
+    @property
+    def tokens(self) -> Tokens:
+        """What models say right now."""
+        ...
+
     async def now(self) -> int:
         """The store's clock in ms: the only clock that decides anything."""
         ...
@@ -209,16 +215,13 @@ class Store(Protocol):
         ...
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """The next few events above `after`, waiting up to `seconds` for the first of them; empty
-        when none came. Few, so that a reader far behind is not handed all that he lacks at once.
-        """
+        """The next few events above `after`, after up to `seconds`; empty when none came. Few: a
+        reader far behind is not handed all that he lacks at once."""
         ...
 
     def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:
-        """A queue of ids of jobs that are cancelled from now on: a nudge, not the truth.
-
-        An empty id says that some may have been missed.
-        """
+        """A queue of ids of jobs that are cancelled from now on: a nudge, not the truth. An empty
+        id says that some may have been missed."""
         ...
 
     async def due(self, limit: int) -> Sequence[str]:

@@ -34,6 +34,7 @@ from worker.recordings import Recordings
 from worker.routing import routed
 from worker.run_cache import RunCache
 from worker.spending import Spending
+from worker.tokens import LiveTokens
 
 
 @dataclass(slots=True)
@@ -61,10 +62,12 @@ class Equipment:
     pages: Pages | None
     packages: Packages | None
     graph: Any = field(init=False)
+    live: LiveTokens = field(init=False)
     _saver: RedisSaver = field(init=False)
 
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
+        self.live = LiveTokens(self.store.tokens)
         self._saver = RedisSaver(self.store.redis, checkpoint)
         self.graph = build(self._saver, self.tools)
 
@@ -102,6 +105,7 @@ class Equipment:
             pages=self.pages,
             packages=self.packages,
             redaction=self.recordings.of(record),
+            tokens=self.live.of(record.id),
         )
         return await routed(record, ports, models, self.store, self.routes)
 
@@ -132,6 +136,7 @@ class Equipment:
     async def close(self) -> None:
         """Destroy rooms, give back connections to providers."""
         await self.sandbox.close()
+        await self.live.close()
         await self.models.aclose()
 
 

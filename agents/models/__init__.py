@@ -15,7 +15,7 @@ from agents.models.errors import (
     ReplyMalformed,
     another_may_answer,
 )
-from agents.models.listener import LISTENER, Listener
+from agents.models.listener import LISTENER, Listener, heard_by
 from agents.models.name import ModelName
 from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
 from agents.models.pool import ModelPool
@@ -66,6 +66,7 @@ __all__ = [
     "build",
     "classify",
     "cut_off",
+    "heard_by",
     "install_command",
     "installed",
     "load",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -20,6 +21,22 @@ class Listener(Protocol):
         """More of the reply."""
         ...
 
+    def end(self) -> None:
+        """The call is over: what is still to be passed on would come behind its event."""
+        ...
+
 
 LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 """Of the model call that the running code belongs to: the clients in between know nothing of it."""
+
+
+@contextlib.contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+    """Have `listener` hear the model calls that are made within the block."""
+    token = LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        LISTENER.reset(token)
+        if listener is not None:
+            listener.end()

@@ -19,6 +19,7 @@ from api.schemas import patterns
 from api.schemas.event import Event as EventTold
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
+from api.token_stream import with_tokens
 from jobs import view
 from jobs.codec import dump
 from jobs.errors import StoreUnavailable
@@ -64,12 +65,20 @@ async def events(
         str | None,
         Header(pattern=patterns.LAST_EVENT_ID, description="where a broken stream was left"),
     ] = None,
+    tokens: Annotated[
+        bool, Query(description="show what models say while they speak, as `tokens`")
+    ] = False,
 ) -> Response:
     """Server-Sent Events from the first, or from where you were; ends after the final event.
 
     Comment lines keep a quiet stream alive. When it ends without a final event (the server
     restarts), connect again with `Last-Event-ID`: nothing is missed and nothing comes twice. 204
     says that you have had the final event already.
+
+    With `tokens=true` there is more in between: `event: tokens`, without an id, {call, role, part,
+    text, try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON); a higher
+    `try` of the same call means that what came before does not count. They are kept nowhere: a
+    reader gets what is said while he is there, and the whole reply is told by events.
     """
     loaded = await found(house, caller, job_id)
     start = max(after, int(last_event_id or 0))
@@ -78,16 +87,24 @@ async def events(
     if loaded.record.status.final and not await house.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # tells an EventSource not to connect again
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return EventSourceResponse(_stream(house, job_id, start), headers=headers)
+    told = _told(house, job_id, start)
+    if tokens:
+        told = with_tokens(house, job_id, told)
+    return EventSourceResponse(_stream(house, job_id, told), headers=headers)
 
 
-async def _stream(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
+async def _told(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
+    async for facts in _followed(house, job_id, after):
+        for chunk in _chunks(facts):
+            yield chunk
+
+
+async def _stream(house: Services, job_id: str, told: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     with house.metrics.streams.track_inprogress():
         yield RECONNECT
         try:
-            async for facts in _followed(house, job_id, after):
-                for chunk in _chunks(facts):
-                    yield chunk
+            async for chunk in told:
+                yield chunk
         except StoreUnavailable as error:
             log.warning("stream broken", job_id=job_id, error=str(error))
             yield BROKEN

@@ -188,6 +188,9 @@ class Ear:
         self.tries[-1] += pieces
         self.at.append(time.monotonic())
 
+    def end(self) -> None:
+        """Nothing is passed on."""
+
     def text(self, part: str = "text") -> str:
         return "".join(piece.text for piece in self.tries[-1] if piece.part == part)
 

@@ -1,0 +1,56 @@
+"""What models say right now, between the events of a job's stream."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+from fastapi.sse import format_sse_event
+
+from api.services import Services
+from jobs.codec import dump
+
+EVENT = "tokens"
+MOST_MESSAGES = 64
+"""Batches that a reader may be behind; of what he is too slow for, he misses the older part."""
+
+
+async def with_tokens(
+    house: Services, job_id: str, events: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """`events` as they come, and between them the job's tokens, each batch once, without an id."""
+    async with house.store.tokens.heard(job_id) as queue:
+        event = asyncio.ensure_future(_next(events))
+        heard = asyncio.ensure_future(queue.get())
+        try:
+            while True:
+                await asyncio.wait((event, heard), return_when=asyncio.FIRST_COMPLETED)
+                if heard.done():
+                    yield _told(heard.result(), queue)
+                    heard = asyncio.ensure_future(queue.get())
+                if event.done():
+                    if (chunk := event.result()) is None:
+                        return
+                    yield chunk
+                    event = asyncio.ensure_future(_next(events))
+        finally:
+            for task in (event, heard):
+                task.cancel()
+            await asyncio.gather(event, heard, return_exceptions=True)
+
+
+async def _next(events: AsyncIterator[bytes]) -> bytes | None:
+    """The next chunk; None at the end."""
+    return await anext(events, None)
+
+
+def _told(message: str, queue: asyncio.Queue[str]) -> bytes:
+    """A batch, and all that have come behind it."""
+    batches = [message]
+    with contextlib.suppress(asyncio.QueueEmpty):
+        while True:
+            batches.append(queue.get_nowait())
+    said = (each for batch in batches[-MOST_MESSAGES:] if batch for each in json.loads(batch))
+    return b"".join(format_sse_event(data_str=dump(each), event=EVENT) for each in said)

@@ -1,0 +1,73 @@
+"""Tokens, from a provider's stream through worker, Redis and API to whoever watches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fronts import front
+from house import House, a_house
+from httpx_sse import aconnect_sse
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+
+SAID = "It prints forty-two, as it should, and so the work is done. " * 4
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def speaks_slowly(request: Request) -> Turn:
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+    if request.forced_tool == "Verdict":
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+    if request.messages[-1].speaker == "tool":
+        return Reply(SAID, pace_seconds=0.15)
+    return Reply(tool_calls=(ToolCall("python", {"code": "print(6 * 7)"}),))
+
+
+async def follow(
+    client: httpx.AsyncClient, job_id: str, **params: Any
+) -> list[tuple[str, str, Any]]:
+    """Everything of a job's stream, to its end: kind (and id, of what has one), data."""
+    address = f"/jobs/{job_id}/events"
+    async with aconnect_sse(client, "GET", address, params=params, timeout=60) as source:
+        return [
+            (event.event, event.id, json.loads(event.data))
+            async for event in source.aiter_sse()
+            if event.data
+        ]
+
+
+async def test_tokens_are_seen_while_they_come_and_kept_nowhere(house: House) -> None:
+    with ProviderServer(speaks_slowly) as server, front(house) as api:
+        house.worker(groq_base_url=server.groq_url)
+        await house.ready()
+        async with api.client() as client:
+            body = {"task": "6 times 7", "model": "groq:llama-3.3-70b-versatile"}
+            job_id = (await client.post("/jobs", json=body)).json()["id"]
+            told, plain = await asyncio.gather(
+                follow(client, job_id, tokens="true"), follow(client, job_id)
+            )
+            again = await follow(client, job_id, tokens="true")
+    assert told[-1][0] == "succeeded", house.logs()
+    spoken = [data for kind, _, data in told if kind == "tokens"]
+    answer = [data for data in spoken if data["part"] == "text" and data["role"] == "executor"]
+    heard = "".join(data["text"] for data in answer)
+    assert len(answer) > 3
+    assert heard
+    assert heard in SAID  # nobody hears what was said before he listened
+    kinds = [kind for kind, _, _ in told]
+    assert kinds.index("tokens") < len(kinds) - 1 - kinds[::-1].index("model_called")
+    events = [(kind, number) for kind, number, _ in told if kind != "tokens"]
+    assert events == [(kind, number) for kind, number, _ in plain]
+    assert [kind for kind, _, _ in again if kind == "tokens"] == []

@@ -1,0 +1,106 @@
+"""What models say goes out in batches, and only where somebody watches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from agents.models import Piece
+from jobs.errors import StoreUnavailable
+from jobs.tokens import MemoryTokens
+from worker import tokens
+from worker.tokens import LiveTokens
+
+
+class Counted(MemoryTokens):
+    """Counts what is sent; is away when told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Mapping[str, str]] = []
+        self.away = False
+
+    async def tell(self, said: Mapping[str, str]) -> frozenset[str]:
+        self.sent.append(said)
+        if self.away:
+            raise StoreUnavailable("away")
+        return await super().tell(said)
+
+
+async def test_pieces_are_joined_and_sent_together() -> None:
+    channel = Counted()
+    live = LiveTokens(channel)
+    async with channel.heard("j1") as queue:
+        speech = live.of("j1").of("call-1", "executor")
+        speech.begin()
+        for word in ("I ", "think ", "so."):
+            speech.hear([Piece("text", word)])
+        speech.hear([Piece("tool", '{"code": ')])
+        said = json.loads(await queue.get())
+    await live.close()
+    common = {"call": "call-1", "role": "executor", "try": 1}
+    assert said == [
+        {**common, "part": "text", "text": "I think so."},
+        {**common, "part": "tool", "text": '{"code": '},
+    ]
+    assert len(channel.sent) == 1
+
+
+async def test_a_second_try_is_another_message() -> None:
+    channel = Counted()
+    live = LiveTokens(channel)
+    async with channel.heard("j1") as queue:
+        speech = live.of("j1").of("call-1", "critic")
+        for word in ("half a wo", "whole"):
+            speech.begin()
+            speech.hear([Piece("text", word)])
+        said = json.loads(await queue.get())
+    await live.close()
+    assert [(each["try"], each["text"]) for each in said] == [(1, "half a wo"), (2, "whole")]
+
+
+async def test_what_nobody_hears_is_not_sent_again_for_a_while(monkeypatch) -> None:
+    monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
+    monkeypatch.setattr(tokens, "DEAF_SECONDS", 0.2)
+    channel = Counted()
+    live = LiveTokens(channel)
+    speech = live.of("j1").of("call-1", "executor")
+    speech.begin()
+    for _ in range(10):
+        speech.hear([Piece("text", "x")])
+        await asyncio.sleep(0.01)
+    assert len(channel.sent) == 1
+    async with channel.heard("j1") as queue:
+        await asyncio.sleep(0.2)
+        speech.hear([Piece("text", "now")])
+        async with asyncio.timeout(5):
+            assert json.loads(await queue.get())[0]["text"] == "now"
+    await live.close()
+
+
+async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_event() -> None:
+    channel = Counted()
+    live = LiveTokens(channel)
+    over, going = (live.of("j1").of(call, "executor") for call in ("call-1", "call-2"))
+    async with channel.heard("j1") as queue:
+        for speech in (over, going):
+            speech.begin()
+            speech.hear([Piece("text", "...")])
+        over.end()
+        said = json.loads(await queue.get())
+    await live.close()
+    assert [each["call"] for each in said] == ["call-2"]
+
+
+async def test_redis_being_away_is_nobodys_trouble(monkeypatch) -> None:
+    monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
+    channel = Counted()
+    channel.away = True
+    live = LiveTokens(channel)
+    speech = live.of("j1").of("call-1", "executor")
+    speech.begin()
+    speech.hear([Piece("text", "x")])
+    await asyncio.sleep(0.05)
+    assert len(channel.sent) == 1
+    await live.close()

@@ -1,0 +1,112 @@
+"""LiveTokens: what models say in this process, passed on in batches to those who watch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.models import Listener, Piece
+from jobs.errors import StoreUnavailable
+from jobs.tokens import Tokens
+
+BATCH_SECONDS = 0.08
+"""Quick enough for an eye; one round trip to Redis for all jobs of a process."""
+DEAF_SECONDS = 1.0
+"""Nothing is sent for a job that nobody watches; by then somebody may."""
+
+Spoken = dict[str, str | int]
+"""{call, role, part, text, try}: see docs/models.md."""
+
+
+class LiveTokens:
+    """Of one process. Never waited for, and never in the way: what cannot be sent is dropped."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._waiting: dict[str, list[Spoken]] = {}
+        self._deaf_until: dict[str, float] = {}
+        self._sending: asyncio.Task[None] | None = None
+
+    def of(self, job_id: str) -> JobTokens:
+        """The port Tokens for one job."""
+        return JobTokens(self, job_id)
+
+    def say(self, job_id: str, said: Spoken) -> None:
+        """Have something sent, soon, if anybody watches the job."""
+        deaf_until = self._deaf_until.get(job_id)
+        if deaf_until is not None and asyncio.get_running_loop().time() < deaf_until:
+            return
+        waiting = self._waiting.setdefault(job_id, [])
+        if waiting and _joins(waiting[-1], said):
+            waiting[-1]["text"] = f"{waiting[-1]['text']}{said['text']}"
+        else:
+            waiting.append(said)
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send())
+
+    def drop(self, job_id: str, call: str) -> None:
+        """Have nothing more sent of a call."""
+        kept = [said for said in self._waiting.pop(job_id, ()) if said["call"] != call]
+        if kept:
+            self._waiting[job_id] = kept
+
+    async def close(self) -> None:
+        """Send no more."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+
+    async def _send(self) -> None:
+        while True:
+            await asyncio.sleep(BATCH_SECONDS)
+            if not self._waiting:
+                return
+            waiting, self._waiting = self._waiting, {}
+            heard: frozenset[str] = frozenset()
+            with contextlib.suppress(StoreUnavailable):
+                said = {job_id: json.dumps(spoken) for job_id, spoken in waiting.items()}
+                heard = await self._tokens.tell(said)
+            now = asyncio.get_running_loop().time()
+            deaf = {job_id: until for job_id, until in self._deaf_until.items() if until > now}
+            deaf |= {job_id: now + DEAF_SECONDS for job_id in waiting if job_id not in heard}
+            self._deaf_until = deaf
+
+
+@dataclass(frozen=True, slots=True)
+class JobTokens:
+    """Implements the port Tokens for one job."""
+
+    live: LiveTokens
+    job_id: str
+
+    def of(self, call: str, role: str) -> Listener:
+        """See agents.ports.Tokens."""
+        return _Call(self, call, role)
+
+
+@dataclass(slots=True)
+class _Call:
+    """Implements Listener for one model call."""
+
+    job: JobTokens
+    call: str
+    role: str
+    tries: int = 0
+
+    def begin(self) -> None:
+        self.tries += 1
+
+    def hear(self, pieces: Sequence[Piece]) -> None:
+        for piece in pieces:
+            said: Spoken = {"call": self.call, "role": self.role, "part": piece.part}
+            self.job.live.say(self.job.job_id, {**said, "text": piece.text, "try": self.tries})
+
+    def end(self) -> None:
+        self.job.live.drop(self.job.job_id, self.call)
+
+
+def _joins(last: Spoken, said: Spoken) -> bool:
+    return all(last[name] == said[name] for name in ("call", "part", "try"))
