@@ -65,6 +65,7 @@ def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
     job = view.whole(told.record, told.events, told.charges, told.now)
     if job["review"]:
         job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
+    job.setdefault("checks", None)
     return {
         "visitor": visitor,
         "job": job,

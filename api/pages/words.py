@@ -30,10 +30,11 @@ _ENDS = {
 }
 
 
-def visible(text: str) -> str:
-    """Foreign text whose control characters and direction marks are spelled out: they could hide
-    code, or show it in an order in which it does not run."""
-    return _HIDDEN.sub(_spelled, text.replace("\r\n", "\n"))
+def visible(text: Any) -> str:
+    """Foreign text, '' for None, whose control characters and direction marks are spelled out:
+    they could hide code, or show it in an order in which it does not run."""
+    told = "" if text is None else str(text)
+    return _HIDDEN.sub(_spelled, told.replace("\r\n", "\n"))
 
 
 def first_line(text: str, width: int = 160) -> str:

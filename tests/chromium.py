@@ -1,0 +1,102 @@
+"""A real Chromium without any network but loopback, whose pages tell what must not happen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ARGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1280, "height": 860}
+WATCH = """addEventListener("securitypolicyviolation", (event) =>
+  console.error("CSP", event.violatedDirective, event.blockedURI, event.sample))"""
+
+
+def binary() -> str:
+    """Debian's browser; `make test` installs it."""
+    found = os.environ.get("FETTLE_CHROMIUM") or shutil.which("chromium")
+    assert found, "no browser: deploy/packages.sh chromium"
+    return found
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """The browser, until the block ends."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=binary(), args=list(ARGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visitor:
+    """One person's window. `wrong` collects violations of the policy and errors of scripts."""
+
+    context: BrowserContext
+    page: Page
+    url: str
+    wrong: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> Page:
+        """Open a page of the service."""
+        self.page.goto(self.url + path)
+        return self.page
+
+    def sign_in(self, key: str) -> None:
+        """By the form."""
+        self.go("/app/sign-in")
+        self.page.fill("#key", key)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url("**/app")
+
+    def new_page(self) -> Page:
+        """Another tab, as closely watched."""
+        page = self.context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.wrong.append(f"script: {error}"))
+        page.on("dialog", self._dialog)
+        self.page = page
+        return page
+
+    def _heard(self, message: Any) -> None:
+        text = message.text
+        if message.type == "error" and ("CSP" in text or "Content Security Policy" in text):
+            self.wrong.append(text)
+
+    def _dialog(self, dialog: Any) -> None:
+        if dialog.type != "confirm":
+            self.wrong.append(f"a dialog: {dialog.message}")
+        dialog.accept()
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, **how: Any) -> Iterator[Visitor]:
+    """A window of its own; fails where its pages broke the policy or a script failed."""
+    context = browser.new_context(**{"viewport": DESK, **how})
+    context.set_default_timeout(15_000)
+    context.add_init_script(WATCH)
+    visitor = Visitor(context, None, url)  # type: ignore[arg-type]
+    visitor.new_page()
+    try:
+        yield visitor
+    finally:
+        context.close()
+    assert visitor.wrong == []

@@ -1,0 +1,320 @@
+"""The pages in a real browser: real service, real worker, real sandbox; the model played back."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from api_process import ApiProcess, environment, running
+from axe_playwright_python.sync_playwright import Axe
+from chromium import DESK, PHONE, launched, visiting
+from graph_house import PLAN, call, turn
+from house import a_house
+from playwright.sync_api import Browser, expect
+
+from cli import ports
+from settings.base import DEVELOPMENT_KEY
+
+pytestmark = pytest.mark.e2e
+
+PLOT = """\
+import struct, time, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+rows = b"".join(b"\\0" + bytes([0, 90, 160] * 64) for _ in range(48))
+head = struct.pack(">IIBBBBB", 64, 48, 8, 2, 0, 0, 0)
+png = b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", head)
+png += chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+open("plot.png", "wb").write(png)
+print("\\x1b[32mplotted\\x1b[0m 48 rows")
+"""
+EVIL = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
+HOSTILE = f"""\
+evil = {EVIL!r}
+open("<img src=x onerror=hacked=1>.txt", "w").write(evil)
+open("act.svg", "w").write(
+    '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=1">'
+    '<script>window.hacked=1</script></svg>'
+)
+open("act.html", "w").write(evil)
+print("\\x1b[31m" + evil + "\\x1b]8;;javascript:hacked=1\\x07link\\x1b]8;;\\x07")
+raise ValueError(evil)
+"""
+
+
+def story(first: str, second: str, answer: str = "It is done.") -> list[Any]:
+    """What a model says in a job that is sent back once."""
+    return [
+        PLAN,
+        turn("executor", "The task", call("python", code=first), after=0),
+        turn("executor", "", answer, after=1),
+        turn("executor", "", call("python", code=second), after=2),
+        turn("executor", "", "Now it is better.", after=3),
+    ]
+
+
+@dataclass
+class Site:
+    """The service, and the browser that looks at it."""
+
+    house: Any
+    env: dict[str, str]
+    folder: Path
+    browser: Browser
+    stack: ExitStack
+    api: ApiProcess = field(init=False)
+
+    def start(self) -> None:
+        self._own = ExitStack()
+        self.api = self._own.enter_context(running(self.env, self.folder / "api.log"))
+        self.stack.push(self._own)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.env['FETTLE_PORT']}"
+
+    def call(self, method: str, path: str, **more: Any) -> Any:
+        headers = {"X-API-Key": DEVELOPMENT_KEY}
+        answer = httpx.request(method, self.url + path, headers=headers, timeout=10, **more)
+        answer.raise_for_status()
+        return answer.json()
+
+    def submit(self, model: str, task: str = "Do it.", **spec: Any) -> str:
+        body = {"task": task, "model": model, "review": True, **spec}
+        return self.call("POST", "/jobs", json=body)["id"]
+
+    def until(self, job_id: str, *statuses: str, seconds: float = 30) -> dict[str, Any]:
+        ends = time.monotonic() + seconds
+        while (job := self.call("GET", f"/jobs/{job_id}"))["status"] not in statuses:
+            assert time.monotonic() < ends, (job["status"], self.house.logs()[-3000:])
+            time.sleep(0.1)
+        return job
+
+    def key(self, name: str, *scopes: str) -> str:
+        return self.call("POST", "/keys", json={"name": name, "scopes": list(scopes)})["secret"]
+
+    def visiting(self, **how: Any) -> Any:
+        return visiting(self.browser, self.url, **how)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    with ExitStack() as stack:
+        house = stack.enter_context(a_house(folder))
+        for name, turns in {
+            "plot": story(PLOT, PLOT.replace("48", "40")),
+            "slow": story("import time\nfor n in range(5):\n    time.sleep(0.4)\nprint(n)", "1"),
+            "evil": story(HOSTILE, "1", f"{EVIL}\n\n[a](javascript:hacked=1) ![b](x.svg)"),
+        }.items():
+            house.record(name, turns)
+        house.worker()
+        port = str(ports.free(1)[0])
+        env = environment(house.redis_url, folder, broker_url=house.broker_url, port=port)
+        browser = stack.enter_context(launched())
+        site = Site(house, env, folder, browser, stack)
+        site.start()
+        yield site
+
+
+def test_from_a_link_to_an_approval(site):
+    with site.visiting() as visitor:
+        page = visitor.go(site.call("POST", "/sign-in-links")["path"])
+        page.get_by_role("link", name="New job").first.click()
+        page.fill("#task", "Plot something.")
+        page.reload()
+        expect(page.locator("#task")).to_have_value("Plot something.")
+        page.fill("#model", "nonsense")
+        page.get_by_role("button", name="Submit").click()
+        expect(page.locator("#wrong-model")).to_contain_text("provider:model")
+        expect(page.locator("#model")).to_be_focused()
+        page.fill("#model", "recording:plot")
+        page.get_by_label("Ask a person").check()
+        page.set_input_files("#files", {"name": "in.txt", "mimeType": "", "buffer": b"in"})
+        page.get_by_role("button", name="Submit").click()
+        page.wait_for_url("**/app/jobs/*")
+        page.evaluate("window.here = 1")
+        expect(page.locator("#review-panel")).to_be_visible()
+        expect(page.locator("#review-panel img")).to_have_js_property("naturalWidth", 64)
+        expect(page.locator("#review-panel .output .t-2")).to_have_text("plotted")
+        page.keyboard.press("r")
+        page.keyboard.type("Fewer rows, please.")
+        page.get_by_role("button", name="Send back", exact=True).last.click()
+        sides = page.locator(".sides .s-changed")
+        expect(sides.first).to_contain_text("40")
+        expect(page.locator("#review-panel")).to_contain_text("Fewer rows, please.")
+        page.keyboard.press("a")
+        digest = page.locator("dialog .digest").inner_text()
+        page.keyboard.press("Enter")
+        expect(page.locator("#outcome")).to_contain_text("approved by development")
+        expect(page.locator("#status")).to_contain_text("succeeded")
+        expect(page.locator(".event-succeeded")).to_be_visible()
+        assert page.evaluate("window.here") == 1
+        decided = site.call("GET", f"/jobs/{page.url.rpartition('/')[2]}")["decisions"]
+        assert decided[-1]["digest"] == digest
+        assert re.fullmatch(r"[0-9a-f]{64}", digest)
+        page.locator(".files summary").click()
+        expect(page.locator(".files-body")).to_contain_text("in.txt")
+
+
+def test_an_edit_runs_before_it_counts(site):
+    job_id = site.submit("recording:plot", "The task is to be edited.")
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}")
+        expect(page.locator("#review-panel")).to_be_visible()
+        page.keyboard.press("e")
+        editor = page.locator("#edit-code")
+        expect(editor).to_be_focused()
+        assert "zlib" in editor.input_value()
+        editor.fill("print('by hand')")
+        page.get_by_role("button", name="Run it").click()
+        expect(page.locator(".evidence")).to_contain_text("edited by development")
+        expect(page.locator(".evidence .output")).to_have_text("by hand\n")
+        assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
+
+
+def test_a_page_misses_nothing_while_the_service_restarts(site):
+    job_id = site.submit("recording:slow", "The task is slow.")
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}")
+        expect(page.locator(".event-planned")).to_be_visible()
+        page.evaluate("window.here = 1")
+        site.api.stop()
+        expect(page.locator("#link-state")).to_be_visible()
+        time.sleep(1.5)
+        site.start()
+        expect(page.locator("#review-panel")).to_be_visible(timeout=30_000)
+        expect(page.locator("#link-state")).to_be_hidden()
+        shown = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
+        told = site.call("GET", f"/jobs/{job_id}")["last_event"]
+        assert shown == list(range(1, told + 1))
+        assert page.locator(".event-review_opened").count() == 1
+        assert page.evaluate("window.here") == 1
+
+
+def test_of_two_reviewers_the_second_is_told_what_the_first_decided(site):
+    job_id = site.submit("recording:plot", "The task is for two.")
+    site.until(job_id, "awaiting_review")
+    key = site.key("bob", "read", "review")
+    with site.visiting() as ada, site.visiting() as bob:
+        ada.sign_in(DEVELOPMENT_KEY)
+        bob.sign_in(key)
+        ada.context.route("**/live*", lambda route: route.abort())
+        late = ada.go(f"/app/jobs/{job_id}")
+        late.keyboard.press("r")
+        late.keyboard.type("Too late.")
+        page = bob.go(f"/app/jobs/{job_id}")
+        page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        expect(page.locator("#outcome")).to_contain_text("approved by bob")
+        late.get_by_role("button", name="Send back", exact=True).last.click()
+        expect(late.locator("#notice")).to_contain_text("bob")
+        expect(late.locator("#notice")).to_contain_text("approve")
+        assert "Cancel" not in page.locator("#status").inner_text()
+
+
+def test_by_keyboard_alone(site):
+    job_id = site.submit("recording:plot", "The task is for a keyboard.")
+    site.until(job_id, "awaiting_review")
+    with site.visiting() as visitor:
+        page = visitor.go("/app/sign-in")
+        page.keyboard.type(DEVELOPMENT_KEY)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/app")
+        assert re.match(r"\(\d+\) Jobs", page.title())
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.id") == f"waits-{job_id}":
+                break
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/app/jobs/{job_id}#review")
+        expect(page.locator("#review-panel")).to_be_visible()
+        page.keyboard.press("a")
+        expect(page.locator("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_be_hidden()
+        page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        expect(page.locator("#outcome")).to_contain_text("approved by development")
+
+
+@pytest.fixture(scope="module")
+def hostile(site):
+    """A job that tries to act in the browser, sent back with hostile words."""
+    job_id = site.submit("recording:evil", f"The task {EVIL}", labels=[EVIL[:90]])
+    review = site.until(job_id, "awaiting_review")["review"]
+    said = {"action": "revise", "feedback": EVIL, "review_id": review["id"]}
+    site.call("POST", f"/jobs/{job_id}/review", json=said)
+    site.until(job_id, "awaiting_review")
+    failed = site.submit("recording:evil", f"{EVIL} fails", review=False)
+    site.until(failed, "failed", "succeeded")
+    return job_id, failed
+
+
+def test_nothing_that_a_job_brings_acts(site, hostile):
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.page
+        expect(page.locator("#jobs")).to_contain_text("<img src=x")
+        for job_id in hostile:
+            page = visitor.go(f"/app/jobs/{job_id}")
+            page.eval_on_selector_all(
+                "details.run:not([open]) > summary", "all => all.forEach(one => one.click())"
+            )
+            expect(page.locator(".run-body .code").first).to_be_visible()
+            expect(page.locator("body")).to_contain_text("onerror")
+            assert page.evaluate("window.hacked") is None
+            assert page.locator("main img[src=x], main svg script").count() == 0
+        for name in ("act.svg", "act.html"):
+            with page.expect_download() as download:
+                page.evaluate(
+                    "where => { location.href = where }", f"/app/jobs/{hostile[0]}/artifacts/{name}"
+                )
+            assert download.value.suggested_filename == name
+        assert page.evaluate("window.hacked") is None
+
+
+PAGES = (
+    "/app",
+    "/app/new",
+    "/app/numbers",
+    "/app/system",
+    "/app/jobs/{review}",
+    "/app/jobs/{done}",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_page_is_accessible_and_fits(site, hostile, scheme, size):
+    with site.visiting(color_scheme=scheme, viewport=size) as visitor:
+        found = _faults(visitor.go("/app/sign-in"), scheme, size)
+        visitor.sign_in(DEVELOPMENT_KEY)
+        for path in PAGES:
+            page = visitor.go(path.format(review=hostile[0], done=hostile[1]))
+            found += _faults(page, scheme, size)
+    assert found == []
+
+
+def _faults(page, scheme, size):
+    """What is wrong with a page: it does not fit, has the other scheme, or axe finds it serious."""
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200
+    found = [] if dark == (scheme == "dark") else [(page.url, scheme)]
+    if page.evaluate("document.scrollingElement.scrollWidth") > size["width"]:
+        found.append((page.url, "wider than the window"))
+    return found + [
+        (page.url, one["id"], node["html"][:200])
+        for one in Axe().run(page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
