@@ -13,6 +13,7 @@ from settings.client import ClientSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
 from settings.provenance import variable
+from settings.rates import RateSettings
 from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
@@ -26,6 +27,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("Models", ModelSettings),
     ("Routing", RoutingSettings),
     ("Money", MoneySettings),
+    ("Rate limits", RateSettings),
     ("Tools", ToolSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
@@ -38,6 +40,7 @@ SHARED = (
     ModelSettings,
     RoutingSettings,
     MoneySettings,
+    RateSettings,
     ToolSettings,
 )
 """What other settings are made of; told once."""

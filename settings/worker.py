@@ -9,13 +9,20 @@ from pydantic import Field
 from settings.base import StoreSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
+from settings.rates import RateSettings
 from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
 
 
 class WorkerSettings(
-    StoreSettings, SandboxSettings, ModelSettings, RoutingSettings, MoneySettings, ToolSettings
+    StoreSettings,
+    SandboxSettings,
+    ModelSettings,
+    RoutingSettings,
+    MoneySettings,
+    RateSettings,
+    ToolSettings,
 ):
     """Times in seconds."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agents.models import ModelOptions, ModelPool
+from agents.models.rate_limit import Pace
 from agents.ports import Bounds
 from jobs.credentials_redis import RedisCredentials
 from jobs.redis_store import RedisStore
@@ -13,6 +14,7 @@ from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.choice import chains
 from worker.equipment import Equipment
+from worker.ports.rate_limit import RedisRateLimit
 from worker.reach.pages import pages
 from worker.readiness import Readiness
 from worker.recordings import Recordings, redaction
@@ -34,7 +36,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
         run_cache=RunCache.over(sandbox, settings),
-        models=ModelPool(model_options(settings)),
+        models=ModelPool(model_options(settings), rate_limit(settings, store)),
         chains=chains(settings),
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
@@ -46,6 +48,12 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         pages=pages(settings),
         packages=packages(settings),
     )
+
+
+def rate_limit(settings: WorkerSettings, store: RedisStore) -> RedisRateLimit:
+    """How often providers are asked, by all workers together."""
+    paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
+    return RedisRateLimit(store.redis, paces, settings.rate_wait_seconds)
 
 
 def model_options(settings: WorkerSettings) -> ModelOptions:

@@ -20,6 +20,7 @@ PER_REQUEST = 1_000
 """What providers put around a request: their own instructions for tools, the chat template."""
 PER_MESSAGE = 32
 _OURS = 2
+_USUAL = 4
 
 
 def most_used(
@@ -32,6 +33,11 @@ def most_used(
             return Usage(counted + PER_REQUEST + sum(map(_size, added)), output)
     size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _OURS
     return Usage(size + sum(map(_size, messages)), output)
+
+
+def likely_used(messages: Sequence[BaseMessage], output: int) -> int:
+    """About how many tokens a request uses: four characters a token, half of the output's bound."""
+    return sum(len(str(message.text)) for message in messages) // _USUAL + output // 2
 
 
 def _counted(message: BaseMessage, model: str) -> int | None:

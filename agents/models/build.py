@@ -15,13 +15,18 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import Making, Provider
+from agents.models.rate_limit import NoLimit, RateLimit
 from agents.models.recorded import RecordedModel
 from agents.models.recording import load
 from agents.models.role import Role
 
 
 def build(
-    name: ModelName, options: ModelOptions, role: Role, tls: ssl.SSLContext | None = None
+    name: ModelName,
+    options: ModelOptions,
+    role: Role,
+    tls: ssl.SSLContext | None = None,
+    rate_limit: RateLimit | None = None,
 ) -> BaseChatModel:
     """The model that answers `role`; imports its provider's library at the first use.
 
@@ -54,6 +59,7 @@ def build(
         patience=options.patience,
         full_name=str(name),
         most_output=options.output_bound(name),
+        rate_limit=rate_limit or NoLimit(),
     )
 
 

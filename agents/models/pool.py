@@ -12,6 +12,7 @@ from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
+from agents.models.rate_limit import NoLimit, RateLimit
 from agents.models.role import Role
 
 
@@ -23,8 +24,9 @@ class ModelPool:
     which models were unavailable a moment ago.
     """
 
-    def __init__(self, options: ModelOptions) -> None:
+    def __init__(self, options: ModelOptions, rate_limit: RateLimit | None = None) -> None:
         self._options = options
+        self._rate_limit = rate_limit or NoLimit()
         self._tls: ssl.SSLContext | None = None
         self.absences = Absences()
         self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
@@ -35,7 +37,7 @@ class ModelPool:
         if key not in self._models:
             if self._tls is None and not name.is_recording:
                 self._tls = httpx.create_ssl_context()
-            self._models[key] = build(name, self._options, role, self._tls)
+            self._models[key] = build(name, self._options, role, self._tls, self._rate_limit)
         return self._models[key]
 
     async def aclose(self) -> None:

@@ -21,12 +21,13 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from typing_extensions import override
 
-from agents.models.bound import most_used
+from agents.models.bound import likely_used, most_used
 from agents.models.classify import classify
 from agents.models.ending import told_apart
 from agents.models.errors import ModelError, ModelUnavailable
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
+from agents.models.rate_limit import RateLimit
 from agents.models.toll import current as current_toll
 from agents.models.wording import worded
 
@@ -48,6 +49,7 @@ class ProviderModel(BaseChatModel):
     full_name: str
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
+    rate_limit: RateLimit
 
     @override
     def bind_tools(
@@ -88,15 +90,22 @@ class ProviderModel(BaseChatModel):
         started = time.monotonic()
         tries = 0
         while True:
-            left = self.patience.total_seconds - (time.monotonic() - started)
             tries += 1
+            waiting = time.monotonic()
+            await self.rate_limit.wait(self.full_name, likely_used(messages, self.most_output))
             await toll.before(lambda: most_used(self.bare_name, messages, kwargs, self.most_output))
+            started += (
+                time.monotonic() - waiting
+            )  # to wait for one's turn is not to be kept waiting
+            left = self.patience.total_seconds - (time.monotonic() - started)
             try:
                 return await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
                 await toll.failed(error)
                 if not isinstance(error, ModelUnavailable):
                     raise
+                if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:
+                    await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
                 spent = time.monotonic() - started
                 dice = random.random()  # noqa: S311 - jitter
                 pause = self.patience.wait(error, tries=tries, spent=spent, dice=dice)

@@ -1,0 +1,149 @@
+"""How often a provider is asked: in one process and over Redis alike."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.memory_rate_limit import MemoryRateLimit
+from agents.models import ModelUnavailable
+from agents.models.rate_limit import Pace, RateLimit
+from jobs.redis_store import connect
+from worker.ports.rate_limit import RedisRateLimit
+
+SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
+Workers = Callable[..., list[RateLimit]]
+"""Makes that many limits which count together, with a pace for groq."""
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def workers(request: pytest.FixtureRequest) -> AsyncIterator[Workers]:
+    clients = []
+
+    def made(pace: Pace | None, most_seconds: float = 5.0, count: int = 2) -> list[RateLimit]:
+        paces = {} if pace is None else {"groq": pace}
+        if request.param == "memory":
+            return [MemoryRateLimit(paces, most_seconds)] * count
+        url = request.getfixturevalue("redis_url")
+        clients.extend(connect(url) for _ in range(count))
+        return [RedisRateLimit(client, paces, most_seconds) for client in clients]
+
+    yield made
+    for client in clients:
+        await client.aclose()
+
+
+async def sent(limits: list[RateLimit], count: int, tokens: int = 1) -> list[float]:
+    """When that many requests were let through, in seconds from now."""
+    begun = time.monotonic()
+
+    async def one(number: int) -> float:
+        await limits[number % len(limits)].wait(SMALL, tokens)
+        return time.monotonic() - begun
+
+    return sorted(await asyncio.gather(*map(one, range(count))))
+
+
+async def test_what_is_within_the_limit_does_not_wait(workers: Workers) -> None:
+    assert (await sent(workers(Pace(10, None, 2_000)), 10))[-1] < 0.5
+
+
+async def test_workers_count_together_and_no_window_has_more(workers: Workers) -> None:
+    times = await sent(workers(Pace(5, None, 400)), 15)
+    assert 0.75 < times[-1] < 2.5
+    for first, sixth in zip(times, times[5:], strict=False):
+        assert sixth - first > 0.35  # timers are not exact
+
+
+async def test_tokens_are_counted_too(workers: Workers) -> None:
+    times = await sent(workers(Pace(100, 50, 400)), 6, tokens=25)
+    assert times[1] < 0.3
+    assert 0.75 < times[-1] < 2.5
+
+
+async def test_a_request_beyond_the_limit_of_tokens_goes_alone(workers: Workers) -> None:
+    times = await sent(workers(Pace(100, 50, 300)), 2, tokens=80)
+    assert times[0] < 0.2
+    assert 0.25 < times[1] < 1.5
+
+
+async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
+    workers: Workers,
+) -> None:
+    one, other = workers(Pace(1, None, 600), most_seconds=0.1)
+    await one.wait(SMALL, 1)
+    begun = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(ModelUnavailable) as caught:
+            await other.wait(SMALL, 1)
+    assert time.monotonic() - begun < 0.4
+    assert 0 < (caught.value.retry_after_seconds or 0) <= 0.6
+    await asyncio.sleep(0.62)
+    await other.wait(SMALL, 1)
+
+
+async def test_what_a_provider_told_one_holds_back_all(workers: Workers) -> None:
+    one, other = workers(Pace(100))
+    await one.hold(SMALL, 0.4)
+    await one.hold(SMALL, 0.1)  # a shorter one changes nothing
+    begun = time.monotonic()
+    await asyncio.gather(one.wait(SMALL, 1), other.wait(SMALL, 1))
+    assert 0.3 < time.monotonic() - begun < 1.5
+
+
+async def test_without_a_limit_there_is_still_a_hold(workers: Workers) -> None:
+    one, other = workers(None)
+    await one.hold(SMALL, 0.4)
+    begun = time.monotonic()
+    await other.wait(SMALL, 1)
+    assert 0.3 < time.monotonic() - begun < 1.5
+
+
+async def test_other_models_and_providers_are_not_held(workers: Workers) -> None:
+    one, other = workers(Pace(100))
+    await one.hold(SMALL, 30)
+    begun = time.monotonic()
+    await other.wait(LARGE, 1)
+    await other.wait(OTHER, 1)
+    assert time.monotonic() - begun < 0.3
+    with pytest.raises(ModelUnavailable):
+        await other.wait(SMALL, 1)
+
+
+async def test_whoever_is_cancelled_leaves_at_once(workers: Workers) -> None:
+    one, other = workers(Pace(1, None, 4_000))
+    await one.wait(SMALL, 1)
+    waiting = asyncio.create_task(other.wait(SMALL, 1))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    begun = time.monotonic()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled()
+    assert time.monotonic() - begun < 0.2
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 60)), max_size=40),
+    st.integers(1, 6),
+    st.one_of(st.none(), st.integers(60, 200)),
+)
+def test_no_window_of_a_period_has_more_than_the_limit(
+    arrivals: list[tuple[int, int]], requests: int, tokens: int | None
+) -> None:
+    pace = Pace(requests, tokens, 1_000)
+    now, past = 0, list[tuple[int, int]]()
+    for after, size in arrivals:
+        now += after
+        at = pace.turn(past, now, size)
+        assert at >= now
+        past.insert(0, (at, size))
+    for place, (begin, _) in enumerate(past):
+        window = [size for at, size in past[: place + 1] if begin <= at < begin + 1_000]
+        assert len(window) <= requests
+        assert tokens is None or sum(window) <= tokens

@@ -1,0 +1,84 @@
+"""A provider's rate limit, kept by two worker processes together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import House, a_house, ok
+
+from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+LLAMA = "groq:llama-3.3-70b-versatile"
+RATE = 6
+PERIOD = 1.0
+LATE = 0.6
+"""Seconds that a request may take from its turn to the provider: the machine may be busy."""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def works(request: Request) -> Turn:
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+    if request.forced_tool == "Verdict":
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+    if request.messages[-1].speaker == "tool":
+        return Reply("It works.")
+    return Reply(tool_calls=(ToolCall("python", {"code": "print(1)"}),))
+
+
+async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(house: House) -> None:
+    refused_at: list[float] = []
+
+    def busy_once(request: Request) -> Turn:
+        if len(server.requests) == 2 * RATE:
+            refused_at.append(request.at)
+            return Refusal(429, retry_after=2.5)
+        return works(request)
+
+    with ProviderServer(busy_once) as server:
+        for _ in range(2):
+            house.worker(groq_base_url=server.groq_url, rate_groq=f"{RATE}/second")
+        async with house.operations() as operations:
+            await house.ready(workers=2)
+            spec = JobSpec(task="work", model=LLAMA)
+            jobs = [await house.submit(operations, spec) for _ in range(8)]
+            ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
+        assert {job.status for job in ended} == {Status.SUCCEEDED}, house.logs()
+        assert len({job.retries for job in ended}) == 1  # to wait is not to fail
+        times = sorted(request.at for request in server.requests)
+        assert len(times) == 8 * 4 + 1
+        for first, beyond in zip(times, times[RATE:], strict=False):
+            assert beyond - first > PERIOD - LATE
+        (refused,) = refused_at
+        assert not [at for at in times if refused + LATE < at < refused + 2.5 - 0.05]
+
+
+async def test_a_job_that_waits_for_its_turn_can_be_cancelled_and_drained(house: House) -> None:
+    with ProviderServer(works) as server:
+        slow = {"rate_groq": "1/hour", "rate_wait_seconds": "7200", "drain_seconds": "0.5"}
+        house.worker(groq_base_url=server.groq_url, **slow)
+        async with house.operations() as operations:
+            spec = JobSpec(task="work", model=LLAMA)
+            first = await house.submit(operations, spec)
+            await house.told(operations, first, "planned")
+            second = await house.submit(operations, spec)
+            await house.told(operations, second, "started")
+            begun = time.monotonic()
+            ok(await operations.cancel(second, "ann"))
+            await asyncio.sleep(0.1)
+            assert house.stop_workers() == [0]
+            assert time.monotonic() - begun < 5
+            record = await house.record_of(operations, first)
+            assert (record.status, record.crashes) == (Status.QUEUED, 0)
+        assert len(server.requests) == 1

@@ -1,0 +1,124 @@
+"""RedisRateLimit: one count of a provider's requests for all workers, by Redis' clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from redis.asyncio import Redis
+
+from agents.models.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
+from jobs import keys
+from jobs.redis_reach import reached
+from worker.patience import patient
+
+LOOK_SECONDS = 1.0
+"""How often a process asks whether a model is held back that has no limit: at most."""
+
+TURN = r"""
+-- Gives the next turn, as agents.models.rate_limit.Pace has it.
+--
+-- KEYS[1] turns of the provider, newest first (list of 'ms tokens')   KEYS[2] the model's hold
+-- ARGV[1] requests ('': any), ARGV[2] tokens ('': any) in ARGV[3] ms   ARGV[4] tokens of this one
+-- ARGV[5] the longest wait, ms
+--
+-- Returns {wait in ms, 1 where the turn is given}.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local period = tonumber(ARGV[3])
+local at = now + math.max(redis.call('PTTL', KEYS[2]) + 1, 0)
+local newest = redis.call('LINDEX', KEYS[1], 0)
+if newest then at = math.max(at, tonumber(string.match(newest, '^%d+'))) end
+local total, place, step, looking = tonumber(ARGV[4]), 0, 100, true
+while looking do
+  local past = redis.call('LRANGE', KEYS[1], place, place + step - 1)
+  looking = #past == step
+  for _, turn in ipairs(past) do
+    place = place + 1
+    local sent, size = string.match(turn, '^(%d+) (%d+)$')
+    local free = sent + period
+    if free <= at then looking = false; break end
+    total = total + size
+    if (ARGV[1] ~= '' and place >= tonumber(ARGV[1]))
+        or (ARGV[2] ~= '' and total > tonumber(ARGV[2])) then
+      at, looking = free, false
+      break
+    end
+  end
+end
+if at - now > tonumber(ARGV[5]) then return {at - now, 0} end
+redis.call('LPUSH', KEYS[1], string.format('%.0f %s', at, ARGV[4]))
+redis.call('LTRIM', KEYS[1], 0, place)
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', at - now + period))
+return {at - now, 1}
+"""
+
+HOLD = """
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
+end
+"""
+
+
+class RedisRateLimit:
+    """Implements agents.models.rate_limit.RateLimit; `paces` are by provider.
+
+    A provider without a pace costs a look at the hold now and then, and no round trip a request.
+    """
+
+    def __init__(self, redis: Redis, paces: Mapping[str, Pace], most_seconds: float) -> None:
+        self._redis = redis
+        self._paces = paces
+        self._most_seconds = most_seconds
+        self._turn = redis.register_script(TURN)
+        self._hold = redis.register_script(HOLD)
+        self._free: dict[str, float] = {}
+
+    async def wait(self, model: str, tokens: int) -> None:
+        """See RateLimit."""
+        ends = time.monotonic() + self._most_seconds
+        while True:
+            given = await self._given(model, tokens, ends - time.monotonic())
+            if given == 0.0:
+                return
+            await asyncio.sleep(given)
+            # who was told to stay away meanwhile has all others stand in line again behind it
+            if await self._held(model) == 0.0:
+                return
+
+    async def hold(self, model: str, seconds: float) -> None:
+        """See RateLimit."""
+        self._free.pop(model, None)
+        ms = int(min(seconds, LONGEST_HOLD_SECONDS) * 1000)
+        if ms > 0:
+            key = keys.hold(model)
+            await patient(lambda: reached(self._hold(keys=[key], args=[ms])))
+
+    async def _given(self, model: str, tokens: int, most_seconds: float) -> float:
+        """Seconds until the turn of this request. Raises ModelUnavailable."""
+        pace = self._paces.get(model.partition(":")[0])
+        if pace is None:
+            fresh = time.monotonic() < self._free.get(model, 0.0)
+            wait, given = (0.0, True) if fresh else (await self._held(model), True)
+        else:
+            wait, given = await self._turn_of(model, pace, tokens, most_seconds)
+        if not given or wait > most_seconds:
+            raise too_long(model, wait)
+        return wait
+
+    async def _turn_of(
+        self, model: str, pace: Pace, tokens: int, most_seconds: float
+    ) -> tuple[float, bool]:
+        names = [keys.turns_of(model.partition(":")[0]), keys.hold(model)]
+        bounds = ["" if each is None else each for each in (pace.requests, pace.tokens)]
+        args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000)]
+        ms, given = await patient(lambda: reached(self._turn(keys=names, args=args)))
+        return ms / 1000, bool(given)
+
+    async def _held(self, model: str) -> float:
+        """Seconds for which the model is held back."""
+        ms = await patient(lambda: reached(self._redis.pttl(keys.hold(model))))
+        if ms <= 0:
+            self._free[model] = time.monotonic() + LOOK_SECONDS
+        return max(ms, 0) / 1000
