@@ -17,6 +17,15 @@ class Action(StrEnum):
     DELEGATE = "delegate"
 
 
+class Answers(TypedDict):
+    """The resume value of a pause that asks questions: one answer each, in their order; a blank or
+    a missing one leaves it to the default. `by` is the person's name."""
+
+    action: Literal["answer"]
+    by: str
+    answers: list[str]
+
+
 class Decision(TypedDict):
     """The resume value, which LangGraph checks: a wrong one raises, and the job stays paused.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents.checks.carried import unpassed
 from agents.plots import asks_for_plot, has_image
 from agents.runs import EXECUTOR
 from agents.state import Run
@@ -37,7 +38,9 @@ def unproven(state: State) -> str | None:
     good = [run for run in runs_that_count(runs, state["revision"]) if run["succeeded"]]
     if not good:
         return NO_SUCCESS
-    return None if any(is_final(run, state) for run in good) else CHANGED
+    if not any(is_final(run, state) for run in good):
+        return CHANGED
+    return unpassed(state)
 
 
 def lacking(state: State) -> str | None:

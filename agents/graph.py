@@ -1,5 +1,8 @@
 """The graph: START -> planner -> executor -> review -> critic -> executor | summarize -> END.
 
+Where the job wants it, questions and tests come before the plan, and checks behind each pass of
+the executor and each edit of a person's.
+
 Built once a process. All that belongs to one job comes with the runtime context (`Ports`), so that
 starting an attempt costs nothing:
 
@@ -16,12 +19,16 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agents import routing
+from agents.nodes.asker import asker
+from agents.nodes.checks import checks
 from agents.nodes.critic import critic
 from agents.nodes.edit import edit
 from agents.nodes.executor import build_agent, build_executor
 from agents.nodes.planner import planner
+from agents.nodes.questions import questions
 from agents.nodes.review import review
 from agents.nodes.summarize import summarize
+from agents.nodes.tester import tester
 from agents.ports import Ports
 from agents.state import State
 from agents.tools.registry import TOOLS, Body
@@ -41,20 +48,33 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     None: a job that is never paused can do without checkpoints, and so without a thread.
     """
     graph = StateGraph(State, context_schema=Ports)
+    graph.add_node("asker", asker)
+    graph.add_node("questions", questions)
+    graph.add_node("tester", tester)
     graph.add_node("planner", planner)
     graph.add_node("executor", build_executor(build_agent(tools)))
+    graph.add_node("checks", checks)
     graph.add_node("review", review)
     graph.add_node("edit", edit)
     graph.add_node("critic", critic)
     graph.add_node("summarize", summarize)
-    graph.add_edge(START, "planner")
+    _add_beginning(graph)
     graph.add_edge("planner", "executor")
-    graph.add_conditional_edges("executor", routing.after_executor, ["review", "critic"])
+    graph.add_conditional_edges("executor", routing.after_executor, ["checks", "review", "critic"])
+    graph.add_conditional_edges("checks", routing.after_checks, ["review", "critic"])
     graph.add_conditional_edges(
         "review", routing.after_review, ["summarize", "executor", "edit", "critic"]
     )
-    graph.add_edge("edit", "review")
+    graph.add_conditional_edges("edit", routing.after_edit, ["checks", "review"])
     graph.add_conditional_edges("critic", routing.after_critic, ["summarize", "executor"])
     graph.add_edge("summarize", END)
     compiled: Graph = graph.compile(checkpointer=checkpointer)
     return compiled.with_config({"recursion_limit": MOST_STEPS})
+
+
+def _add_beginning(graph: StateGraph[State, Ports, State, State]) -> None:
+    """What comes before the plan, where the job wants it: questions, then tests."""
+    graph.add_conditional_edges(START, routing.at_start, ["asker", "tester", "planner"])
+    graph.add_conditional_edges("asker", routing.after_asker, ["questions", "tester", "planner"])
+    graph.add_conditional_edges("questions", routing.before_planning, ["tester", "planner"])
+    graph.add_edge("tester", "planner")

@@ -16,8 +16,10 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `steps` is a plan of the caller's own; `earlier` the finished jobs of the conversation, oldest
-    first; `files` the paths that the workspace starts with.
+    `checks`: it carries acceptance checks, which are in the ports; `write_tests`: a tester writes
+    some first; `questions`: the planner may ask what the task leaves open. `steps` is a plan of
+    the caller's own; `earlier` the finished jobs of the conversation, oldest first; `files` the
+    paths that the workspace starts with.
     """
 
     task: str
@@ -27,6 +29,9 @@ class JobInput:
     on_exhausted: Literal["accept", "fail"] = "accept"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
+    checks: bool = False
+    write_tests: bool = False
+    questions: bool = False
 
 
 def initial_state(job: JobInput) -> State:
@@ -43,6 +48,9 @@ def initial_state(job: JobInput) -> State:
                 for each in job.earlier[-EARLIER_SHOWN:]
             ],
             "files": sorted(job.files),
+            "checks": job.checks,
+            "write_tests": job.write_tests,
+            "questions": job.questions,
         },
         revision=0,
         artifacts={},

@@ -14,8 +14,9 @@ from agents.state import State
 class Outcome:
     """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
 
-    `override`: a person approved what no run had shown to work. `exhausted`: the revisions ran
-    out, or more would bring nothing (`ends` says why), and `answer` is the best result so far.
+    `override`: a person approved what was not shown to work. `exhausted`: the revisions ran out,
+    or more would bring nothing (`ends` says why), and `answer` is the best result so far; `checks`
+    is the last report of its checks.
     artifacts: ({name, digest, size, media_type}, ...).
     """
 
@@ -27,6 +28,7 @@ class Outcome:
     summary: str
     exhausted: bool
     ends: str | None = None
+    checks: Mapping[str, Any] | None = None
 
 
 def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
@@ -48,4 +50,5 @@ def outcome(state: State | Mapping[str, Any]) -> Outcome:
         summary=state.get("summary", ""),
         exhausted=bool(state.get("exhausted")),
         ends=why_it_ended(state),
+        checks=state.get("checked"),
     )

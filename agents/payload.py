@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.checks.carried import report_of
 from agents.evidence import unproven
 from agents.state import State
 
@@ -12,9 +13,9 @@ RUNS_SHOWN = 3
 
 
 def payload(state: State) -> dict[str, Any]:
-    """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven}; `code` is
-    that of the latest run, empty where nothing was run; `unproven` is what an approval would
-    override, or None."""
+    """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, checks};
+    `code` is that of the latest run, empty where nothing was run; `unproven` is what an approval
+    would override, or None; `checks` their report on this work, or None."""
     runs = state.get("runs", [])
     answers = state.get("answers", [])
     return {
@@ -27,4 +28,5 @@ def payload(state: State) -> dict[str, Any]:
         "decisions": state.get("decisions", []),
         "revision": state["revision"],
         "unproven": unproven(state),
+        "checks": report_of(state),
     }

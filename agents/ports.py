@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agents.budget import Budget
+from agents.checks.checks import Checks
 from agents.models.errors import ModelUnavailable
 from agents.models.listener import Listener
 from agents.models.pricing import Prices
@@ -204,6 +205,8 @@ class Ports:
     pages: Pages | None = None
     packages: Packages | None = None
     """What `fetch` and `install` reach; None: the operator does not allow it."""
+    checks: Checks | None = None
+    """The acceptance checks that the job carries: laid over copies, never into its workspace."""
     redaction: Redaction | None = None
     """What takes secrets out of the job's recording; None: it is not recorded."""
     tokens: Tokens | None = None

@@ -15,9 +15,36 @@ _AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
 }
 
 
-def after_executor(state: State) -> Literal["review", "critic"]:
+def at_start(state: State) -> Literal["asker", "tester", "planner"]:
+    """To whoever may ask first, where the job wants that."""
+    return "asker" if state["job"].get("questions") else before_planning(state)
+
+
+def after_asker(state: State) -> Literal["questions", "tester", "planner"]:
+    """To the person, where there is something to ask."""
+    return "questions" if state.get("asked") else before_planning(state)
+
+
+def before_planning(state: State) -> Literal["tester", "planner"]:
+    """To the tester, where the job wants tests written."""
+    return "tester" if state["job"].get("write_tests") else "planner"
+
+
+def after_executor(state: State) -> Literal["checks", "review", "critic"]:
+    """To the checks, where there are any; else to whom they lead."""
+    if state["job"].get("checks") or state.get("tests"):
+        return "checks"
+    return after_checks(state)
+
+
+def after_checks(state: State) -> Literal["review", "critic"]:
     """To the person where one is asked, else to the critic."""
     return "review" if state["job"]["review"] else "critic"
+
+
+def after_edit(state: State) -> Literal["checks", "review"]:
+    """A person's own code is checked like any other, and shown to them again."""
+    return "checks" if after_executor(state) == "checks" else "review"
 
 
 def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:

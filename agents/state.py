@@ -8,7 +8,7 @@ so that a long job's checkpoints grow linearly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
@@ -45,6 +45,9 @@ class JobFields(TypedDict):
     on_exhausted: str
     earlier: list[dict[str, str]]
     files: list[str]
+    checks: NotRequired[bool]
+    write_tests: NotRequired[bool]
+    questions: NotRequired[bool]
 
 
 class Feedback(TypedDict):
@@ -58,8 +61,11 @@ class State(TypedDict, total=False):
     """The graph's state. `revision` counts the executor's passes from 1.
 
     `level` is the rung of the models' escalation chain that the job has come to, `workspace` the
-    digest of the files as the last pass or edit left them. Checkpoints of formats 1 and 2 have
-    neither of them, nor `repairs`.
+    digest of the files as the last pass or edit left them. `checked` is the last report of the
+    acceptance checks, with the revision that it is of; `tests` those that the tester wrote, by
+    path, and `interface` what they take for granted of the code; `asked` the planner's questions
+    ({question, default}), `clarified` their answers ({question, answer, by}). Checkpoints of
+    formats 1 and 2 have none of these, nor `repairs`.
     """
 
     job: JobFields
@@ -71,6 +77,11 @@ class State(TypedDict, total=False):
     repairs: Growing
     level: int
     workspace: str | None
+    checked: dict[str, Any]
+    tests: dict[str, str]
+    interface: str
+    asked: list[dict[str, str]]
+    clarified: list[dict[str, str]]
     artifacts: dict[str, ArtifactFields]
     feedback: Feedback | None
     critiques: Growing

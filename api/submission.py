@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from api import problems
+from api import checks, problems
 from api.body import too_large
 from api.paths import path_errors
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.schemas.wire import Asked
+from jobs.checks import CheckSpec
 from jobs.spec import JobSpec, OnExpiry
 from settings.api import ApiSettings
 
@@ -39,8 +40,13 @@ def refuse(errors: Sequence[FieldError]) -> None:
         raise Refused(problems.INVALID, detail, {"errors": list(errors[:50])})
 
 
-def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> JobSpec:
-    """The spec; its files are in the workspace of this digest."""
+def to_spec(
+    asked: JobRequest,
+    workspace: str | None,
+    settings: ApiSettings,
+    kept: CheckSpec | None = None,
+) -> JobSpec:
+    """The spec; its files are in the workspace of this digest, its checks' files as `kept` says."""
     return JobSpec(
         task=asked.task,
         review=asked.review,
@@ -58,6 +64,10 @@ def to_spec(asked: JobRequest, workspace: str | None, settings: ApiSettings) -> 
         record=asked.record,
         approvals=approvals(asked, settings),
         repair=asked.repair,
+        checks=kept,
+        write_tests=asked.write_tests,
+        questions=asked.questions,
+        questions_expire_seconds=asked.questions_expire_seconds,
         max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
         max_tokens=asked.max_tokens or settings.max_job_tokens,
     )
@@ -98,6 +108,8 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
     yield from _approval_errors(asked, settings)
     yield from _budget_errors(asked, settings)
     yield from file_errors(asked.files, settings)
+    if asked.checks is not None:
+        yield from checks.errors(asked.checks)
 
 
 def _approval_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:

@@ -90,7 +90,12 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         kind = ReviewKind(review["kind"])
         state["review"] = _made(Review, review, kind=kind, approvals=votes)
     if decision := state["decision"]:
-        state["decision"] = _made(Decision, decision, action=Action(decision["action"]))
+        state["decision"] = _made(
+            Decision,
+            decision,
+            action=Action(decision["action"]),
+            answers=tuple(decision.get("answers", ())),
+        )
     if result := state["result"]:
         state["result"] = _made(Result, result, artifacts=tuple(result["artifacts"]))
     state["reason"] = Reason(state["reason"]) if state["reason"] else None

@@ -7,6 +7,7 @@ Review at once, whoever gives it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from jobs import upgrade
@@ -17,6 +18,13 @@ from jobs.person import Person
 from jobs.record import JobRecord, Reason, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.review_digest import digest_of
+
+TAKES: Mapping[ReviewKind, Collection[Action]] = {
+    ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
+    ReviewKind.QUESTIONS: (Action.ANSWER, Action.REJECT),
+    ReviewKind.UPGRADE: tuple(upgrade.TAKES),
+}
+"""What can be decided on a review of each kind."""
 
 
 def needed(record: JobRecord, review: Review) -> int:
@@ -52,8 +60,11 @@ def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
     if decision.digest and decision.digest != shown:
         detail = "code, output or artifacts are not those that the decision names"
         return Refusal("stale_review", detail, open_still)
-    if review.kind is ReviewKind.UPGRADE and decision.action not in upgrade.TAKES:
-        detail = f"a review of kind upgrade takes {', '.join(upgrade.TAKES)}"
+    if decision.action not in TAKES[review.kind]:
+        detail = f"a review of kind {review.kind} takes {', '.join(TAKES[review.kind])}"
+        return Refusal("not_offered", detail, open_still)
+    if len(decision.answers) > (most := len(review.payload.get("questions", ()))):
+        detail = f"there are {most} questions, and {len(decision.answers)} answers"
         return Refusal("not_offered", detail, open_still)
     return None
 
@@ -137,6 +148,8 @@ def _close(
         "digest_named": named,
         "approvals": [vote.by for vote in approvals],
     }
+    if decision.action is Action.ANSWER:
+        data["answers"] = list(decision.answers)
     told = [NewEvent(f"decided:{record.epoch}", "decided", data)]
     upgrades = review.kind is ReviewKind.UPGRADE
     if upgrades:

@@ -7,14 +7,16 @@
 | routed | difficulty: simple/medium/hard, model (null: the default), reason, by: signals/model |
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |
+| asked | questions: [{question, default}], note |
+| tests_written | files: [paths], tests: [names], dropped: [{id, why}], interface, note |
 | run_finished | a run, see below |
 | repaired | run, of (the failed run), class, cause, diff, lines: {added, removed}, model, level, attempt, revision, fixed, same: code/failure/null |
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind, digest |
-| review_expired | review_id, then: approve/reject/stay |
+| review_expired | review_id, then: approve/reject/stay/answer |
 | voted | review_id, by, key_id, feedback, override, digest, digest_named, approvals (so many now), approvals_needed |
-| decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names] |
+| decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names], answers (of `answer`) |
 | begun_anew | by, format: of the graph whose checkpoints do not count any more |
 | checked | revision (null: of a verification), and a report of checks, see below |
 | critiqued | revision, verdict: approve/revise, feedback, run, runs, score (0 to 1, or null), failed: [str], overruled (why, or null), by: critic/rules, ends (why the job does although revisions are left, or null) |
@@ -61,7 +63,8 @@ EVENTS_AT_ONCE = 16
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {
-        *("routed", "planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
+        *("routed", "asked", "tests_written", "planned", "model_called", "run_finished"),
+        *("repaired", "tool_used", "answered"),
         *("checked", "critiqued", "summarized"),
     }
 )

@@ -25,6 +25,10 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     if review.look_at is None or review.look_at > now:
         return Refusal("not_expired", "the review may wait longer", record.status)
+    if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
+        data = {"review_id": review.id, "then": Action.ANSWER}
+        told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+        return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), told)
     then = record.spec.on_expiry
     vouched = evidence and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
     if then is OnExpiry.APPROVE and not vouched:
@@ -36,9 +40,11 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
         after = replace(record, review=stays, version=record.version + 1, updated_at=now)
         return Change(after, (told,))
     words = f"nobody decided within {record.spec.review_expires_seconds} s"
-    decided = lifecycle.decide(
-        record, now, decision=Decision(review.id, Action(then), EXPIRY, words)
-    )
+    return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), told)
+
+
+def _decided(record: JobRecord, now: int, decision: Decision, told: NewEvent) -> Change | Refusal:
+    decided = lifecycle.decide(record, now, decision=decision)
     if isinstance(decided, Refusal):
         return decided
     return replace(decided, events=(told, *decided.events))

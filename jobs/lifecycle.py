@@ -117,7 +117,10 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     if record.status is not Status.RUNNING:
         return not_running(record)
     review = replace(review, opened_at=now)
-    if (seconds := record.spec.review_expires_seconds) is not None:
+    asks = review.kind is ReviewKind.QUESTIONS
+    spec = record.spec
+    seconds = spec.questions_expire_seconds if asks else spec.review_expires_seconds
+    if seconds is not None:
         review = replace(review, expires_at=now + seconds * 1000)
     graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
     kept = None if graph_asks else record.decision

@@ -18,13 +18,15 @@ class ReviewKind(StrEnum):
 
 
 class Action(StrEnum):
-    """What a person can decide. `delegate` lets the critic decide this time."""
+    """What a person can decide. `delegate` lets the critic decide this time; `answer` is for
+    questions alone."""
 
     APPROVE = "approve"
     REVISE = "revise"
     EDIT = "edit"
     REJECT = "reject"
     DELEGATE = "delegate"
+    ANSWER = "answer"
 
 
 EXPIRY = "expiry"
@@ -47,7 +49,8 @@ class Review:
 
     `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
-    decisions: [decision], revision: int}; of an `upgrade`: see jobs.upgrade.
+    decisions: [decision], revision: int, checks: report or null}; of `questions`: {task: str,
+    questions: [{question, default}]}; of an `upgrade`: see jobs.upgrade.
     `opened_at` (ms) is set as it is put on record. `expires_at` is when it is told to have expired,
     once; `expired`: it was, and stays open.
     `approvals` are those that it has while it needs more; the next Review begins with none.
@@ -83,3 +86,5 @@ class Decision:
     """Approved although no run had succeeded: recorded as an override."""
     key_id: str = ""
     digest: str = ""
+    answers: tuple[str, ...] = ()
+    """To questions, in their order; a blank or a missing one leaves it to the default."""

@@ -53,6 +53,9 @@ class JobSpec:
     takes, 1 or 2 (see jobs.deciding). `record`: the model's side is
     written down, see `jobs.recording`. Without `repair` the work ends with the first code that has
     run: nothing is mended, neither in the executor's loop nor after the critic's word.
+    `checks` have to pass before the critic may approve; with `write_tests` a tester writes some
+    first. With `questions` the planner may ask a person before it plans; after
+    `questions_expire_seconds` its own defaults count (None: it waits for ever).
     """
 
     task: str
@@ -76,3 +79,6 @@ class JobSpec:
     max_tokens: int | None = None
     kind: Kind = Kind.TASK
     checks: CheckSpec | None = None
+    write_tests: bool = False
+    questions: bool = False
+    questions_expire_seconds: int | None = None

@@ -131,6 +131,9 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "max_tokens": asked.max_tokens,
         "kind": str(asked.kind),
         "checks": _check_spec(asked.checks),
+        "write_tests": asked.write_tests,
+        "questions": asked.questions,
+        "questions_expire_seconds": asked.questions_expire_seconds,
     }
 
 

@@ -18,7 +18,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from agents.checks.checks import Checks
 from agents.job import JobInput, initial_state
 from agents.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
@@ -161,8 +160,7 @@ class Attempt:
     async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
         """Judge the job's checks: it succeeds whether they pass or not."""
         ports = await self.equipment.ports(self.record, ledger)
-        checks = await self.equipment.checks(self.record) or Checks()
-        checked = await verification.verified(ports, checks)
+        checked = await verification.verified(ports)
         await ledger.flush()
         result = Result(verification.answer(checked), approved_by=None, checks=checked)
         return await patient(lambda: self.operations.succeed(self.held, result))
@@ -211,7 +209,8 @@ class Attempt:
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
         await self.equipment.write_down(self.record)
-        review = Review(interrupt.id, ReviewKind.REVIEW, interrupt.value)
+        asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
+        review = Review(interrupt.id, asks, interrupt.value)
         return await patient(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
@@ -263,6 +262,9 @@ def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
         files=tuple(ports.workspace.list()),
+        checks=spec.checks is not None,
+        write_tests=spec.write_tests,
+        questions=spec.questions,
     )
 
 
@@ -272,4 +274,5 @@ def _result(ended: Outcome) -> Result:
         approved_by=ended.approved_by,
         artifacts=tuple(ended.artifacts),
         override=ended.override,
+        checks=ended.checks,
     )

@@ -104,6 +104,7 @@ class Equipment:
             bounds=replace(self.bounds, mends=record.spec.repair),
             pages=self.pages,
             packages=self.packages,
+            checks=await self.checks(record),
             redaction=self.recordings.of(record),
             tokens=self.live.of(record.id),
         )

@@ -10,7 +10,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from jobs.graph_format import ANEW
 from jobs.record import JobRecord
-from jobs.review import Decision
+from jobs.review import Action, Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Ask
 
 
 def _answered(decision: Decision) -> Command[Any]:
-    """A Decision as the review gate wants it, for the pause that it names and no other."""
+    """A Decision as the gate wants it, for the pause that it names and no other."""
+    if decision.action is Action.ANSWER:
+        said = {"action": "answer", "by": decision.by, "answers": list(decision.answers)}
+        return Command(resume={decision.review_id: said})
     answer = {
         "action": str(decision.action),
         "feedback": decision.feedback,

@@ -15,10 +15,11 @@ from agents.ports import Fact, Place, Ports
 PLACE = Place("", "verification", 0)
 
 
-async def verified(ports: Ports, checks: Checks) -> dict[str, Any]:
+async def verified(ports: Ports) -> dict[str, Any]:
     """The report, put on record as an event. Raises what the sandbox raises."""
     await ports.cancel.check()
-    report = await judge(ports.sandbox, await ports.workspace.files(), checks, ports.limits)
+    files = await ports.workspace.files()
+    report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
     checked = await told(report, ports)
     await ports.events.emit(Fact(PLACE, "checked", {"revision": None, **checked}))
     return checked

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agents.asking import ask_for
+from agents.checks.carried import shown
 from agents.judgement import AWAY, CRITIC, UNREADABLE, Critique, Said, judged
 from agents.models import ModelUnavailable
 from agents.onward import onward
@@ -126,6 +127,7 @@ def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[
         "left_out": max(0, len(runs) - RUNS_SHOWN),
         "runs": [_shown(run, limits) for run in runs[-RUNS_SHOWN:]],
         "critiques": state.get("critiques", []),
+        "checked": shown(state),
     }
 
 

@@ -15,6 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agents.artifacts import still_there
+from agents.checks.carried import carried_by, failing
 from agents.history import closing_words
 from agents.mending import course_of
 from agents.middleware.models import ModelCalls
@@ -139,13 +140,17 @@ def _request(state: State, ports: Ports) -> str:
             earlier=job["earlier"],
             files=job["files"],
             plan=state["plan"],
+            clarified=state.get("clarified", []),
+            checks=sorted(carried_by(state, ports).files),
+            interface=state.get("interface", ""),
         )
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
-    return render("executor_feedback", edits=edits, by=feedback["by"], text=feedback["text"])
+    told = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
+    return render("executor_feedback", edits=edits, **told)
 
 
 def _bare(message: AnyMessage) -> AnyMessage:

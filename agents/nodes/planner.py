@@ -40,7 +40,11 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         steps, source = list(DEFAULT_PLAN), "default"
     else:
         request = render(
-            "planner_task", task=job["task"], earlier=job["earlier"], files=job["files"]
+            "planner_task",
+            task=job["task"],
+            earlier=job["earlier"],
+            files=job["files"],
+            clarified=state.get("clarified", []),
         )
         ports = runtime.context
         system = render(

@@ -9,7 +9,7 @@ import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BeforeValidator
 
-from api import body, links, problems, submission
+from api import body, checks, links, problems, submission
 from api.answers import as_json
 from api.caller import Reader, Submitter
 from api.documented import body_responses, responses, with_body
@@ -86,9 +86,10 @@ async def accept(
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
     workspace = await manifest.save(blobs, files)
+    kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await house.operations.submit(
         caller.tenant,
-        submission.to_spec(asked, workspace, house.settings),
+        submission.to_spec(asked, workspace, house.settings, kept),
         by=caller.name,
         key_id=caller.id,
         request_id=request_id,

@@ -54,7 +54,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
 
     Approving what has no successful run is possible, and recorded as an override. A review of kind
     `upgrade` takes `approve` (begin the job anew), `delegate` (leave it to a worker that can read
-    its checkpoint) and `reject`.
+    its checkpoint) and `reject`; one of kind `questions` takes `answer` and `reject`.
     """
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings)
@@ -79,6 +79,7 @@ async def settle(
         override=override,
         key_id=caller.id,
         digest=asked.digest or "",
+        answers=tuple(asked.answers),
     )
     decided = await house.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):

@@ -34,6 +34,9 @@ class Spec(Told):
     max_tokens: int | None = Field(None, description="the most tokens that it may use")
     kind: Kind = Kind.TASK
     checks: CheckSpec | None = None
+    write_tests: bool = False
+    questions: bool = False
+    questions_expire_seconds: int | None = None
 
 
 class Route(Told):

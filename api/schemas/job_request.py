@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.checks import ChecksRequest
 from api.schemas.job_fields import Label
 from api.schemas.wire import Asked
 from jobs.spec import OnExhausted, OnExpiry, Priority
@@ -116,6 +117,24 @@ class JobRequest(Asked):
         "get to mend it, and the critic does not send it back",
     )
 
+    checks: ChecksRequest | None = Field(
+        None,
+        description="acceptance tests: the critic cannot approve while they fail. They are laid "
+        "over a copy of the workspace after each revision, never into it",
+    )
+    write_tests: bool = Field(
+        False, description="have a tester write such tests first, from the task alone"
+    )
+    questions: bool = Field(
+        False, description="let the planner ask up to three questions first; you answer at /review"
+    )
+    questions_expire_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="how long they wait; then the planner's own defaults count. Else for ever",
+    )
+
     @model_validator(mode="after")
     def _expiry_wants_a_time(self) -> JobRequest:
         if self.on_expiry is not OnExpiry.STAY and self.review_expires_seconds is None:
@@ -123,6 +142,16 @@ class JobRequest(Asked):
                 "needed",
                 "{on_expiry} on expiry needs {field}",
                 {"on_expiry": self.on_expiry, "field": "review_expires_seconds"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_time_wants_questions(self) -> JobRequest:
+        if self.questions_expire_seconds is not None and not self.questions:
+            raise PydanticCustomError(
+                "needed",
+                "questions_expire_seconds goes with questions: true",
+                {"field": "questions_expire_seconds"},
             )
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -25,6 +25,7 @@ class ReviewRequest(Asked):
                 {"action": "edit", "code": "print('by hand')"},
                 {"action": "reject", "feedback": "Not what I asked for"},
                 {"action": "delegate"},
+                {"action": "answer", "answers": ["ISO dates", ""]},
             ]
         }
     )
@@ -42,6 +43,13 @@ class ReviewRequest(Asked):
         description="what was looked at, as the review's `digest`: 409 if that is not what is open",
     )
 
+    answers: list[Annotated[str, Field(max_length=2_000)]] = Field(
+        default_factory=list,
+        max_length=10,
+        description="with answer: one for each question, in their order; a blank or missing one "
+        "leaves it to the default",
+    )
+
     @model_validator(mode="after")
     def _complete(self) -> ReviewRequest:
         if self.code and self.action is not Action.EDIT:
@@ -49,6 +57,12 @@ class ReviewRequest(Asked):
                 "not_wanted",
                 "{action} takes no code: it goes with edit",
                 {"action": self.action, "field": "code"},
+            )
+        if self.answers and self.action is not Action.ANSWER:
+            raise PydanticCustomError(
+                "not_wanted",
+                "{action} takes no answers: they go with answer",
+                {"action": self.action, "field": "answers"},
             )
         needed = _NEEDS.get(self.action)
         if needed and not getattr(self, needed).strip():
@@ -96,3 +110,4 @@ class Decision(Told):
     digest: str = Field("", description="of what was decided on")
     digest_named: bool = Field(False, description="whether the author has named it")
     approvals: list[str] = Field(default_factory=list, description="everyone who approved it")
+    answers: list[str] | None = Field(None, description="to questions, in their order")

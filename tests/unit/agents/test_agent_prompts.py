@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from jinja2 import UndefinedError
 
+from agents.checks.carried import failing
 from agents.nodes.critic import evidence
 from agents.prompting import PROMPTS, render
 from agents.repair.failure import FailureClass
@@ -32,15 +33,36 @@ HOLLOW = {
     "succeeded": False,
     "failure": {"class": "unknown", "cause": "no tests were found", "exception": None},
 }
+CLARIFIED = [{"question": "Which?", "answer": "Both.", "by": "Ada"}]
+CHECKED = {
+    "revision": 1,
+    "passed": False,
+    "problem": None,
+    "tests": [
+        {"id": "test_a.py::test_two", "outcome": "passed", "detail": ""},
+        {"id": "test_a.py::test_one", "outcome": "failed", "detail": "assert 1 == 2"},
+    ],
+}
 VALUES: dict[str, dict[str, object]] = {
     "planner_system": {"install": True, "fetch": False},
-    "planner_task": JOB,
+    "planner_task": {**JOB, "clarified": CLARIFIED},
+    "asker_system": {"most": 3},
+    "asker_task": {**JOB, "clarified": []},
+    "tester_system": {"most": 3},
+    "tester_task": {**JOB, "clarified": CLARIFIED},
     "executor_system": {"tools": ["install", "fetch"]},
-    "executor_task": {**JOB, "plan": ["One.", "Two."]},
+    "executor_task": {
+        **JOB,
+        "plan": ["One.", "Two."],
+        "clarified": CLARIFIED,
+        "checks": ["test_a.py"],
+        "interface": "solution.py: add(a, b)",
+    },
     "executor_feedback": {
         "by": "Ada",
         "text": "More.",
         "edits": [{**RUN, "ending": "exit code 0"}],
+        **failing({"revision": 1, "checked": CHECKED}),
     },
     "executor_bound": {"steps": 25},
     "executor_broken_call": {},
@@ -62,6 +84,7 @@ VALUES: dict[str, dict[str, object]] = {
             + [{**HOLLOW, "id": "r4"}]
             + [{**RUN, "id": f"r{n}"} for n in range(5, 8)],
             "critiques": [{"revision": 1, "feedback": "Less."}],
+            "checked": CHECKED,
         },  # type: ignore[typeddict-item]
         {"a.py": "x = 1\n"},
         Limits(),
@@ -117,3 +140,18 @@ def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
     assert "\n\ntests:\npytest\n" in text
     assert "=== file a.py, as it is now:\n\nx = 1\n" in text
     assert "- revision 1: Less." in text
+
+
+def test_both_are_told_which_checks_fail() -> None:
+    told = render("executor_feedback", **VALUES["executor_feedback"])
+    assert "(1 of 2 do)" in told
+    assert "test_a.py::test_one: failed\nassert 1 == 2\n" in told
+    assert "test_two" not in told
+    seen = render("critic_evidence", **VALUES["critic_evidence"])
+    assert "Acceptance checks of revision 1: not passed\n- test_a.py::test_one: failed" in seen
+
+
+def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
+    plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": ""}
+    assert render("executor_task", **plain).endswith("The plan:\n\n1. One.\n")
+    assert render("planner_task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")

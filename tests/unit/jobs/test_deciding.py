@@ -8,6 +8,7 @@ import pytest
 from job_examples import NOW, TENANT, claimed, decision, review
 
 from jobs import lifecycle
+from jobs.expiry import expire
 from jobs.lifecycle import Change, Refusal
 from jobs.record import Status
 from jobs.review import Action, Decision, ReviewKind
@@ -90,7 +91,7 @@ def test_each_person_votes_once():
         assert refused(voted, again) == "voted_already"
 
 
-@pytest.mark.parametrize("action", [each for each in Action if each is not Action.APPROVE])
+@pytest.mark.parametrize("action", sorted(set(Action) - {Action.APPROVE, Action.ANSWER}))
 def test_anything_else_closes_the_review_at_once(action):
     voted = decided(paused(), said("bob")).after
     for by in ("bob", "cat"):
@@ -108,5 +109,35 @@ def test_the_next_review_begins_with_no_votes():
 
 def test_two_are_needed_for_work_alone():
     """An upgrade's question is the operator's, and nothing is approved by answering one."""
-    for kind in (ReviewKind.UPGRADE, ReviewKind.QUESTIONS):
-        assert decided(paused(kind=kind), said("ann")).after.status is Status.QUEUED
+    one = {ReviewKind.UPGRADE: Action.APPROVE, ReviewKind.QUESTIONS: Action.ANSWER}
+    for kind, action in one.items():
+        assert decided(paused(kind=kind), said("ann", action)).after.status is Status.QUEUED
+
+
+def asked():
+    waits = paused(approvals=1, kind=ReviewKind.QUESTIONS)
+    questions = {"questions": [{"question": "Which?", "default": "Both."}]}
+    return replace(waits, review=replace(waits.review, payload=questions))
+
+
+def test_questions_take_answers_and_nothing_else():
+    closed = decided(asked(), said("bob", Action.ANSWER, answers=("This one.",)))
+    assert closed.after.decision.answers == ("This one.",)
+    assert closed.events[0].data["answers"] == ["This one."]
+    assert refused(asked(), said("bob")) == "not_offered"
+    assert refused(asked(), said("bob", Action.ANSWER, answers=("One.", "Two."))) == "not_offered"
+    assert refused(paused(), said("bob", Action.ANSWER)) == "not_offered"
+
+
+def test_after_their_time_the_defaults_count():
+    spec = JobSpec("t", questions=True, questions_expire_seconds=60, review_expires_seconds=5)
+    submitted = lifecycle.submit("j1", TENANT, spec, NOW, by="ann", request_id="", key_id="k")
+    opened = replace(review(), kind=ReviewKind.QUESTIONS, payload={"questions": []})
+    waits = lifecycle.pause(claimed(submitted.after), NOW, review=opened).after
+    assert waits.review.expires_at == NOW + 60_000
+    assert isinstance(expire(waits, NOW + 59_999, evidence=False), Refusal)
+    change = expire(waits, NOW + 60_000, evidence=False)
+    assert isinstance(change, Change)
+    assert change.after.status is Status.QUEUED
+    assert (change.after.decision.action, change.after.decision.by) == (Action.ANSWER, "expiry")
+    assert [event.kind for event in change.events] == ["review_expired", "decided"]

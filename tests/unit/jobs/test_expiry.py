@@ -58,7 +58,6 @@ def test_rejection_ends_the_job():
     [
         (OnExpiry.STAY, ReviewKind.REVIEW, True),
         (OnExpiry.APPROVE, ReviewKind.REVIEW, False),
-        (OnExpiry.APPROVE, ReviewKind.QUESTIONS, True),
         (OnExpiry.APPROVE, ReviewKind.UPGRADE, True),
     ],
 )

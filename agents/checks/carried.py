@@ -1,0 +1,60 @@
+"""The checks that a job carries, and what the state knows of their outcome. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.checks.checks import Checks
+from agents.ports import Ports
+from agents.texts import head_and_tail
+
+FAILING_SHOWN = 8
+DETAIL_SHOWN = 800
+"""Tests that models are told of in full, and characters of each."""
+
+State = Mapping[str, Any]
+
+
+def carried_by(state: State, ports: Ports) -> Checks:
+    """The caller's checks, and those that the tester wrote; of one name, the caller's count."""
+    given = ports.checks or Checks()
+    return Checks({**state.get("tests", {}), **given.files}, given.command)
+
+
+def report_of(state: State) -> dict[str, Any] | None:
+    """The report on the work as it stands; None where it was not checked."""
+    checked: dict[str, Any] | None = state.get("checked")
+    return checked if checked and checked["revision"] == state["revision"] else None
+
+
+def unpassed(state: State) -> str | None:
+    """How the checks stand in the way, in words; None where they do not."""
+    checked = report_of(state)
+    if checked is None or checked["passed"]:
+        return None
+    if checked["problem"]:
+        return f"the acceptance checks have not passed: {checked['problem']}"
+    failed = [test["id"] for test in checked["tests"] if test["outcome"] != "passed"]
+    return f"{len(failed)} of {len(checked['tests'])} acceptance checks do not pass"
+
+
+def failing(state: State) -> dict[str, Any]:
+    """{failing: [test], passing: how many}, for the executor's prompt."""
+    checked = report_of(state)
+    tests = checked["tests"] if checked else []
+    told = [_cut(test) for test in tests if test["outcome"] != "passed"]
+    return {"failing": told[:FAILING_SHOWN], "passing": len(tests) - len(told)}
+
+
+def shown(state: State) -> dict[str, Any] | None:
+    """The report for the critic's prompt."""
+    checked = report_of(state)
+    if checked is None:
+        return None
+    tests = sorted(checked["tests"], key=lambda test: test["outcome"] == "passed")
+    return {**checked, "tests": [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]}
+
+
+def _cut(test: Mapping[str, str]) -> dict[str, str]:
+    return {**test, "detail": head_and_tail(test["detail"], DETAIL_SHOWN)}

@@ -1,0 +1,179 @@
+"""Which of the tester's tests are of use, by a trial without a solution. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.checks.room.expected import expected
+from agents.errors import PathOutside
+from agents.paths import checked
+
+_LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy", "pandas", "matplotlib", "PIL"}
+_EMPTY = """
+class Empty:
+    def __init__(self, *args, **named):
+        pass
+
+    def __getattr__(self, name):
+        return nothing
+
+
+def nothing(*args, **named):
+    return None
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name.endswith(("Error", "Exception")):
+        return type(name, (Exception,), {})
+    return type(name, (Empty,), {}) if name[0].isupper() else nothing
+"""
+"""A module that has every name, and does nothing."""
+
+_USELESS = {
+    "passed": "it passes without a solution",
+    "missing": "it cannot be collected",
+    "error": "it cannot be run",
+}
+"""Outcomes of a trial on an empty solution that a test must not have, and what they mean."""
+
+Drop = tuple[str, str]
+"""A test or a file, and why it was thrown out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left: files by path, the names of their tests, and what was thrown out."""
+
+    files: Mapping[str, str]
+    tests: tuple[str, ...]
+    dropped: tuple[Drop, ...]
+
+    def told(self) -> dict[str, Any]:
+        """As the event `tests_written` tells of it."""
+        return {
+            "files": sorted(self.files),
+            "tests": list(self.tests),
+            "dropped": [{"id": name, "why": why} for name, why in self.dropped],
+        }
+
+
+def readable(
+    files: Mapping[str, str], there: Collection[str]
+) -> tuple[dict[str, str], tuple[Drop, ...]]:
+    """The files that can be tried, and why the others cannot. `there` are the workspace's."""
+    fit: dict[str, str] = {}
+    unfit: list[Drop] = []
+    for name, text in files.items():
+        try:
+            path = checked(name)
+            tests = expected(path, text)
+        except (PathOutside, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            unfit.append((name[:100], f"it cannot be read: {error}"))
+            continue
+        base = path.rpartition("/")[2]
+        if not (base.startswith("test_") and base.endswith(".py")) or path in there:
+            unfit.append((path, "its name is not test_NAME.py, or is taken"))
+        elif not tests:
+            unfit.append((path, "there is no test in it"))
+        else:
+            fit[path] = text
+    return fit, tuple(unfit)
+
+
+def empty_solution(
+    files: Mapping[str, str], interface: str, there: Collection[str]
+) -> dict[str, bytes]:
+    """The modules that the tests import, that `interface` promises and that are not `there`, as
+    files that do nothing. Without them no test could be collected, and all would seem to fail.
+    """
+    found: dict[str, bytes] = {}
+    for text in files.values():
+        for name in _imported(text):
+            path = f"{name.replace('.', '/')}.py"
+            top = name.partition(".")[0]
+            known = top in _LIBRARIES or any(
+                each.startswith((f"{top}/", f"{top}.")) for each in there
+            )
+            if not known and re.search(rf"\b{re.escape(top)}\b", interface):
+                found[path] = _EMPTY.encode()
+    return {  # where both `a` and `a.b` are imported, `a` is a package
+        path: text
+        for path, text in found.items()
+        if not any(other.startswith(f"{path.removesuffix('.py')}/") for other in found)
+    }
+
+
+def sieved(
+    files: Mapping[str, str], tried: Sequence[Sequence[str]], unfit: Sequence[Drop] = ()
+) -> Kept:
+    """What stays of `files` after a trial that told [id, outcome, detail] of each test."""
+    kept: dict[str, str] = {}
+    names: list[str] = []
+    dropped = list(unfit)
+    for path, text in files.items():
+        outcomes = _outcomes(path, tried)
+        useless = {name for name, outcome in outcomes.items() if outcome in _USELESS}
+        dropped += [(name, _USELESS[outcomes[name]]) for name in sorted(useless)]
+        left = [test.name for test in expected(path, text) if test.name not in useless]
+        if left:
+            behind = len(path) + len("::")
+            kept[path] = _without(
+                text, {name[behind:] for name in useless}, [name[behind:] for name in left]
+            )
+            names += left
+    return Kept(kept, tuple(names), tuple(dropped))
+
+
+def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Of each test of a file, without parameters: passed only where all its cases have."""
+    found: dict[str, str] = {}
+    for test, outcome, _ in tried:
+        name = test.partition("[")[0]
+        if name.startswith(f"{path}::") and found.get(name, "passed") == "passed":
+            found[name] = outcome
+    return found
+
+
+def _imported(text: str) -> list[str]:
+    """The modules that a file names at its top, dotted."""
+    names: list[str] = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return names
+
+
+def _without(text: str, useless: Collection[str], left: Collection[str]) -> str:
+    """The source without the functions that are `useless`, and without the classes of which
+    nothing is `left`; both are names behind the file's, with `::` between class and function.
+    """
+    gone: list[ast.stmt] = []
+
+    def look(nodes: Sequence[ast.stmt], above: str) -> None:
+        for node in nodes:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            name = above + node.name
+            if not isinstance(node, ast.ClassDef):
+                gone.extend([node] if name in useless else [])
+            elif any(each.startswith(f"{name}::") for each in left):
+                look(node.body, f"{name}::")
+            elif any(each.startswith(f"{name}::") for each in useless):
+                gone.append(node)
+
+    look(ast.parse(text).body, "")
+    lines = text.splitlines(keepends=True)
+    for node in sorted(gone, key=lambda each: each.lineno, reverse=True):
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(each.lineno for each in decorators)])
+        del lines[first - 1 : node.end_lineno]
+    return "".join(lines)

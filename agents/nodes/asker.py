@@ -1,0 +1,45 @@
+"""The asker: what the planner would have to guess, as up to three questions with defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
+
+from agents.asking import ask_for
+from agents.place import place
+from agents.ports import Fact, Ports
+from agents.prompting import render
+from agents.state import State
+
+MOST = 3
+
+
+class Question(BaseModel):
+    """One question, and what is done where nobody answers it."""
+
+    question: str = Field(min_length=1, description="one question, in one sentence")
+    default: str = Field(min_length=1, description="the answer that you would go on with")
+
+
+class Questions(BaseModel):
+    """What has to be known before the work is planned; none, where the task is clear."""
+
+    questions: list[Question] = Field(max_length=MOST, description="0 to 3 questions")
+
+
+async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
+    job = state["job"]
+    request = render(
+        "asker_task", task=job["task"], earlier=job["earlier"], files=job["files"], clarified=[]
+    )
+    messages = [SystemMessage(render("asker_system", most=MOST)), HumanMessage(request)]
+    answer = await ask_for(runtime, "planner", messages, Questions)
+    asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
+    note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"
+    data = {"questions": asked, "note": note}
+    await runtime.context.events.emit(Fact(place(runtime.execution_info), "asked", data))
+    return {"asked": asked}

@@ -1,0 +1,33 @@
+"""The gate of the questions: asks a person, and does nothing else (see `agents.nodes.review`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.types import interrupt
+
+from agents.decision import Answers
+from agents.state import State
+
+
+async def questions(state: State) -> dict[str, Any]:
+    """Pause; then take down the answers."""
+    asked = state["asked"]
+    answered = interrupt(
+        {"task": state["job"]["task"], "questions": asked}, response_schema=Answers
+    )
+    return {"clarified": clarified(asked, answered), "asked": []}
+
+
+def clarified(asked: Sequence[dict[str, str]], answered: Answers) -> list[dict[str, str]]:
+    """Each question with its answer: what was left blank is answered by its default. Pure."""
+    given = [*answered["answers"], *[""] * len(asked)]
+    return [
+        {
+            "question": each["question"],
+            "answer": said.strip() or each["default"],
+            "by": answered["by"] if said.strip() else "default",
+        }
+        for each, said in zip(asked, given, strict=False)
+    ]

@@ -1,0 +1,89 @@
+"""The tester: writes the job's acceptance tests before there is any code, from the task alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
+
+from agents.asking import ask_for
+from agents.calls import finished, once
+from agents.checks.checks import Checks
+from agents.checks.judge import judge
+from agents.checks.sieve import Kept, empty_solution, readable, sieved
+from agents.place import digest, place
+from agents.ports import Fact, Finished, Ports
+from agents.prompting import render
+from agents.state import State
+
+TESTER: Final = "tester"
+MOST_FILES = 3
+FILE_CHARACTERS = 20_000
+BEHIND_CALLS = 10
+"""Offset of the trial's place: the calls of the model come before."""
+
+
+class TestFile(BaseModel):
+    """One file of tests."""
+
+    path: str = Field(description="test_NAME.py")
+    content: str = Field(max_length=FILE_CHARACTERS, description="the whole file, for pytest")
+
+
+class Tests(BaseModel):
+    """Tests that hold for every right solution of the task, and for no missing one."""
+
+    interface: str = Field(
+        description="what the tests take for granted: each file name, function and signature"
+    )
+    files: list[TestFile] = Field(min_length=1, max_length=MOST_FILES)
+
+
+async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """Tests that were tried on what there is before the work begins: what passes there shows
+    nothing, and what cannot be collected shows nothing ever. Both are thrown out.
+    """
+    ports, job = runtime.context, state["job"]
+    request = render(
+        "tester_task",
+        task=job["task"],
+        earlier=job["earlier"],
+        files=job["files"],
+        clarified=state.get("clarified", []),
+    )
+    messages = [SystemMessage(render("tester_system", most=MOST_FILES)), HumanMessage(request)]
+    answer = await ask_for(runtime, TESTER, messages, Tests)
+    if answer.value is None:
+        note = f"the tester's reply could not be read: {answer.error}"
+        kept = Kept({}, (), ())
+    else:
+        files = {each.path: each.content for each in answer.value.files}
+        kept = await _tried(runtime, files, answer.value.interface)
+        note = "" if kept.files else "no test of the tester's can be used: the job goes on without"
+    interface = answer.value.interface if answer.value and kept.files else ""
+    data = {**kept.told(), "interface": interface, "note": note}
+    at = place(runtime.execution_info)
+    await ports.events.emit(Fact(at, "tests_written", data))
+    return {"tests": dict(kept.files), "interface": interface}
+
+
+async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> Kept:
+    """One run of them over the files that the job begins with and an empty solution, journaled."""
+    ports = runtime.context
+    at = place(runtime.execution_info, BEHIND_CALLS)
+    fit, unfit = readable(files, ports.workspace.list())
+    if not fit:
+        return Kept({}, (), unfit)
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        there = await ports.workspace.files()
+        files = {**there, **empty_solution(fit, interface, there)}
+        report = await judge(ports.sandbox, files, Checks(fit), ports.limits)
+        tests = [[test.id, test.outcome, test.detail] for test in report.tests]
+        message = ToolMessage("", tool_call_id="trial", artifact=tests)
+        return message, finished(message)
+
+    tests = (await once(ports, at.key(digest("trial", fit)), make)).artifact
+    return sieved(fit, tests, unfit)

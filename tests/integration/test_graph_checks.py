@@ -1,0 +1,254 @@
+"""Checks, the tester and the planner's questions in the graph, with the real sandbox."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from graph_house import PLAN, Crash, Journey, call, only, turn, verdict
+
+from agents.checks.checks import Checks
+from agents.job import JobInput
+from agents.memory import MemoryJournal
+from agents.ports import Finished
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Layer, Limits, RunResult
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+TASK = "Write add(a, b) in solution.py."
+WRONG = "def add(a, b):\n    return a - b\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
+TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+CHECKS = Checks({"tests/test_add.py": TEST})
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@dataclass
+class Counted:
+    """A sandbox, and how many programs it has run."""
+
+    inner: LocalSandbox
+    runs: int = 0
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        self.runs += 1
+        return await self.inner.run(command, limits)
+
+    async def check(self) -> tuple[Layer, ...]:
+        return await self.inner.check()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def local() -> AsyncIterator[LocalSandbox]:
+    made = LocalSandbox(PYTHON)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.fixture
+def sandbox(local: LocalSandbox) -> Counted:
+    return Counted(local)
+
+
+def code(text: str) -> str:
+    """A program that writes the solution, and says so."""
+    return f"open('solution.py', 'w').write({text!r})\nprint('written')"
+
+
+def passing(expect: str, text: str, after: int, answer: str = "Done.") -> list[dict[str, Any]]:
+    """A pass of the executor: one run, one answer."""
+    return [
+        turn("executor", expect, call("python", code=code(text)), after=after),
+        turn("executor", "stdout:\nwritten", answer, after=after + 1),
+    ]
+
+
+def journey_of(
+    folder: Path, turns: list[Any], sandbox: Counted, checks: Checks | None = CHECKS
+) -> Journey:
+    journey = Journey.plan(folder, turns, sandbox)
+    journey.ports = journey.with_ports(checks=checks)
+    return journey
+
+
+MENDED = [
+    PLAN,
+    *passing("Acceptance tests will be run over your work: tests/test_add.py", WRONG, 0),
+    verdict("- tests/test_add.py::test_add: failed", "approve", run="r1"),
+    *passing("tests/test_add.py::test_add: failed", RIGHT, 2),
+    verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
+]
+
+
+async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox: Counted) -> None:
+    journey = journey_of(tmp_path, MENDED, sandbox)
+    await journey.begin(JobInput(TASK, checks=True))
+    first, second = journey.told("critiqued")
+    assert (first["verdict"], first["overruled"]) == (
+        "revise",
+        "1 of 1 acceptance checks do not pass",
+    )
+    assert (second["verdict"], second["overruled"]) == ("approve", None)
+    ended = await journey.outcome()
+    assert ended.approved_by == "critic"
+    assert ended.checks is not None
+    assert ended.checks["passed"] is True
+    assert [each["revision"] for each in journey.told("checked")] == [1, 2]
+    assert list(journey.ports.workspace.list()) == ["solution.py"]  # no check was ever in it
+
+
+@dataclass
+class DiesBehindChecks(MemoryJournal):
+    """A journal whose worker dies behind the first checks that it has put on record."""
+
+    dead: bool = False
+
+    async def record(self, key: str, finished: Finished) -> None:
+        await super().record(key, finished)
+        if any(fact.kind == "checked" for fact in finished.facts):
+            raise Crash
+
+
+async def test_checks_that_were_made_are_not_made_again(tmp_path: Path, sandbox: Counted) -> None:
+    journey = journey_of(tmp_path, MENDED, sandbox)
+    whole = journey.ports
+    mortal = DiesBehindChecks.__new__(DiesBehindChecks)
+    MemoryJournal.__init__(mortal, journey.record)
+    journey.ports = journey.with_ports(journal=mortal)
+    with pytest.raises(Crash):
+        await journey.begin(JobInput(TASK, checks=True))
+    assert sandbox.runs == 2  # the executor's program, and the checks
+    journey.ports = whole
+    await journey.go_on()
+    assert sandbox.runs == 4
+    assert (await journey.outcome()).approved_by == "critic"
+    assert len(journey.told("checked")) == 2
+
+
+async def test_a_person_may_override_them_and_sees_what_they_override(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [PLAN, *passing(TASK, WRONG, 0)]
+    journey = journey_of(tmp_path, turns, sandbox)
+    state = await journey.begin(JobInput(TASK, review=True, checks=True))
+    shown = only(state["__interrupt__"]).value["checks"]
+    assert shown["passed"] is False
+    assert only(shown["tests"])["id"] == "tests/test_add.py::test_add"
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override) == ("Ada", True)
+
+
+async def test_a_persons_own_code_is_checked_and_shown_again(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [PLAN, *passing(TASK, WRONG, 0)]
+    journey = journey_of(tmp_path, turns, sandbox)
+    await journey.begin(JobInput(TASK, review=True, checks=True))
+    state = await journey.decide("edit", code=code(RIGHT))
+    assert only(state["__interrupt__"]).value["checks"]["passed"] is True
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override) == ("Ada", False)
+
+
+WRITTEN = {
+    "test_add.py": TEST + "\n\ndef test_nothing():\n    assert True\n",
+    "test_broken.py": "def test_x(:\n",
+    "test_other.py": "from elsewhere import thing\n\n\ndef test_thing():\n    assert thing\n",
+}
+
+
+def written_by_tester(files: Mapping[str, str]) -> dict[str, Any]:
+    written = [{"path": path, "content": text} for path, text in files.items()]
+    return turn("tester", TASK, call("Tests", interface="solution.py: add(a, b)", files=written))
+
+
+async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [
+        written_by_tester(WRITTEN),
+        PLAN,
+        *passing("solution.py: add(a, b)", WRONG, 0),
+        verdict("- test_add.py::test_add: failed", "revise", "Mend it.", run="r1"),
+        *passing("test_add.py::test_add: failed", RIGHT, 2),
+        verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
+    ]
+    journey = journey_of(tmp_path, turns, sandbox, None)
+    await journey.begin(JobInput(TASK, write_tests=True))
+    told = only(journey.told("tests_written"))
+    assert (told["files"], told["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
+    dropped = {each["id"]: each["why"] for each in told["dropped"]}
+    assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
+    assert "it cannot be read" in dropped["test_broken.py"]
+    assert dropped["test_other.py::test_thing"] == "it cannot be collected"
+    ended = await journey.outcome()
+    assert ended.approved_by == "critic"
+    assert ended.checks is not None
+    assert [test["id"] for test in ended.checks["tests"]] == ["test_add.py::test_add"]
+
+
+async def test_a_job_goes_on_without_where_no_test_is_left(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [
+        written_by_tester({"test_nothing.py": "def test_nothing():\n    assert True\n"}),
+        PLAN,
+        *passing(TASK, RIGHT, 0),
+        verdict("(revision 1)", "approve", run="r1"),
+    ]
+    journey = journey_of(tmp_path, turns, sandbox, None)
+    await journey.begin(JobInput(TASK, write_tests=True))
+    told = only(journey.told("tests_written"))
+    assert told["note"] == "no test of the tester's can be used: the job goes on without"
+    assert journey.told("checked") == []
+    assert (await journey.outcome()).checks is None
+
+
+def asking(*questions: tuple[str, str]) -> dict[str, Any]:
+    asked = [{"question": question, "default": default} for question, default in questions]
+    return turn("planner", "What has to be asked first?", call("Questions", questions=asked))
+
+
+async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    said = "- Floats too?\n  Yes, floats.\n- How to round?\n  Not at all."
+    turns = [
+        asking(("Floats too?", "No."), ("How to round?", "Not at all.")),
+        {**PLAN, "expect": said},
+        *passing(said, RIGHT, 0),
+        verdict("(revision 1)", "approve", run="r1"),
+    ]
+    journey = journey_of(tmp_path, turns, sandbox, None)
+    state = await journey.begin(JobInput(TASK, questions=True))
+    asked = only(state["__interrupt__"])
+    assert [each["question"] for each in asked.value["questions"]] == [
+        "Floats too?",
+        "How to round?",
+    ]
+    again = await journey.go_on()  # a redelivered job stays paused
+    assert only(again["__interrupt__"]).id == asked.id
+    await journey.resume(asked.id, action="answer", by="Ada", answers=["Yes, floats."])
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_clear_task_asks_nothing(tmp_path: Path, sandbox: Counted) -> None:
+    plan = {**PLAN, "expect": f"The task:\n\n{TASK}", "match": "exact"}
+    turns = [asking(), plan, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve", run="r1")]
+    journey = journey_of(tmp_path, turns, sandbox, None)
+    await journey.begin(JobInput(TASK, questions=True))
+    assert (await journey.outcome()).approved_by == "critic"
+    assert only(journey.told("asked"))["questions"] == []
