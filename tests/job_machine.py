@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from job_examples import RESULT, TENANT, House, decision, review
 
 from jobs import upgrade
+from jobs.deciding import TAKES
 from jobs.errors import StaleEpoch
 from jobs.events import WORK, Event, NewEvent
 from jobs.graph_format import ANEW, UNSAID, GraphFormat
@@ -265,7 +266,7 @@ class JobMachine(RuleBasedStateMachine):
         name = asked.id if asked and right else "r-other"
         answer = self.run(self.house.operations.decide(job_id, decision(name, action)))
         upgrades = asked is not None and asked.kind is ReviewKind.UPGRADE
-        applies = asked is not None and right and (not upgrades or action in upgrade.TAKES)
+        applies = asked is not None and right and action in TAKES[asked.kind]
         assert isinstance(answer, JobRecord) == applies
         self.seen[job_id].decided += applies
         if applies and upgrades and action is Action.APPROVE:

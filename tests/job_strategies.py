@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from jobs.checks import CheckSpec
 from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
@@ -44,6 +45,16 @@ specs = st.builds(
     on_expiry=st.sampled_from(OnExpiry),
     approvals=st.integers(1, 2),
     kind=st.sampled_from(Kind),
+    checks=st.none()
+    | st.builds(
+        CheckSpec,
+        manifest=texts,
+        paths=st.lists(texts, max_size=2).map(tuple),
+        command=st.none() | texts,
+    ),
+    write_tests=st.booleans(),
+    questions=st.booleans(),
+    questions_expire_seconds=st.none() | counts,
 )
 approvals = st.builds(Approval, by=texts, key_id=texts, at=times, override=st.booleans())
 reviews = st.builds(
@@ -66,6 +77,7 @@ decisions = st.builds(
     override=st.booleans(),
     key_id=texts,
     digest=texts,
+    answers=st.lists(texts, max_size=2).map(tuple),
 )
 results = st.builds(
     Result,
@@ -73,6 +85,7 @@ results = st.builds(
     approved_by=st.none() | texts,
     artifacts=st.lists(data, max_size=2).map(tuple),
     override=st.booleans(),
+    checks=st.none() | data,
 )
 formats = st.builds(GraphFormat, number=st.integers(0, 99), release=st.sampled_from(["", "1.2.3"]))
 events = st.builds(NewEvent, key=texts, kind=texts, data=data)
