@@ -17,6 +17,7 @@ from agents.texts import head_and_tail
 from sandbox.protocol import Command, Limits, RunResult, Stream
 
 EXECUTOR: Final = "executor"
+CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,9 @@ async def in_room(ports: Ports, program: Program) -> RunResult:
     """
     files = with_packages(await ports.workspace.files())
     command = Command(program.argv, files, program.stdin)
-    return await ports.sandbox.run(command, program.within(ports.limits))
+    result = await ports.sandbox.run(command, program.within(ports.limits))
+    changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
+    return result if len(changed) == len(result.changed) else replace(result, changed=changed)
 
 
 async def recorded(
@@ -130,6 +133,11 @@ def failure(
     """{class, cause, exception} of a run of `code` over `files` that did not succeed."""
     told = classify(result, {**files, PROGRAM: code.encode(errors="replace")}).fields()
     return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
+
+
+def _is_cache(path: str) -> bool:
+    """Whether a file is what a program keeps for its next start: no work of the job's."""
+    return not CACHES.isdisjoint(path.split("/"))
 
 
 def _void(code: str) -> bool:

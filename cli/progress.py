@@ -31,12 +31,13 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     """A run: how it ended, its code, its output, its files."""
     good = bool(run["succeeded"])
     by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
-    text = f"{_ending(run)} in {duration(run['seconds'])}{by}"
+    text = f"{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
     yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
     if failure := run.get("failure"):
         yield Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)
     if code := _stored(run["code"]):
-        yield Code(clip(code, detail.code_lines))
+        language = "python" if run.get("tool", "python") == "python" else "bash"
+        yield Code(clip(code, detail.code_lines), language)
     if output := _stored(run["stdout"]):
         yield Output(clip(output, detail.output_lines))
     if output := _stored(run["stderr"]):
@@ -45,6 +46,14 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
         yield Line("file", artifact_text(made), Tone.QUIET)
     for refused in run["refused"]:
         yield Line("left out", printable(refused), Tone.WARN)
+
+
+def _what(run: Data) -> str:
+    """What it was a run of, where that was no program: `shell, `; of tests, how they went."""
+    tool = run.get("tool", "python")
+    counts = (run.get("tests") or {}).get("counts", {})
+    told = [f"{count} {printable(name).replace('_', ' ')}" for name, count in counts.items()]
+    return ", ".join(([] if tool == "python" else [printable(tool)]) + told + [""])
 
 
 def failure_label(failure: Data) -> str:
@@ -145,7 +154,8 @@ def _repaired(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data["note"] else ""
-    text = f"{data['tool']} {printable(data['path'] or '')}{note}"
+    path = f" {printable(data['path'])}" if data["path"] else ""
+    text = f"{data['tool']}{path}{note}"
     yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
 
 

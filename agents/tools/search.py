@@ -54,7 +54,7 @@ async def search(
     argv = (*ARGV, "-c", source("searching"))
     files = await ports.workspace.files()
     result = await ports.sandbox.run(Command(argv, files, json.dumps(asked).encode()), limits)
-    return _told(_answer(result, limits)), of_use("search", glob, ok=True)
+    return _told(_answer(result, limits)), of_use("search", glob, ok=True, note=pattern)
 
 
 def _limits(limits: Limits) -> Limits:

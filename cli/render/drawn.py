@@ -33,8 +33,8 @@ def draw(part: Part) -> RenderableType:
             return _line(label, text, tone)
         case Steps(items):
             return inset(_steps(items))
-        case Code(text):
-            return inset(_Barred(_highlighted(text), "│ ", "cyan"))
+        case Code(text, language):
+            return inset(_Barred(_highlighted(text, language), "│ ", "cyan"))
         case Output(text, error):
             style = "red" if error else "default"
             return inset(_Barred(Text(text, style, overflow="fold"), "┊ ", "bright_black"))
@@ -61,8 +61,8 @@ def _steps(items: tuple[str, ...]) -> Table:
     return grid
 
 
-def _highlighted(code: str) -> Syntax:
-    return Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+def _highlighted(code: str, language: str) -> Syntax:
+    return Syntax(code, language, theme="ansi_dark", background_color="default", word_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A program."""
+    """A program, or a command line; `language` as pygments names it."""
 
     text: str
+    language: str = "python"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,19 +51,22 @@ async def test_a_shell_runs_and_its_exit_code_is_evidence(
         call("shell", command="sleep 30", timeout_seconds=1),
         call("shell", command="sleep 30", timeout_seconds=0),
         call("shell", command="# nothing"),
+        call(
+            "shell", command="mkdir .pytest_cache __pycache__; touch .pytest_cache/a __pycache__/b"
+        ),
     )
-    first, second, third, fourth, fifth, _ = result.texts
+    first, second, third, fourth, fifth, *_ = result.texts
     assert first == "exit code 0\n\nstdout:\n1\n\nnew or changed files: out.txt"
     assert second.startswith("exit code 1")
     assert third.startswith("exit code 127")
     assert "command not found" in third
     assert fourth.startswith("stopped: it ran for longer than 1 s")
     assert "timeout_seconds: Input should be greater than or equal to 1" in fifth
-    assert [run["tool"] for run in result.runs] == ["shell"] * 5
-    assert [run["succeeded"] for run in result.runs] == [True, False, False, False, False]
-    assert [run["id"] for run in result.runs] == ["r1", "r2", "r3", "r4", "r5"]
+    assert [run["tool"] for run in result.runs] == ["shell"] * 6
+    assert [run["succeeded"] for run in result.runs] == [True] + [False] * 4 + [True]
+    assert [run["id"] for run in result.runs] == ["r1", "r2", "r3", "r4", "r5", "r6"]
     assert result.runs[1]["code"]["text"] == "false\necho never"
-    assert [run.get("wall_seconds") for run in result.runs] == [None, None, None, 1.0, None]
+    assert [run.get("wall_seconds") for run in result.runs] == [None] * 3 + [1.0] + [None] * 2
     assert await result.files() == {"out.txt": b"HELLO\n"}
 
 

@@ -150,3 +150,22 @@ def test_a_repair_says_what_came_of_it_and_who_made_it():
     failed = {**data, "fixed": False, "same": "failure"}
     assert "the failure is the same (r1" in shown("repaired", **failed)[0]
     assert "it fails in another way" in shown("repaired", **{**failed, "same": None})[0]
+
+
+def test_a_run_says_what_it_was_a_run_of():
+    counts = {"failed": 1, "not_run": 2}
+    told = {**RUN, "tool": "run_tests", "tests": {"counts": counts, "tests": []}}
+    assert (
+        shown("run_finished", **told)[0]
+        == "run 1: run_tests, 1 failed, 2 not run, exit 0 in 0.31 s"
+    )
+    told = {**RUN, "tool": "shell"}
+    assert shown("run_finished", **told)[0] == "run 1: shell, exit 0 in 0.31 s"
+    drawn = parts(event("run_finished", **told), Detail())
+    assert [part.language for part in drawn if isinstance(part, Code)] == ["bash"]
+
+
+def test_a_tool_says_what_it_was_used_for():
+    data = {"tool": "install", "path": None, "ok": True, "note": "attrs", "artifacts": []}
+    assert shown("tool_used", **data) == ["tool: install: attrs"]
+    assert shown("tool_used", **{**data, "path": "a.py", "note": ""}) == ["tool: install a.py"]
