@@ -14,6 +14,7 @@ from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
 from api.schemas.job_request import JobRequest
 from api.schemas.key import KeyLimits, KeyRequest
+from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
 
@@ -24,6 +25,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     ReviewRequest,
     KeyRequest,
     KeyLimits,
+    CheckRequest,
     Problem,
 )
 _ALWAYS = (

@@ -24,6 +24,7 @@ COMMANDS = {
     "retry": "Try a failed or cancelled job anew, from where it stopped.",
     "replay": "Play a finished job again, offline, and compare.",
     "keys": "Create, list and revoke API keys.",
+    "models": "List the models and their prices; --check asks each of them.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",
     "chaos": "Break everything under load, and look whether any job is lost.",

@@ -22,6 +22,8 @@ from cli.stream import PASSING, follow
 
 Job = Mapping[str, Any]
 
+CHECK_SECONDS = 60.0
+"""Longer than the service gives a worker for it."""
 TRIES = 4
 MOST_WAIT_SECONDS = 20.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -133,6 +135,17 @@ class Service:
     def system(self) -> Mapping[str, Any]:
         """GET /system: what API and workers say of themselves."""
         return self._json("GET", "/system")
+
+    def models(self) -> Mapping[str, Any]:
+        """GET /models: which there are, for which role, at which price, and what is missing."""
+        return self._json("GET", "/models")
+
+    def check_models(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """POST /models/check: what came of a short call of each; of all that there are if none."""
+        request = {"models": list(names)} if names else {}
+        answer = self._json("POST", "/models/check", json=request, timeout=CHECK_SECONDS)
+        results: Sequence[Mapping[str, Any]] = answer["models"]
+        return results
 
     def ready(self) -> Mapping[str, Any] | None:
         """GET /readyz: what it says, or None while it is not ready or not there."""

@@ -38,6 +38,9 @@ fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
 fettle:events:{id}          channel the number of the newest event
 fettle:tokens:{id}          channel what its models say right now
+fettle:inquiries            channel what any one worker may answer
+fettle:inquiry:{id}         string  a worker has taken it; expires
+fettle:answers:{id}         channel the answer
 fettle:stop                 channel ids of jobs whose attempt shall stop now
 """
 
@@ -57,6 +60,7 @@ COUNTS = PREFIX + "counts"
 WORKERS = PREFIX + "workers"
 UNINDEXED = PREFIX + "unindexed"
 STOP = PREFIX + "stop"
+INQUIRIES = PREFIX + "inquiries"
 PAGES_SECRET = PREFIX + "pages:secret"
 
 
@@ -210,3 +214,13 @@ def words(tenant: str) -> str:
 def word(tenant: str, which: str) -> str:
     """Sorted set of job ids by creation time."""
     return f"{PREFIX}word:{_part(tenant)}:{which}"
+
+
+def inquiry(inquiry_id: str) -> str:
+    """String."""
+    return f"{PREFIX}inquiry:{inquiry_id}"
+
+
+def answers(inquiry_id: str) -> str:
+    """Channel."""
+    return f"{PREFIX}answers:{inquiry_id}"

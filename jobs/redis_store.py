@@ -15,6 +15,7 @@ from jobs.codec import read_record
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.inheritance import of_work
+from jobs.inquiries import Inquiries
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
 from jobs.numbers import day_of
@@ -50,6 +51,7 @@ class RedisStore:
         self.numbers = RedisNumbers(redis)
         self._events = RedisEvents(redis)
         self.tokens = RedisTokens(redis, self._events.listener)
+        self.inquiries = Inquiries(redis, self._events.listener)
         self._listing = RedisListing(redis)
         self._talks = RedisTalks(redis)
         self._roster = Roster(redis)

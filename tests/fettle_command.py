@@ -25,7 +25,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("FETTLE_", "GROQ_", "GOOGLE_", "COLUMNS", "LINES", "NO_COLOR"))
+        if not name.startswith(("FETTLE_", "COLUMNS", "LINES", "NO_COLOR"))
+        and not name.endswith("_API_KEY")
     }
     temporary = home / "tmp"
     temporary.mkdir(exist_ok=True)

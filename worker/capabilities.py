@@ -12,6 +12,8 @@ from agents.format import READS, WRITES
 from settings.worker import WorkerSettings
 from worker.choice import chains
 from worker.fit import model_options
+from worker.offer import offer
+from worker.spending import prices
 from worker.tools import tools
 
 
@@ -24,9 +26,5 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "tools": [body.__name__ for body in tools(settings)],
-        "models": {
-            "default": ", ".join(chains(settings).default) or None,
-            "keys": sorted(model_options(settings).api_keys),
-            "recordings": sorted(path.stem for path in settings.recordings_dir.glob("*.yaml")),
-        },
+        "models": offer(chains(settings), model_options(settings), prices(settings)),
     }

@@ -27,6 +27,7 @@ from jobs.retention import Retention
 from jobs.store import Held
 from settings.base import Environment
 from settings.worker import WorkerSettings
+from worker.answering import answer_forever
 from worker.attempts import Attempts
 from worker.capabilities import announcement
 from worker.collapse import collapse_if_exhausted
@@ -147,6 +148,7 @@ class Engine:
             ),
             index_forever(store, settings.sweep_seconds),
             _stop_cancelled(store, attempts),
+            answer_forever(store, equipment),
         ):
             task = asyncio.create_task(forever)
             task.add_done_callback(_told)

@@ -29,8 +29,7 @@ class Spending:
         """As the settings say."""
         cap = Cap(_cost(settings.max_job_cost_usd), settings.max_job_tokens)
         day = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
-        own = {model: OwnPrice(*three) for model, three in settings.own_prices().items()}
-        return cls(cap, KeyLimits(credentials, day), Prices(own))
+        return cls(cap, KeyLimits(credentials, day), prices(settings))
 
     def budget(self, record: JobRecord, store: Store, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
@@ -38,6 +37,11 @@ class Spending:
         cost = None if asked.max_cost_usd is None else billionths(asked.max_cost_usd)
         cap = Cap(_least(cost, self.cap.cost), _least(asked.max_tokens, self.cap.tokens))
         return AccountBudget(store, ledger, cap, record.key_id, self.keys)
+
+
+def prices(settings: WorkerSettings) -> Prices:
+    """The operator's own, and the list behind them."""
+    return Prices({model: OwnPrice(*three) for model, three in settings.own_prices().items()})
 
 
 def _cost(dollars: Decimal | None) -> int | None:

@@ -1,7 +1,7 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
 from agents.models.billed import may_be_billed
-from agents.models.build import build, install_command, installed
+from agents.models.build import build, install_command, installed, ready
 from agents.models.chains import Chains
 from agents.models.classify import classify
 from agents.models.ending import MALFORMED, cut_off, malformed
@@ -18,6 +18,7 @@ from agents.models.errors import (
 from agents.models.listener import LISTENER, Listener, heard_by
 from agents.models.name import ModelName
 from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
+from agents.models.patience import Patience
 from agents.models.pool import ModelPool
 from agents.models.pricing import OwnPrice, Prices, Usage, price
 from agents.models.provider import ProviderModel
@@ -49,6 +50,7 @@ __all__ = [
     "ModelRefused",
     "ModelUnavailable",
     "OwnPrice",
+    "Patience",
     "Piece",
     "Prices",
     "Provider",
@@ -74,6 +76,7 @@ __all__ = [
     "may_be_billed",
     "price",
     "read",
+    "ready",
     "tolled",
     "turn_of",
     "written",

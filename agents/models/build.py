@@ -37,17 +37,13 @@ def build(
     if name.is_recording:
         recording = load(options.recordings, name.model)
         return RecordedModel(recording=recording, role=role, redaction=options.redaction)
-    key, url = options.api_key(name), options.base_url(name)
-    if not installed(name.of):
-        raise ModelNotConfigured(
-            f"{name} needs a library; install it with: {install_command(name.of)}"
-        )
+    ready(name, options)
     tls = tls or httpx.create_ssl_context()
     http = connect(tls, name.of.wire, options.times)
     made = Making(
         model=name.model,
-        api_key=key,
-        base_url=url,
+        api_key=options.api_key(name),
+        base_url=options.base_url(name),
         max_output_tokens=options.max_output_tokens,
         temperature=options.temperature,
         tls=tls,
@@ -61,6 +57,19 @@ def build(
         most_output=options.output_bound(name),
         rate_limit=rate_limit or NoLimit(),
     )
+
+
+def ready(name: ModelName, options: ModelOptions) -> None:
+    """Raise ModelNotConfigured if the key, the address, the library or the recording is missing."""
+    if name.is_recording:
+        load(options.recordings, name.model)
+        return
+    options.api_key(name)
+    options.base_url(name)
+    if not installed(name.of):
+        raise ModelNotConfigured(
+            f"{name} needs a library; install it with: {install_command(name.of)}"
+        )
 
 
 def installed(provider: Provider) -> bool:

@@ -22,6 +22,8 @@ GUARDED = [
     ("GET", f"{JOB}/runs/1/code", "read"),
     ("GET", f"{JOB}/recording", "read"),
     ("GET", "/numbers", "read"),
+    ("GET", "/models", "read or admin"),
+    ("POST", "/models/check", "admin"),
     ("POST", f"{JOB}/review", "review"),
     ("POST", "/keys", "admin"),
     ("GET", "/keys", "admin"),

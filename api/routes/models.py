@@ -1,0 +1,89 @@
+"""Models: which there are, and whether they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from api import body, problems
+from api.answers import as_json
+from api.caller import Admin, Overseer
+from api.documented import body_responses, responses, with_body
+from api.problems import Refused
+from api.schemas.models import Checked, CheckedModel, CheckRequest, Models
+from api.services import Services, ServicesDep
+from api.submission import is_allowed
+
+router = APIRouter(tags=["system"])
+
+CHECK_SECONDS = 45.0
+"""A worker gives each model 30, all of them at once."""
+CHECK_MODELS = "check_models"
+
+
+@router.get(
+    "/models", response_model=Models, summary="Which models there are", responses=responses()
+)
+async def models(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG001 - who may
+    """Models by role, their prices, and what is missing where one cannot be asked."""
+    said = await _said(house)
+    latest = said[0]["models"] if said else {}
+    differing = [str(each["id"]) for each in said if each["models"] != latest]
+    return as_json(
+        Models(
+            workers=len(said),
+            differing=differing,
+            roles=latest.get("roles", {}),
+            offered=latest.get("offered", []),
+            providers=latest.get("providers", []),
+            recordings=latest.get("recordings", []),
+            allowed=list(house.settings.models),
+        )
+    )
+
+
+@router.post(
+    "/models/check",
+    response_model=Checked,
+    summary="Whether models answer",
+    responses=body_responses(problems.NOT_READY),
+    openapi_extra=with_body(CheckRequest),
+)
+async def check(request: Request, house: ServicesDep, caller: Admin) -> Response:  # noqa: ARG001
+    """One worker asks each model one short question, and tells what came of it.
+
+    That costs a few tokens; they are charged to no job. Takes as long as the slowest model, 30 s at
+    most.
+    """
+    asked, _ = await body.read(request, CheckRequest, house.settings)
+    said = await _said(house)
+    offered = [each["name"] for each in (said[0]["models"].get("offered", ()) if said else ())]
+    names = asked.models or offered
+    _refuse_unknown(names, offered, house.settings.models)
+    answer = await house.store.inquiries.ask(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
+    if answer is None or "error" in answer:
+        detail = str((answer or {}).get("error", "no worker has answered: is one running?"))
+        raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
+    return as_json(Checked(models=[CheckedModel(**each) for each in answer["checked"]]))
+
+
+def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in offered and not is_allowed(name, allowed):
+            error = {"field": "models", "message": f"{name} is not on the allow-list"}
+            raise Refused(problems.INVALID, error["message"], {"errors": [error]})
+
+
+async def _said(house: Services) -> list[Mapping[str, Any]]:
+    """What the workers announce that were seen lately, the latest first; an older release tells
+    of no models in this way."""
+    now = await house.store.now()
+    lately = now - house.settings.worker_seen_seconds * 1000
+    workers = [
+        each
+        for each in await house.store.workers()
+        if each["seen_at"] >= lately and "offered" in each.get("models", ())
+    ]
+    return sorted(workers, key=lambda each: each["seen_at"], reverse=True)

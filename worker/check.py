@@ -1,0 +1,88 @@
+"""Check: one short call of each model, to see whether it answers, how soon, and for how much."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from langchain_core.messages import HumanMessage
+
+from agents.models import (
+    ModelError,
+    ModelName,
+    ModelPool,
+    Patience,
+    Piece,
+    Prices,
+    ProviderModel,
+    Usage,
+    heard_by,
+)
+
+QUESTION = "Answer with the one word: ready"
+PATIENCE = Patience(retries=0, total_seconds=30.0)
+"""One try: a check shows what a job would meet."""
+
+log = structlog.get_logger("worker.check")
+
+
+async def check(pool: ModelPool, prices: Prices, names: Sequence[str]) -> list[dict[str, Any]]:
+    """One result a model, in order: {name, ok, error, seconds, first_token_seconds, input_tokens,
+    output_tokens, cost_usd}. What is not known is null.
+    """
+    return list(await asyncio.gather(*(_checked(pool, prices, text) for text in names)))
+
+
+async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        **dict.fromkeys(("error", "seconds", "first_token_seconds", "cost_usd")),
+        **dict.fromkeys(("input_tokens", "output_tokens")),
+        "name": text,
+        "ok": False,
+    }
+    begun = time.monotonic()
+    ear = _Ear(begun)
+    try:
+        name = ModelName.parse(text)
+        model = pool.get(name, "summary")
+        if not isinstance(model, ProviderModel):
+            return {**told, "ok": True, "cost_usd": "0"}  # a recording: it is there
+        with heard_by(ear):
+            reply = await model.model_copy(update={"patience": PATIENCE}).ainvoke(
+                [HumanMessage(QUESTION)]
+            )
+    except ModelError as error:
+        log.info("model does not answer", model=text, error=str(error))
+        return {**told, "error": str(error), "seconds": round(time.monotonic() - begun, 3)}
+    usage = Usage.of(reply)
+    cost = prices.of(name, usage)
+    return {
+        **told,
+        "ok": True,
+        "seconds": round(time.monotonic() - begun, 3),
+        "first_token_seconds": ear.first,
+        "input_tokens": usage.input_tokens if usage else None,
+        "output_tokens": usage.output_tokens if usage else None,
+        "cost_usd": None if cost is None else format(cost, "f"),
+    }
+
+
+class _Ear:
+    """Implements Listener: notes when the first token came."""
+
+    def __init__(self, begun: float) -> None:
+        self._begun = begun
+        self.first: float | None = None
+
+    def begin(self) -> None:
+        """There is one try."""
+
+    def hear(self, pieces: Sequence[Piece]) -> None:
+        if self.first is None and pieces:
+            self.first = round(time.monotonic() - self._begun, 3)
+
+    def end(self) -> None:
+        """Nothing is passed on."""

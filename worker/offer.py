@@ -1,0 +1,93 @@
+"""Offer: which models this worker can ask, for which role, at which price; or what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, get_args
+
+from agents.models import (
+    PROVIDERS,
+    Chains,
+    ModelError,
+    ModelName,
+    ModelOptions,
+    Prices,
+    Role,
+    Usage,
+    ready,
+)
+
+_SAMPLE = 1_000
+"""Tokens that are priced: for a million of them some models cost more a token."""
+_MILLION = Decimal(1_000_000)
+
+Told = dict[str, Any]
+
+
+def offer(chains: Chains, options: ModelOptions, prices: Prices) -> Told:
+    """What a worker announces of its models.
+
+    `roles`: to each its chains, level by level. `offered`: each model in them, with its prices in
+    USD for a million tokens (null: unknown) and what keeps it from being asked (`missing`, null
+    where nothing does). `providers`: likewise.
+    """
+    roles = {role: _levels(chains, role) for role in get_args(Role)}
+    names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)
+    return {
+        "default": ", ".join(chains.default) or None,
+        "keys": sorted(options.api_keys),
+        "recordings": sorted(path.stem for path in options.recordings.glob("*.yaml")),
+        "roles": roles,
+        "offered": [_offered(name, options, prices) for name in names],
+        "providers": list(_providers(options)),
+    }
+
+
+def _levels(chains: Chains, role: str) -> list[list[str]]:
+    try:
+        return [list(chains.of(role, level)) for level in range(chains.levels(role))]
+    except ModelError:
+        return []
+
+
+def _offered(text: str, options: ModelOptions, prices: Prices) -> Told:
+    told: Told = {"name": text, "input_usd": None, "output_usd": None}
+    try:
+        name = ModelName.parse(text)
+    except ModelError as error:
+        return {**told, "missing": str(error)}
+    return {
+        **told,
+        "input_usd": _for_a_million(prices.of(name, Usage(_SAMPLE, 0))),
+        "output_usd": _for_a_million(prices.of(name, Usage(0, _SAMPLE))),
+        "missing": _missing(name, options),
+    }
+
+
+def _providers(options: ModelOptions) -> Iterator[Told]:
+    for provider in PROVIDERS.values():
+        name = ModelName(provider.name, "any")
+        yield {
+            "name": provider.name,
+            "key": provider.key,
+            "has_key": bool(options.api_keys.get(provider.name)),
+            "missing": _missing(name, options),
+        }
+
+
+def _missing(name: ModelName, options: ModelOptions) -> str | None:
+    try:
+        ready(name, options)
+    except ModelError as error:
+        return str(error).partition(" needs ")[2] or str(error)
+    return None
+
+
+def _for_a_million(cost: Decimal | None) -> str | None:
+    return None if cost is None else format((cost * _MILLION / _SAMPLE).normalize(), "f")
+
+
+def names(told: Mapping[str, Any]) -> list[str]:
+    """The models in an offer."""
+    return [each["name"] for each in told["offered"]]
