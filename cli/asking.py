@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import click
 
 from cli.downloads import save
 from cli.errors import Refused
 from cli.prompt import ask_line
+from cli.render.checks import questions_parts
 from cli.render.drawn import INSET
 from cli.render.parts import Code
 from cli.render.picture import picture
@@ -35,7 +37,7 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
     show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
     while True:
         decision = {
-            **_decision(screen, choices(review), lambda: whole_code(service, job)),
+            **_decided(service, job, screen),
             "review_id": review["id"],
             "digest": review["digest"],
         }
@@ -52,6 +54,10 @@ def ask(service: Service, job: Job, screen: Screen) -> None:
 def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     """Show what is asked; its files are saved to `folder`, and pictures drawn."""
     payload = job["review"]["payload"]
+    if job["review"]["kind"] == "questions":
+        screen.title("before it begins: it would like to know")
+        screen.parts(questions_parts(payload["questions"]))
+        return
     screen.title("review: it is your decision")
     if job["review"]["kind"] == "upgrade":
         screen.parts(upgrade_parts(payload))
@@ -82,6 +88,16 @@ def whole_code(service: Service, job: Job) -> str:
     if code is None:
         return ""
     return service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
+    review = job["review"]
+    given: dict[str, Any] = {}
+    given |= _decision(screen, choices(review), lambda: whole_code(service, job))
+    if given["action"] == "answer":
+        asked = review["payload"]["questions"]
+        given["answers"] = [_answer(f"answer {number}: ") for number in range(1, len(asked) + 1)]
+    return given
 
 
 def _decision(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.events import Event
+from cli.render.checks import checked_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.words import clip, duration, first_line, money, plural, printable, size
 
@@ -102,6 +103,8 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("decided", f"{data['action']}, by {printable(data['by'])}{override}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
+    for answer in data.get("answers") or ():
+        yield Line("answer", printable(answer) or "(the default)")
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
@@ -165,7 +168,8 @@ def _answered(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
     upgrade = "no worker can go on with it since an upgrade; " if data["kind"] == "upgrade" else ""
-    yield Line("review", f"{upgrade}waits for a person", Tone.ASK)
+    what = "asks a question first" if data["kind"] == "questions" else "waits for a person"
+    yield Line("review", f"{upgrade}{what}", Tone.ASK)
 
 
 def _begun_anew(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -232,6 +236,8 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "routed": _routed,
     "planned": plan_parts,
     "model_called": _model_called,
+    "tests_written": written_parts,
+    "checked": checked_parts,
     "run_finished": _run_finished,
     "repaired": _repaired,
     "tool_used": _tool_used,

@@ -17,7 +17,7 @@ from cli.service import Service
 
 @click.command()
 @click.argument("job_id", metavar="ID")
-@click.argument("action", type=click.Choice(tuple(CHOICES)))
+@click.argument("action", type=click.Choice((*CHOICES, "answer")))
 @click.option("-m", "--message", "feedback", metavar="TEXT", help="What to change, or why not.")
 @click.option(
     "--code",
@@ -25,6 +25,13 @@ from cli.service import Service
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="For edit: the code to run instead of opening $EDITOR.",
+)
+@click.option(
+    "--answer",
+    "answers",
+    metavar="TEXT",
+    multiple=True,
+    help="For answer: one for each question, in their order; an empty one is the default.",
 )
 @click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
 @click.option("--digest", metavar="SHA256", help="What you looked at, as the review says it.")
@@ -37,6 +44,7 @@ def command(
     action: str,
     feedback: str | None,
     code_file: Path | None,
+    answers: tuple[str, ...],
     review_id: str | None,
     digest: str | None,
     as_json: bool,
@@ -46,6 +54,8 @@ def command(
     approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
     instead; reject ends the job; delegate lets the critic decide this time.
 
+    Where the job has questions, answer answers them, and reject ends it.
+
     Where no worker can resume the job since an upgrade, approve begins it anew, delegate leaves it
     to a worker that can (start one first), and reject ends it.
     """
@@ -53,12 +63,15 @@ def command(
         raise click.UsageError(f"{action} needs a message: -m TEXT")
     if code_file and action != "edit":
         raise click.UsageError("--code goes with edit")
+    if answers and action != "answer":
+        raise click.UsageError("--answer goes with answer")
     with open_service(flags) as service:
         decision = {
             "action": action,
             "feedback": feedback,
             "review_id": review_id,
             "digest": digest,
+            "answers": list(answers) or None,
         }
         if action == "edit":
             decision["code"] = _code(service, job_id, code_file)

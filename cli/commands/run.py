@@ -32,6 +32,23 @@ from cli.screen import Screen, print_json
 @click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
 @click.option("--priority", type=click.Choice(["high", "normal", "low"]))
 @click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
+@click.option(
+    "--check",
+    "checks",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A test file that the work has to pass; may be given again.",
+)
+@click.option("--check-command", metavar="COMMAND", help="How they are run; else by pytest.")
+@click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
+@click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
+@click.option(
+    "--questions-expire",
+    type=int,
+    metavar="SECONDS",
+    help="How long they wait; then its own answers count.",
+)
 @click.option("--timeout", type=int, metavar="SECONDS", help="Bound on the running time.")
 @click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models.")
 @click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use.")
@@ -83,7 +100,7 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "task": task,
         "review": asked["review"] or None,
         "model": asked["model"],
-        "files": dict(map(_file, asked["files"])),
+        "files": dict(_file(path, "--file") for path in asked["files"]),
         "conversation_id": asked["conversation"],
         "steps": list(asked["steps"]),
         "labels": list(asked["labels"]),
@@ -92,6 +109,10 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "timeout_seconds": asked["timeout"],
         "max_cost_usd": asked["max_cost_usd"],
         "max_tokens": asked["max_tokens"],
+        "checks": _checks(asked),
+        "write_tests": asked["write_tests"] or None,
+        "questions": asked["questions"] or None,
+        "questions_expire_seconds": asked["questions_expire"],
     }
     return {name: value for name, value in spec.items() if value not in (None, {}, [])}
 
@@ -105,13 +126,22 @@ def _can_be_written(path: Path, *, no_wait: bool) -> bool:
     return True
 
 
-def _file(path: Path) -> tuple[str, str]:
+def _checks(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not asked["checks"]:
+        if asked["check_command"]:
+            raise click.UsageError("--check-command wants the files that it is about: --check PATH")
+        return None
+    files = dict(_file(path, "--check") for path in asked["checks"])
+    return {"files": files, "command": asked["check_command"]}
+
+
+def _file(path: Path, option: str) -> tuple[str, str]:
     """A file's name in the workspace and its text; one from elsewhere goes by its last name."""
     inside = not path.is_absolute() and ".." not in path.parts
     name = PurePath(path).as_posix() if inside else path.name
     try:
         return name, path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise click.BadParameter(f"{path} is not a UTF-8 text", param_hint="--file") from None
+        raise click.BadParameter(f"{path} is not a UTF-8 text", param_hint=option) from None
     except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--file") from None
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None

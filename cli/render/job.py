@@ -14,6 +14,7 @@ from cli.progress import (
     plan_parts,
     run_parts,
 )
+from cli.render.checks import checked_parts
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.words import duration, printable, spend
 
@@ -42,6 +43,8 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
 def outcome_parts(job: Job) -> Iterator[Part]:
     """How the job stands: status, answer, files, what it cost."""
     yield status_line(job)
+    if checks := job.get("checks"):
+        yield from checked_parts(checks)
     if job["result"]:
         yield from answer_parts(job["result"]["answer"])
         for artifact in job["result"]["artifacts"]:
@@ -93,6 +96,8 @@ def _waiting_text(job: Job) -> str:
     review = job["review"]
     upgrade = review is not None and review["kind"] == "upgrade"
     why = f"{printable(review['payload']['reason'])} " if upgrade else ""
+    if review is not None and review["kind"] == "questions":
+        return f"for answers: `fettle review {job['id']} answer --answer TEXT ...`"
     actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject|delegate"
     return f"{why}decide with `fettle review {job['id']} {actions}`"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cli.progress import Detail, critique_parts, decision_parts, run_parts
+from cli.render.checks import checked_parts
 from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps
 from cli.render.words import plural, printable
@@ -22,8 +23,16 @@ CHOICES: Mapping[str, str] = {
 }
 
 
+QUESTION_CHOICES: Mapping[str, str] = {
+    "answer": "answer them, one by one; Enter leaves it to the default",
+    "reject": "end the job",
+}
+
+
 def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
     """What can be decided, and what that does; an upgrade says so itself."""
+    if review["kind"] == "questions":
+        return QUESTION_CHOICES
     return review["payload"]["choices"] if review["kind"] == "upgrade" else CHOICES
 
 
@@ -45,9 +54,13 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     elif payload["code"]:
         yield Line("code", "it has not run")
         yield Code(printable(payload["code"]))
+    if checks := payload.get("checks"):
+        yield from checked_parts(checks)
     yield from answer_parts(payload["answer"])
 
 
 def how_to_decide(job_id: str, review: Mapping[str, Any]) -> str:
     """The commands that answer a review."""
+    if review["kind"] == "questions":
+        return f"fettle review {job_id} answer --answer TEXT ... (one for each question)"
     return f"fettle review {job_id} {'|'.join(choices(review))} [-m TEXT]"

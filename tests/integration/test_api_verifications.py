@@ -6,6 +6,7 @@ import pytest
 from api_front import settings_for, started
 
 from jobs import manifest
+from jobs.review import Review, ReviewKind
 
 CHECKS = {"files": {"test_a.py": "def test_a():\n    assert True\n"}}
 BODY = {"files": {"solution.py": "x = 1\n"}, "checks": CHECKS}
@@ -92,3 +93,46 @@ async def test_files_that_the_base_has_no_room_for_are_named(front):
     answer = await front.client.post("/verifications", json=body)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "files.a/b.py"
+
+
+async def test_a_job_carries_checks_and_says_so_without_their_text(front):
+    body = {"task": "add", "checks": {**CHECKS, "command": "pytest -x"}, "write_tests": True}
+    answer = await front.client.post("/jobs", json=body)
+    assert answer.status_code == 202, answer.text
+    told = answer.json()["spec"]
+    assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x"}
+    assert (told["write_tests"], told["kind"]) == (True, "task")
+    listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
+    assert listed == []  # they are no part of the workspace
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
+        ({"checks": {**CHECKS, "command": "pytest 'x"}}, "checks.command"),
+        ({"questions_expire_seconds": 5}, "questions_expire_seconds"),
+        ({"questions": True, "questions_expire_seconds": 0}, "questions_expire_seconds"),
+    ],
+)
+async def test_what_a_job_cannot_carry_is_named(front, body, field):
+    answer = await front.client.post("/jobs", json={"task": "add", **body})
+    assert answer.status_code == 422, answer.text
+    assert field in [error["field"] for error in answer.json()["errors"]]
+
+
+async def test_questions_are_answered_at_the_review(front):
+    asked = {"task": "add", "questions": [{"question": "Which?", "default": "Both."}]}
+    job_id = await front.submit(questions=True)
+    held = await front.claim(job_id)
+    await front.house.operations.pause(held, Review("q1", ReviewKind.QUESTIONS, asked))
+    path = f"/jobs/{job_id}/review"
+    refused = await front.client.post(path, json={"action": "approve"})
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/decision-not-offered")
+    odd = await front.client.post(path, json={"action": "approve", "answers": ["x"]})
+    assert odd.json()["errors"][0]["field"] == "answers"
+    answer = await front.client.post(path, json={"action": "answer", "answers": ["This."]})
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["decisions"][0]["answers"] == ["This."]
+    again = await front.client.post(path, json={"action": "answer", "answers": ["That."]})
+    assert again.status_code == 409  # J10

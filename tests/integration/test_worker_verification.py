@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from house import House, a_house
+from recorded import calls, one_run, turn
 
 from jobs import manifest
 from jobs.checks import CheckSpec
@@ -88,3 +89,47 @@ async def test_a_verification_that_runs_for_too_long_is_told_so(house: House) ->
         assert job.result is not None
         assert job.result.checks is not None
         assert job.result.checks["problem"] == "the time for all checks was over"
+
+
+async def test_a_jobs_checks_and_its_result_say_what_passed(house: House) -> None:
+    code = "open('solution.py', 'w').write('def add(a, b):\\n    return a + b\\n')\nprint('ok')"
+    model = house.record("checked", one_run("add", code, seen="ok", answer="Added."))
+    house.worker()
+    async with house.operations() as operations:
+        checks = (await verification(house, "")).checks
+        spec = JobSpec("add", model=model, checks=checks)
+        job = await house.until(operations, await house.submit(operations, spec))
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert job.result is not None
+        assert job.result.approved_by == "critic"
+        assert job.result.checks is not None
+        assert job.result.checks["passed"] is True
+        assert "checked" in await house.kinds(operations, job.id)
+        files = await manifest.load(house.blobs, job.workspace)
+        assert list(files.files) == ["solution.py"]
+
+
+@pytest.mark.invariant("J9")
+async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(house: House) -> None:
+    question = {"question": "Which sum?", "default": "That of two."}
+    said = "- Which sum?\n  That of two."
+    model = house.record(
+        "asked",
+        [
+            turn("planner", "asked first?", calls("Questions", questions=[question])),
+            *one_run(said, "print('ok')", seen="ok"),
+        ],
+    )
+    house.worker()
+    async with house.operations() as operations:
+        spec = JobSpec("add", model=model, questions=True, questions_expire_seconds=1)
+        job_id = await house.submit(operations, spec)
+        waiting = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        assert waiting.review is not None
+        assert waiting.review.kind == "questions"
+        house.stop_workers()
+        house.worker()
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        kinds = await house.kinds(operations, job_id)
+        assert kinds.index("asked") < kinds.index("review_expired") < kinds.index("planned")

@@ -1,0 +1,51 @@
+"""Acceptance checks and questions as parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cli.render.parts import Line, Output, Part, Prose, Tone
+from cli.render.words import clip, duration, plural, printable
+
+Data = Mapping[str, Any]
+
+FAILING_SHOWN = 8
+DETAIL_LINES = 8
+
+
+def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
+    """How many have passed; of those that have not, which, and why."""
+    tests = data["tests"]
+    failing = [test for test in tests if test["outcome"] != "passed"]
+    passed = f"{len(tests) - len(failing)} of {len(tests)} passed in {duration(data['seconds'])}"
+    yield Line("checks", passed, Tone.GOOD if data["passed"] else Tone.BAD)
+    if data["problem"]:
+        yield Line("", printable(data["problem"]), Tone.BAD)
+    for test in failing[:FAILING_SHOWN]:
+        yield Line(test["outcome"], printable(test["id"]), Tone.BAD)
+        if detail := printable(test["detail"]).strip():
+            yield Output(clip(detail, DETAIL_LINES), error=True)
+    if len(failing) > FAILING_SHOWN:
+        yield Line("", f"and {plural(len(failing) - FAILING_SHOWN, 'more')}", Tone.BAD)
+
+
+def written_parts(data: Data, _detail: object = None) -> Iterator[Part]:
+    """The tests that the tester has written, and those that were thrown out."""
+    yield Line("tests", f"{plural(len(data['tests']), 'test')} written for the job")
+    for name in data["tests"]:
+        yield Line("", printable(name), Tone.QUIET)
+    for dropped in data["dropped"]:
+        yield Line(
+            "left out", f"{printable(dropped['id'])}: {printable(dropped['why'])}", Tone.QUIET
+        )
+    if data["note"]:
+        yield Line("note", printable(data["note"]), Tone.WARN)
+
+
+def questions_parts(questions: Sequence[Data]) -> Iterator[Part]:
+    """What the planner asks, and what it goes on with where nobody answers."""
+    for number, each in enumerate(questions, 1):
+        yield Line(f"question {number}", "")
+        yield Prose(printable(each["question"]))
+        yield Line("else", printable(each["default"]), Tone.QUIET)

@@ -1,0 +1,128 @@
+"""Checks and questions on the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from tiny_service import Answer, event, job, stream
+
+from cli.events import Event
+from cli.main import run
+from cli.progress import Detail, parts
+from cli.render.plain import lines
+from cli.render.review import review_parts
+
+CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
+
+
+@pytest.fixture
+def fettle(tiny, capsys):
+    def call(*args: str) -> tuple[int, str, str]:
+        code = run(["--url", tiny.url, *args])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def finished(tiny):
+    tiny.on("POST /jobs", Answer(202, job(status="queued")))
+    ended = event(2, "succeeded", approved_by="critic")
+    tiny.on("GET /jobs/j1/events", stream(CREATED, ended))
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+
+
+CHECKED = {
+    "revision": 1,
+    "passed": False,
+    "problem": None,
+    "seconds": 0.25,
+    "tests": [
+        {"id": "test_a.py::test_one", "outcome": "failed", "detail": "assert 1 == 2\n\x1b[2J"},
+        {"id": "test_a.py::test_two", "outcome": "passed", "detail": ""},
+    ],
+}
+
+
+def shown(kind: str, **data) -> list[str]:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    drawn = parts(Event(1, at, kind, data), Detail())
+    return [line for part in drawn for line in lines(part)]
+
+
+def test_checks_say_how_many_passed_and_what_did_not():
+    assert shown("checked", **CHECKED) == [
+        "checks: 1 of 2 passed in 0.25 s",
+        "failed: test_a.py::test_one",
+        "    > assert 1 == 2",
+        "    > \\x1b[2J",
+    ]
+    told = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
+    assert told == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
+
+
+def test_tests_that_were_written_are_told_with_those_that_were_not_taken():
+    dropped = [{"id": "test_b", "why": "it passes without a solution"}]
+    told = shown("tests_written", tests=["test_a"], dropped=dropped, note="")
+    assert told == [
+        "tests: 1 test written for the job",
+        "test_a",
+        "left out: test_b: it passes without a solution",
+    ]
+
+
+def test_a_review_shows_the_checks():
+    payload = {
+        "plan": [], "decisions": [], "critiques": [], "runs": [], "code": "", "answer": "",
+        "checks": CHECKED,
+    }  # fmt: skip
+    told = [line for part in review_parts(payload) for line in lines(part)]
+    assert "failed: test_a.py::test_one" in told
+
+
+def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    fettle(
+        "run", "Sort", "--check", "test_a.py", "--check-command", "pytest -x", "--write-tests",
+        "--questions", "--questions-expire", "60",
+    )  # fmt: skip
+    assert tiny.asked[0].body == {
+        "task": "Sort",
+        "checks": {"files": {"test_a.py": "def test_a(): pass\n"}, "command": "pytest -x"},
+        "write_tests": True,
+        "questions": True,
+        "questions_expire_seconds": 60,
+    }
+
+
+def test_a_command_without_checks_is_a_mistake(fettle, tiny):
+    code, _, err = fettle("run", "Sort", "--check-command", "pytest")
+    assert code == 2
+    assert "--check PATH" in err
+    assert tiny.asked == []
+
+
+def test_run_without_a_terminal_says_how_to_answer(fettle, finished, tiny):
+    opened = event(2, "review_opened", review_id="v1", kind="questions")
+    end = event(3, "succeeded", approved_by="ann")
+    tiny.on("GET /jobs/j1/events", stream(CREATED, opened, end))
+    questions = {"task": "T", "questions": [{"question": "Which?", "default": "Both."}]}
+    review = {"id": "v1", "kind": "questions", "opened_at": "", "payload": questions}
+    waiting = job(status="awaiting_review", review=review)
+    tiny.on("GET /jobs/j1", Answer(200, waiting), Answer(200, job()))
+    _, out, _ = fettle("run", "Sort", "--questions")
+    assert "decide: fettle review j1 answer --answer TEXT ... (one for each question)\n" in out
+
+
+def test_answers_are_sent_in_their_order(fettle, tiny):
+    tiny.on("POST /jobs/j1/review", Answer(200, job(status="queued")))
+    fettle("review", "j1", "answer", "--answer", "ISO dates", "--answer", "")
+    assert tiny.asked[0].body == {"action": "answer", "answers": ["ISO dates", ""]}
+
+
+@pytest.mark.parametrize("words", [("approve", "--answer", "x")])
+def test_answers_go_with_answer_alone(fettle, words):
+    assert fettle("review", "j1", *words)[0] == 2
