@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from settings.base import FettleSettings
 from settings.names import Names
 from settings.sandbox import MIB
+
+
+def _set(value: Any) -> Any:
+    """Nothing written is nothing set: compose sends it so."""
+    return None if value == "" else value
 
 
 class ToolSettings(FettleSettings):
@@ -33,12 +38,12 @@ class ToolSettings(FettleSettings):
     )
     fetch_bytes: int = Field(2 * MIB, gt=0, description="size of a page")
     fetch_seconds: float = Field(15.0, gt=0, description="time for a page, with its redirects")
-    install_list: Path | None = Field(
+    install_list: Annotated[Path | None, BeforeValidator(_set)] = Field(
         None,
         description="a requirements file with the packages that the tool `install` may install, "
         "with hashes (`--hash=sha256:...`) those files alone; without it there is no such tool",
     )
-    install_index: SecretStr | None = Field(
+    install_index: Annotated[SecretStr | None, BeforeValidator(_set)] = Field(
         None,
         description="address of the package index (its `/simple/`), with `user:password@` where it "
         "asks for one",

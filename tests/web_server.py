@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class WebServer:
 
 
 @contextlib.contextmanager
-def web_server() -> Iterator[WebServer]:
+def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             told.asked.append(self.path)
@@ -57,6 +58,8 @@ def web_server() -> Iterator[WebServer]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     told = WebServer(server.server_address[1], {})
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

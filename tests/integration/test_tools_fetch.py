@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from certificates import self_signed
 from graph_house import call
 from tool_house import use
 from web_server import Answer, WebServer, web_server
@@ -151,6 +152,23 @@ async def test_size_time_and_kind_are_bounded(server: WebServer) -> None:
     assert "answered 410" in await refused(docs, url("/gone"))
     nowhere = reach(server, "docs.test:1")
     assert "could not be reached" in await refused(nowhere, "http://docs.test:1/")
+
+
+async def test_the_address_is_pinned_and_the_certificate_is_the_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, context = self_signed(tmp_path, "docs.test")
+    with web_server(context) as server:
+        server.answers["/"] = Answer(b"safe")
+
+        def url(host: str) -> str:
+            return f"https://{host}:{server.port}/"
+
+        both = reach(server, f"docs.test:{server.port}", f"other.test:{server.port}")
+        assert "certificate verify failed" in await refused(both, url("docs.test"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(known))
+        assert (await both.get(url("docs.test"))).body == b"safe"
+        assert "Hostname mismatch" in await refused(both, url("other.test"))
 
 
 PAGE = """<!doctype html><html><head><title> A  page </title><style>p {}</style></head><body>

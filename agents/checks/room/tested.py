@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _PR_SET_DUMPABLE = 4
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "agents", "json", "traceback")
 _BROKEN = 70
+_PACKAGES = ".packages"
+_AT_START = ("sitecustomize", "usercustomize", "conftest")
+"""What is imported without being asked for, where it lies on the module path."""
 
 
 def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
@@ -120,6 +123,7 @@ def _load(names: Iterable[str]) -> None:
 
 def _uncover(order: Mapping[str, Any]) -> None:
     """Put the workspace's copy in its place, and the checks' files over it."""
+    zipfile = importlib.import_module("zipfile") if _PACKAGES in order["own"] else None
     hidden = f"{WORK}/{order['hidden']}"
     if os.path.isdir(hidden):  # noqa: PTH112
         for name in os.listdir(hidden):  # noqa: PTH208
@@ -133,6 +137,23 @@ def _uncover(order: Mapping[str, Any]) -> None:
     importlib.invalidate_caches()
     os.chdir(WORK)
     sys.path.insert(0, WORK)
+    if zipfile is not None:
+        _unpack(zipfile)
+
+
+def _unpack(zipfile: Any) -> None:
+    """Let packages be imported that were installed into the workspace, last of all. Only `install`
+    puts files there; of a package nothing runs but what the solution or the checks import.
+    """
+    folder, into = f"{WORK}/{_PACKAGES}", f"/tmp/{_PACKAGES}"  # noqa: S108 - the room's own
+    for name in sorted(os.listdir(folder)):  # noqa: PTH208
+        if name.endswith(".whl"):
+            with zipfile.ZipFile(f"{folder}/{name}") as archive:
+                for entry in archive.infolist():
+                    if entry.filename.partition(".")[0] not in _AT_START:
+                        archive.extract(entry, into)
+    sys.path.append(into)
+    os.environ["PYTHONPATH"] = f"{WORK}:{into}"  # for a command, and what the checks start
 
 
 def _make_way(top: Iterable[str]) -> None:

@@ -66,6 +66,12 @@ def test_what_reaches_out_is_off_until_it_is_named(tmp_path: Path) -> None:
         ToolSettings(install_list=tmp_path / "list.txt")
 
 
+def test_what_compose_sends_for_nothing_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TOOLS", "FETCH_HOSTS", "INSTALL_LIST", "INSTALL_INDEX", "INSTALL_HOSTS"):
+        monkeypatch.setenv(f"FETTLE_{name}", "")
+    assert tools(ToolSettings()) == TOOLS
+
+
 def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -> None:
     assert [body.__name__ for body in plugins(["shout"], installed)] == ["shout"]
     assert plugins([], installed) == []
