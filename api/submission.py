@@ -10,11 +10,12 @@ from api import checks, problems
 from api.body import too_large
 from api.paths import path_errors
 from api.problems import Refused
+from api.review_policy import policy, policy_errors
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.schemas.wire import Asked
 from jobs.checks import CheckSpec
-from jobs.spec import JobSpec, OnExpiry
+from jobs.spec import JobSpec
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
@@ -56,13 +57,10 @@ def to_spec(
         conversation_id=asked.conversation_id,
         max_revisions=asked.max_revisions,
         on_exhausted=asked.on_exhausted,
-        review_expires_seconds=asked.review_expires_seconds,
-        on_expiry=asked.on_expiry,
         timeout_seconds=timeout_of(asked.timeout_seconds, settings),
         priority=asked.priority,
         labels=tuple(dict.fromkeys(asked.labels)),
         record=asked.record,
-        approvals=approvals(asked, settings),
         repair=asked.repair,
         checks=kept,
         write_tests=asked.write_tests,
@@ -70,12 +68,8 @@ def to_spec(
         questions_expire_seconds=asked.questions_expire_seconds,
         max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
         max_tokens=asked.max_tokens or settings.max_job_tokens,
+        **policy(asked, settings),
     )
-
-
-def approvals(asked: JobRequest, settings: ApiSettings) -> int:
-    """How many approvals each review of the job takes."""
-    return asked.approvals or settings.review_approvals
 
 
 def digest(asked: Asked) -> str:
@@ -105,21 +99,11 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
             limit=list(settings.models),
         )
     yield from timeout_error(asked.timeout_seconds, settings)
-    yield from _approval_errors(asked, settings)
+    yield from policy_errors(asked, settings)
     yield from _budget_errors(asked, settings)
     yield from file_errors(asked.files, settings)
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
-
-
-def _approval_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
-    least = settings.review_approvals
-    if approvals(asked, settings) < least:
-        message = f"a review takes {least} approvals here"
-        yield FieldError(field="approvals", message=message, limit=least)
-    elif asked.on_expiry is OnExpiry.APPROVE and least > 1:
-        message = f"a review takes {least} approvals here, and a clock gives none"
-        yield FieldError(field="on_expiry", message=message)
 
 
 def _budget_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:

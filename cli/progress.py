@@ -181,6 +181,15 @@ def _review_expired(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("review", f"nobody decided in time; {then}", Tone.WARN)
 
 
+def _review_reminded(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("review", f"still waits, for {duration(data['waited_seconds'])}", Tone.WARN)
+
+
+def _review_escalated(data: Data, _detail: Detail) -> Iterator[Part]:
+    waits = duration(data["waited_seconds"])
+    yield Line("review", f"still waits, for {waits}: escalated", Tone.WARN)
+
+
 def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
     if data["why"] == "retry":
         again = f"; tried again in {duration(data['delay_ms'] / 1000)}"
@@ -244,6 +253,8 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "answered": _answered,
     "review_opened": _review_opened,
     "review_expired": _review_expired,
+    "review_reminded": _review_reminded,
+    "review_escalated": _review_escalated,
     "begun_anew": _begun_anew,
     "voted": _voted,
     "decided": decision_parts,

@@ -21,7 +21,7 @@ from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Priority
+from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 _OWN_FIELDS = (
     "spec",
@@ -124,6 +124,7 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
         on_expiry=OnExpiry(data.get("on_expiry", OnExpiry.STAY)),
         priority=Priority(data["priority"]),
         kind=Kind(data.get("kind", Kind.TASK)),
+        pause=Pause(data.get("pause", Pause.BEFORE_CRITIC)),
         checks=_checks(data.get("checks")),
     )
 

@@ -14,6 +14,7 @@
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind, digest |
+| review_reminded, review_escalated | review_id, waited_seconds |
 | review_expired | review_id, then: approve/reject/stay/answer |
 | voted | review_id, by, key_id, feedback, override, digest, digest_named, approvals (so many now), approvals_needed |
 | decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names], answers (of `answer`) |

@@ -1,16 +1,54 @@
-"""Expiry: a review that nobody has answered in time. Pure, like lifecycle."""
+"""Expiry: a review that nobody has answered in time. Pure, like lifecycle.
+
+First it is told of again (a reminder, then an escalation), then what its job's spec says counts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs import lifecycle
-from jobs.deciding import needed
+from jobs.change import Change, Refusal
+from jobs.deciding import decide, needed
 from jobs.events import NewEvent
-from jobs.lifecycle import Change, Refusal
+from jobs.moves import moved
 from jobs.record import JobRecord
-from jobs.review import EXPIRY, Action, Decision, ReviewKind
-from jobs.spec import OnExpiry
+from jobs.review import EXPIRY, Action, Decision, Review, ReviewKind
+from jobs.spec import JobSpec, OnExpiry
+
+
+def timed(review: Review, spec: JobSpec, now: int) -> Review:
+    """A review that is opened now, with the times at which it is to be looked at."""
+
+    def after(seconds: int | None) -> int | None:
+        return None if seconds is None else now + seconds * 1000
+
+    asks = review.kind is ReviewKind.QUESTIONS
+    return replace(
+        review,
+        opened_at=now,
+        expires_at=after(spec.questions_expire_seconds if asks else spec.review_expires_seconds),
+        remind_at=after(spec.review_remind_seconds),
+        escalate_at=after(spec.review_escalate_seconds),
+    )
+
+
+def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+    """What the sweeper does about a review whose time has come: the last of what is due counts."""
+    review = record.review
+    if review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    if review.look_at is None or review.look_at > now:
+        return Refusal("not_expired", "the review may wait longer", record.status)
+    if not review.expired and review.expires_at is not None and review.expires_at <= now:
+        return expire(record, now, evidence=evidence)
+    if review.escalate_at is not None and review.escalate_at <= now:
+        told, silent = "review_escalated", replace(review, escalate_at=None, remind_at=None)
+    else:
+        told, silent = "review_reminded", replace(review, remind_at=None)
+    data = {"review_id": review.id, "waited_seconds": (now - review.opened_at) // 1000}
+    return Change(
+        moved(record, now, review=silent), (NewEvent(f"{told}:{record.epoch}", told, data),)
+    )
 
 
 def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
@@ -23,7 +61,7 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     review = record.review
     if review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
-    if review.look_at is None or review.look_at > now:
+    if review.expired or review.expires_at is None or review.expires_at > now:
         return Refusal("not_expired", "the review may wait longer", record.status)
     if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
         data = {"review_id": review.id, "then": Action.ANSWER}
@@ -37,14 +75,13 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
     if then is OnExpiry.STAY:
         stays = replace(review, expired=True)
-        after = replace(record, review=stays, version=record.version + 1, updated_at=now)
-        return Change(after, (told,))
+        return Change(moved(record, now, review=stays), (told,))
     words = f"nobody decided within {record.spec.review_expires_seconds} s"
     return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), told)
 
 
 def _decided(record: JobRecord, now: int, decision: Decision, told: NewEvent) -> Change | Refusal:
-    decided = lifecycle.decide(record, now, decision=decision)
+    decided = decide(record, now, decision=decision)
     if isinstance(decided, Refusal):
         return decided
     return replace(decided, events=(told, *decided.events))

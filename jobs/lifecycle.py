@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from jobs import upgrade
+from jobs import expiry, upgrade
 from jobs.change import Change, Refusal
 from jobs.deciding import decide
 from jobs.events import NewEvent
@@ -116,12 +116,7 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     """Ask a person: the job leaves its worker and holds nothing (J9)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
-    review = replace(review, opened_at=now)
-    asks = review.kind is ReviewKind.QUESTIONS
-    spec = record.spec
-    seconds = spec.questions_expire_seconds if asks else spec.review_expires_seconds
-    if seconds is not None:
-        review = replace(review, expires_at=now + seconds * 1000)
+    review = expiry.timed(review, record.spec, now)
     graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
     kept = None if graph_asks else record.decision
     waits = Status.AWAITING_REVIEW

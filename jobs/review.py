@@ -53,6 +53,7 @@ class Review:
     questions: [{question, default}]}; of an `upgrade`: see jobs.upgrade.
     `opened_at` (ms) is set as it is put on record. `expires_at` is when it is told to have expired,
     once; `expired`: it was, and stays open.
+    `remind_at` and `escalate_at` are when it is told of again; None: never, or it was.
     `approvals` are those that it has while it needs more; the next Review begins with none.
     """
 
@@ -63,11 +64,15 @@ class Review:
     expires_at: int | None = None
     expired: bool = False
     approvals: tuple[Approval, ...] = ()
+    remind_at: int | None = None
+    escalate_at: int | None = None
 
     @property
     def look_at(self) -> int | None:
         """When the sweeper has to look at it; None: never."""
-        return None if self.expired else self.expires_at
+        expires_at = None if self.expired else self.expires_at
+        times = (self.remind_at, self.escalate_at, expires_at)
+        return min((time for time in times if time is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

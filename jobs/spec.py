@@ -41,6 +41,14 @@ class OnExpiry(StrEnum):
     STAY = "stay"
 
 
+class Pause(StrEnum):
+    """When a reviewed job asks a person: behind each pass of the executor, right before the critic,
+    or behind each run of code within a pass, too."""
+
+    BEFORE_CRITIC = "before_critic"
+    EVERY_RUN = "every_run"
+
+
 @dataclass(frozen=True, slots=True)
 class JobSpec:
     """A request. `workspace` is the digest of the manifest of the files that came with it.
@@ -50,7 +58,8 @@ class JobSpec:
     `max_cost_usd` (a decimal string) and `max_tokens` bound what it may spend; None: no bound.
     `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
     waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
-    takes, 1 or 2 (see jobs.deciding). `record`: the model's side is
+    takes, 1 or 2 (see jobs.deciding). After `review_remind_seconds` and `review_escalate_seconds` a
+    review that still waits is told of again. `record`: the model's side is
     written down, see `jobs.recording`. Without `repair` the work ends with the first code that has
     run: nothing is mended, neither in the executor's loop nor after the critic's word.
     `checks` have to pass before the critic may approve; with `write_tests` a tester writes some
@@ -82,3 +91,6 @@ class JobSpec:
     write_tests: bool = False
     questions: bool = False
     questions_expire_seconds: int | None = None
+    pause: Pause = Pause.BEFORE_CRITIC
+    review_remind_seconds: int | None = None
+    review_escalate_seconds: int | None = None

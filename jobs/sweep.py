@@ -59,12 +59,12 @@ async def _look(commits: Commits, job_id: str) -> bool:
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
     told = await commits.store.events(job_id)
 
-    def expire(record: JobRecord, now: int) -> Change | Refusal:
+    def look(record: JobRecord, now: int) -> Change | Refusal:
         evidence = record.review is not None and proven(record.review, told)
-        return expiry.expire(record, now, evidence=evidence)
+        return expiry.look(record, now, evidence=evidence)
 
-    expired = await commits.change(job_id, expire)
-    return isinstance(await commits.nudged(expired), JobRecord)
+    looked = await commits.change(job_id, look)
+    return isinstance(await commits.nudged(looked), JobRecord)
 
 
 def _step(record: JobRecord, now: int, place: str) -> Change | Refusal:

@@ -6,11 +6,12 @@ from pydantic import Field, SecretStr
 
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 from settings.money import MoneySettings
+from settings.reviews import ReviewSettings
 
 MIB = 1024 * 1024
 
 
-class ApiSettings(StoreSettings, MoneySettings):
+class ApiSettings(StoreSettings, MoneySettings, ReviewSettings):
     """Sizes in bytes, times in seconds."""
 
     host: str = Field("127.0.0.1", description="address the API listens on")
@@ -30,13 +31,6 @@ class ApiSettings(StoreSettings, MoneySettings):
     )
     max_files_bytes: int = Field(
         10 * MIB, ge=0, le=32 * MIB, description="their bytes together; a sandbox's file has 32 MiB"
-    )
-    review_approvals: int = Field(
-        1,
-        ge=1,
-        le=2,
-        description="approvals that a review takes: two are of two people, neither of whom brought "
-        "the job. A job may ask for more, not for fewer",
     )
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"

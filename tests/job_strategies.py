@@ -9,7 +9,7 @@ from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Priority
+from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 texts = st.text(max_size=20)
 """Text without lone surrogates: what UTF-8 can carry."""
@@ -55,6 +55,9 @@ specs = st.builds(
     write_tests=st.booleans(),
     questions=st.booleans(),
     questions_expire_seconds=st.none() | counts,
+    pause=st.sampled_from(Pause),
+    review_remind_seconds=st.none() | counts,
+    review_escalate_seconds=st.none() | counts,
 )
 approvals = st.builds(Approval, by=texts, key_id=texts, at=times, override=st.booleans())
 reviews = st.builds(
@@ -65,6 +68,8 @@ reviews = st.builds(
     opened_at=times,
     expires_at=st.none() | times,
     expired=st.booleans(),
+    remind_at=st.none() | times,
+    escalate_at=st.none() | times,
     approvals=st.lists(approvals, max_size=2).map(tuple),
 )
 decisions = st.builds(

@@ -9,7 +9,7 @@ from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Repair, Run
 from api.schemas.wire import Told
 from jobs.record import Reason, Status
-from jobs.spec import Kind, OnExhausted, OnExpiry, Priority
+from jobs.spec import Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
 class Spec(Told):
@@ -27,6 +27,9 @@ class Spec(Told):
     retry_of: str | None = Field(None, description="the job that this one tries anew")
     review_expires_seconds: int | None = None
     on_expiry: OnExpiry = OnExpiry.STAY
+    review_remind_seconds: int | None = None
+    review_escalate_seconds: int | None = None
+    pause: Pause = Pause.BEFORE_CRITIC
     record: bool = False
     approvals: int = Field(1, description="how many a review takes")
     repair: bool = True

@@ -11,7 +11,7 @@ from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
 from api.schemas.job_fields import Label
 from api.schemas.wire import Asked
-from jobs.spec import OnExhausted, OnExpiry, Priority
+from jobs.spec import OnExhausted, OnExpiry, Pause, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -77,10 +77,28 @@ class JobRequest(Asked):
         le=LONGEST_REVIEW_SECONDS,
         description="how long each review waits for a person; else for ever",
     )
-    on_expiry: OnExpiry = Field(
-        OnExpiry.STAY,
-        description="what counts then: approve (only what has a successful run), reject, or stay "
-        "open; wants review_expires_seconds",
+    on_expiry: OnExpiry | None = Field(
+        None,
+        description="what counts then: approve (only what has a successful run, and needs one "
+        "approval), reject, or stay open; else as the operator says",
+    )
+    review_remind_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="after how long a review that still waits is told of again, by an event and "
+        "the operator's webhook",
+    )
+    review_escalate_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="after how long it is told of as escalated",
+    )
+    pause: Pause | None = Field(
+        None,
+        description="when a reviewed job pauses: before_critic, behind each pass of the executor; "
+        "every_run, behind each run of code, too; else as the operator says",
     )
     approvals: int | None = Field(
         None,
@@ -136,31 +154,11 @@ class JobRequest(Asked):
     )
 
     @model_validator(mode="after")
-    def _expiry_wants_a_time(self) -> JobRequest:
-        if self.on_expiry is not OnExpiry.STAY and self.review_expires_seconds is None:
-            raise PydanticCustomError(
-                "needed",
-                "{on_expiry} on expiry needs {field}",
-                {"on_expiry": self.on_expiry, "field": "review_expires_seconds"},
-            )
-        return self
-
-    @model_validator(mode="after")
     def _a_time_wants_questions(self) -> JobRequest:
         if self.questions_expire_seconds is not None and not self.questions:
             raise PydanticCustomError(
                 "needed",
                 "questions_expire_seconds goes with questions: true",
                 {"field": "questions_expire_seconds"},
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _no_clock_is_a_second_person(self) -> JobRequest:
-        if self.on_expiry is OnExpiry.APPROVE and self.approvals == 2:
-            raise PydanticCustomError(
-                "not_wanted",
-                "approve on expiry goes with one approval: nobody would have given the second",
-                {"field": "on_expiry"},
             )
         return self

@@ -11,6 +11,7 @@ import click
 
 from cli import recordings
 from cli.context import open_service
+from cli.durations import Duration
 from cli.following import DETACHED, to_the_end
 from cli.screen import Screen, print_json
 
@@ -18,6 +19,23 @@ from cli.screen import Screen, print_json
 @click.command()
 @click.argument("task")
 @click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
+@click.option(
+    "--review-expires",
+    metavar="TIME",
+    type=Duration(),
+    help="How long a review waits for a person, as in 2h.",
+)
+@click.option(
+    "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What counts then."
+)
+@click.option("--remind", metavar="TIME", type=Duration(), help="Tell of a review again after it.")
+@click.option("--escalate", metavar="TIME", type=Duration(), help="Tell of it as escalated after.")
+@click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve.")
+@click.option(
+    "--pause",
+    type=click.Choice(["before_critic", "every_run"]),
+    help="When a reviewed job asks: before the critic, or behind every run of code, too.",
+)
 @click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list.")
 @click.option(
     "--file",
@@ -107,6 +125,12 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "priority": asked["priority"],
         "max_revisions": asked["max_revisions"],
         "timeout_seconds": asked["timeout"],
+        "review_expires_seconds": asked["review_expires"],
+        "on_expiry": asked["on_expiry"],
+        "review_remind_seconds": asked["remind"],
+        "review_escalate_seconds": asked["escalate"],
+        "approvals": asked["approvals"],
+        "pause": asked["pause"],
         "max_cost_usd": asked["max_cost_usd"],
         "max_tokens": asked["max_tokens"],
         "checks": _checks(asked),

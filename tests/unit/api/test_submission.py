@@ -97,8 +97,9 @@ def test_bodies_are_the_same_by_their_values():
 def test_an_expiry_that_decides_wants_a_time():
     for on_expiry in ("approve", "reject"):
         body = f'{{"task": "x", "review": true, "on_expiry": "{on_expiry}"}}'
-        with pytest.raises(ValidationError, match="review_expires_seconds"):
-            JobRequest.model_validate_json(body)
+        asked = JobRequest.model_validate_json(body)
+        with pytest.raises(Refused, match="review_expires_seconds"):
+            submission.check(asked, len(body), SETTINGS)
     asked = JobRequest.model_validate_json(
         '{"task": "x", "review": true, "on_expiry": "approve", "review_expires_seconds": 60}'
     )

@@ -86,3 +86,57 @@ def test_not_before_its_time_nor_where_there_is_none():
     running = expiry.expire(claimed(queued()), LATE, evidence=True)
     assert isinstance(running, Refusal)
     assert running.code == "no_open_review"
+
+
+def policed(**seconds: int) -> JobRecord:
+    """A job whose review was opened at NOW, to be told of again."""
+    asked = {f"review_{name}_seconds": each for name, each in seconds.items()}
+    record = claimed(queued(on_expiry=OnExpiry.STAY, **asked))
+    change = lifecycle.pause(record, NOW, review=review())
+    assert isinstance(change, Change)
+    return change.after
+
+
+def looked(record: JobRecord, seconds: int) -> Change:
+    change = expiry.look(record, NOW + seconds * 1000, evidence=True)
+    assert isinstance(change, Change)
+    return change
+
+
+def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
+    record = policed(remind=10, escalate=20, expires=30)
+    for seconds, told in ((10, "review_reminded"), (21, "review_escalated")):
+        assert record.review is not None
+        assert isinstance(expiry.look(record, NOW + seconds * 1000 - 1_001, evidence=True), Refusal)
+        change = looked(record, seconds)
+        assert kinds(change) == [told]
+        assert change.events[0].data == {"review_id": "r1", "waited_seconds": seconds}
+        record = change.after
+    change = looked(record, 30)
+    assert kinds(change) == ["review_expired"]
+    assert change.after.review is not None
+    assert change.after.review.look_at is None
+
+
+def test_of_what_was_missed_the_last_is_told():
+    record = policed(remind=10, escalate=20)
+    change = looked(record, 100)
+    assert kinds(change) == ["review_escalated"]
+    assert change.after.review is not None
+    assert change.after.review.look_at is None
+    late = looked(policed(remind=10, expires=20), 100)
+    assert kinds(late) == ["review_expired"]
+
+
+def test_an_escalation_may_come_behind_an_expiry_that_left_it_open():
+    record = looked(policed(escalate=60, expires=30), 30).after
+    assert record.review is not None
+    assert (record.review.expired, record.review.look_at) == (True, NOW + 60_000)
+    assert kinds(looked(record, 60)) == ["review_escalated"]
+
+
+def test_no_clock_gives_one_of_two_approvals():
+    record = claimed(queued(approvals=2, review_expires_seconds=60, on_expiry=OnExpiry.APPROVE))
+    change = lifecycle.pause(record, NOW, review=review())
+    assert isinstance(change, Change)
+    assert [event.data["then"] for event in expired(change.after).events] == ["stay"]

@@ -1,0 +1,41 @@
+"""A job's policy for its reviews: what its submitter asked, else what the operator has set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from api.schemas.job_request import JobRequest
+from api.schemas.problem import FieldError
+from jobs.spec import OnExpiry, Pause
+from settings.api import ApiSettings
+
+
+def policy(asked: JobRequest, settings: ApiSettings) -> dict[str, Any]:
+    """The fields of a JobSpec that say when a review is asked for, by whom, and for how long."""
+    return {
+        "approvals": asked.approvals or settings.review_approvals,
+        "pause": asked.pause or Pause(settings.review_pause),
+        "review_expires_seconds": asked.review_expires_seconds or settings.review_expires_seconds,
+        "on_expiry": asked.on_expiry or OnExpiry(settings.review_on_expiry),
+        "review_remind_seconds": asked.review_remind_seconds or settings.review_remind_seconds,
+        "review_escalate_seconds": (
+            asked.review_escalate_seconds or settings.review_escalate_seconds
+        ),
+    }
+
+
+def policy_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+    """What does not go together, or is less than the operator wants."""
+    meant = policy(asked, settings)
+    least = settings.review_approvals
+    if meant["approvals"] < least:
+        message = f"a review takes {least} approvals here"
+        yield FieldError(field="approvals", message=message, limit=least)
+    elif asked.on_expiry is OnExpiry.APPROVE and meant["approvals"] > 1:
+        message = "approve goes with one approval: a clock cannot give the second"
+        yield FieldError(field="on_expiry", message=message)
+    decides = asked.on_expiry in (OnExpiry.APPROVE, OnExpiry.REJECT)
+    if decides and meant["review_expires_seconds"] is None:
+        message = f"{asked.on_expiry} on expiry needs review_expires_seconds"
+        yield FieldError(field="on_expiry", message=message)
