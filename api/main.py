@@ -12,6 +12,7 @@ from api import documented, refusals
 from api.pages import router as pages
 from api.routes import (
     artifacts,
+    decisions,
     docs,
     events,
     files,
@@ -27,6 +28,7 @@ from api.routes import (
     sign_in_links,
     system,
     verifications,
+    webhooks,
 )
 from api.services import opened
 from api.startup import check
@@ -38,12 +40,14 @@ ROUTES = (
     verifications,
     events,
     review,
+    decisions,
     files,
     artifacts,
     recording,
     numbers,
     keys,
     sign_in_links,
+    webhooks,
     system,
     models,
     health,

@@ -64,7 +64,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
         yield Services(
             settings=settings,
             store=store,
-            operations=Operations(store, hint),
+            operations=Operations(store, hint, webhooks=bool(settings.webhook_url)),
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),

@@ -23,6 +23,8 @@ COMMANDS = {
     "cancel": "Cancel a job.",
     "retry": "Try a failed or cancelled job anew, from where it stopped.",
     "replay": "Play a finished job again, offline, and compare.",
+    "decisions": "Export who decided what, for auditors.",
+    "webhooks": "See messages to the webhook that have not arrived.",
     "keys": "Create, list and revoke API keys.",
     "models": "List the models and their prices; --check asks each of them.",
     "config": "Show every setting, and where its value came from.",

@@ -58,8 +58,7 @@ class Service:
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""
-        asked = {name: value for name, value in query.items() if value not in (None, "")}
-        return self._json("GET", "/jobs", params=asked)
+        return self._json("GET", "/jobs", params=_given(query))
 
     def job(self, job_id: str) -> Job:
         """GET /jobs/{id}."""
@@ -132,6 +131,23 @@ class Service:
         """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
         return str(self._json("POST", "/sign-in-links")["path"])
 
+    def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
+        """GET /decisions: {decisions, total, limit, offset}; oldest first."""
+        return self._json("GET", "/decisions", params=_given(query))
+
+    def decisions_csv(self, query: Mapping[str, Any]) -> tuple[str, int]:
+        """GET /decisions as CSV, and how many there are in all."""
+        answer = self._send("GET", "/decisions", params={**_given(query), "format": "csv"})
+        return answer.text, int(answer.headers["X-Total-Count"])
+
+    def webhooks(self) -> Mapping[str, Any]:
+        """GET /webhooks: {waiting, waiting_total, dead, dead_total}."""
+        return self._json("GET", "/webhooks")
+
+    def retry_webhook(self, delivery_id: str) -> None:
+        """POST /webhooks/{id}/retry."""
+        self._send("POST", f"/webhooks/{quote(delivery_id, safe='')}/retry")
+
     def system(self) -> Mapping[str, Any]:
         """GET /system: what API and workers say of themselves."""
         return self._json("GET", "/system")
@@ -196,6 +212,10 @@ class Service:
             f"HTTP {answer.status_code} with {answer.headers.get('content-type', 'no type')}",
             START_IT,
         )
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value not in (None, "")}
 
 
 def _path(job_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from jobs.delivery import Delivery
 from jobs.events import NewEvent
 from jobs.numbers import Counts
 from jobs.record import JobRecord, Status
@@ -12,11 +13,12 @@ from jobs.record import JobRecord, Status
 @dataclass(frozen=True, slots=True)
 class Change:
     """A decided step: the record as it shall be, and the facts to append. `counts` are what it adds
-    to the tenant's numbers: see jobs.counting."""
+    to the tenant's numbers (see jobs.counting), `deliveries` what a webhook is told of it."""
 
     after: JobRecord
     events: tuple[NewEvent, ...] = ()
     counts: Counts = field(default_factory=dict)
+    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from jobs.change import Change, Refusal
 from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
+from jobs.outbox import told
 from jobs.record import JobRecord, Status
 from jobs.spec import Priority
 from jobs.store import Held, Loaded, Store, Turn
@@ -24,9 +25,12 @@ Decide = Callable[[JobRecord, int], Change | Refusal]
 class Commits:
     """Changes over one store, and the hints that they entail: see `jobs.operations`."""
 
-    def __init__(self, store: Store, hint: Callable[[str, Priority], None]) -> None:
+    def __init__(
+        self, store: Store, hint: Callable[[str, Priority], None], *, webhooks: bool = False
+    ) -> None:
         self.store = store
         self.hint = hint
+        self._webhooks = webhooks
 
     async def change(
         self,
@@ -48,6 +52,8 @@ class Commits:
             if isinstance(decided, Refusal):
                 return decided
             decided = await self._counted(loaded.record, decided)
+            if self._webhooks:
+                decided = replace(decided, deliveries=told(decided))
             said = turn(decided.after) if turn else None
             if await self.store.commit(loaded.record, decided, turn=said, first=first):
                 return decided.after
@@ -93,11 +99,11 @@ class Commits:
         after = change.after
         if not after.status.final:
             return replace(change, counts=counted(before, change, (), ()))
-        told, charges = await asyncio.gather(
+        events, charges = await asyncio.gather(
             self.store.events(after.id), self.store.charges(after.id)
         )
-        ended = replace(change, after=replace(after, revisions=passes(told)))
-        return replace(ended, counts=counted(before, ended, told, charges))
+        ended = replace(change, after=replace(after, revisions=passes(events)))
+        return replace(ended, counts=counted(before, ended, events, charges))
 
     async def _waits(self, record: JobRecord) -> Refusal | None:
         head = await self.store.next_in_line(record.tenant, record.conversation_id)

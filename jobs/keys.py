@@ -8,6 +8,7 @@ fettle:job:{id}:charges     hash    what was paid, by call id
 fettle:job:{id}:spend       hash    its account, see scripts/reserve.lua; and of each call
                                     (cached:{call}) the input tokens out of a cache
 fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
+fettle:job:{id}:decided     list    what of it is in the decisions
 fettle:job:{id}:blobs       set     digests of the bytes it refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
 fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
@@ -23,6 +24,10 @@ fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by lab
 fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
 fettle:words:{tenant}       zset    every word that finds a job, by its letters
 fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
+fettle:deliveries           zset    messages to the webhook that have not arrived, by when to try
+fettle:deliveries:dead      zset    those that are tried no more, by since when
+fettle:delivery:{id}        hash    one of them
+fettle:decisions:{tenant}   zset    job:number of the events that are decisions, by when
 fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
@@ -58,6 +63,8 @@ LOOSE = PREFIX + "blobs:loose"
 GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 WORKERS = PREFIX + "workers"
+DELIVERIES = PREFIX + "deliveries"
+DEAD_DELIVERIES = PREFIX + "deliveries:dead"
 UNINDEXED = PREFIX + "unindexed"
 STOP = PREFIX + "stop"
 INQUIRIES = PREFIX + "inquiries"
@@ -106,10 +113,15 @@ class JobKeys:
         return f"{JOB}{self.id}:blobs"
 
     @property
+    def decided(self) -> str:
+        """List."""
+        return f"{JOB}{self.id}:decided"
+
+    @property
     def all(self) -> tuple[str, ...]:
         """Every key that lives and dies with the job, but for its checkpoints."""
         kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
-        return (*kept, self.blobs)
+        return (*kept, self.blobs, self.decided)
 
     @property
     def channel(self) -> str:
@@ -199,6 +211,16 @@ def listing(
     if label is not None:
         return f"{every}:label:{label}"
     return every
+
+
+def delivery(delivery_id: str) -> str:
+    """Hash: body, tries, error."""
+    return f"{PREFIX}delivery:{delivery_id}"
+
+
+def decisions(tenant: str) -> str:
+    """Sorted set of job:number of events, by when they were told."""
+    return f"{PREFIX}decisions:{_part(tenant)}"
 
 
 def barred(tenant: str, mark: str) -> str:

@@ -17,6 +17,7 @@ from jobs import memory_listing
 from jobs.admission import Load
 from jobs.blob_index import MemoryBlobIndex
 from jobs.codec import read_record, record_fields
+from jobs.decisions import MemoryDecisions
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.lifecycle import Change
@@ -26,6 +27,7 @@ from jobs.memory_events import MemoryEvents
 from jobs.memory_roster import MemoryRoster
 from jobs.memory_talks import MemoryTalks
 from jobs.numbers import MemoryNumbers, day_of
+from jobs.outbox import MemoryOutbox
 from jobs.record import JobRecord, Status
 from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
@@ -52,6 +54,8 @@ class MemoryStore:
         self._events = MemoryEvents(clock)
         self.tokens = MemoryTokens()
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
+        self.decisions = MemoryDecisions(self._records, self._events.after)
+        self.outbox = MemoryOutbox(clock)
         self._talks = MemoryTalks()
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
         self._roster = MemoryRoster(clock)
@@ -105,6 +109,7 @@ class MemoryStore:
         stays = replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch)
         self._keep(replace(stays, graph=stands.graph) if after.graph == before.graph else stays)
         self._events.append(after.id, change.events)
+        self.outbox.add(change.deliveries)
         self.numbers.add(after.tenant, day_of(after.updated_at), change.counts)
         if turn is not None:
             self._talks.told(after, turn)

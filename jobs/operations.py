@@ -29,14 +29,20 @@ class Submitted:
 
 class Operations:
     """The operations over one store. `hint(job_id, priority)` sends a Celery message, or nothing:
-    it must not raise and must not wait, since losing it does not matter."""
+    it must not raise and must not wait, since losing it does not matter. `webhooks`: what is
+    decided goes into the outbox, too."""
 
     def __init__(
-        self, store: Store, hint: Callable[[str, Priority], None], policy: Policy | None = None
+        self,
+        store: Store,
+        hint: Callable[[str, Priority], None],
+        policy: Policy | None = None,
+        *,
+        webhooks: bool = False,
     ) -> None:
         self.store = store
         self._hint = hint
-        self._commits = Commits(store, hint)
+        self._commits = Commits(store, hint, webhooks=webhooks)
         self._policy = policy or Policy()
 
     async def submit(

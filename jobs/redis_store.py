@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys, redis_charges, redis_index, redis_numbers
+from jobs import keys, redis_charges, redis_decisions, redis_index, redis_numbers, redis_outbox
 from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.errors import Contended, StaleEpoch
@@ -24,10 +24,12 @@ from jobs.redis_blob_index import RedisBlobIndex
 from jobs.redis_budgets import RedisBudgets
 from jobs.redis_commit import Commit
 from jobs.redis_connection import connect
+from jobs.redis_decisions import RedisDecisions
 from jobs.redis_events import RedisEvents
 from jobs.redis_full import UrgentScript
 from jobs.redis_listing import RedisListing
 from jobs.redis_numbers import RedisNumbers
+from jobs.redis_outbox import RedisOutbox
 from jobs.redis_reach import reached, texts
 from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
@@ -48,6 +50,8 @@ class RedisStore:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
         self.words = RedisWords(redis)
+        self.decisions = RedisDecisions(redis)
+        self.outbox = RedisOutbox(redis)
         self.numbers = RedisNumbers(redis)
         self._events = RedisEvents(redis)
         self.tokens = RedisTokens(redis, self._events.listener)
@@ -121,6 +125,8 @@ class RedisStore:
         commands = (
             *redis_index.changed(before, after, turn),
             *redis_numbers.added(after.tenant, day, change.counts),
+            *redis_decisions.told(change),
+            *redis_outbox.entered(change.deliveries),
         )
         return await self._commit.apply_although_full(Step(job, guards, change.events, commands))
 
@@ -191,7 +197,11 @@ class RedisStore:
         turns = await self._talks.stored_of(record)
         guards = (field_is(job.record, "version", record.version),)
         words = await self.words.of(record)
-        commands = tuple(redis_index.removed(record, turns, words))
+        notes = await self.decisions.of(record)
+        commands = (
+            *redis_decisions.left(record, notes),
+            *redis_index.removed(record, turns, words),
+        )
         return await self._commit.apply(Step(job, guards, commands=commands))
 
     async def my_turn(self, name: str, ms: int) -> bool:

@@ -15,10 +15,12 @@ from typing import Any, Protocol, Unpack
 from jobs.admission import Load
 from jobs.blob_index import BlobIndex
 from jobs.budgets import Budgets, Spent, billionths
+from jobs.decisions import Decisions
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.lifecycle import Change
 from jobs.numbers import Numbers
+from jobs.outbox import Outbox
 from jobs.record import JobRecord, Status
 from jobs.sought import SoughtFields
 from jobs.spec import Priority
@@ -134,26 +136,29 @@ class Store(Protocol):
     @property
     def blobs(self) -> BlobIndex:
         """Which bytes are in use."""
-        ...
 
     @property
     def numbers(self) -> Numbers:
         """What jobs add up to."""
-        ...
+
+    @property
+    def decisions(self) -> Decisions:
+        """Who decided what."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """What a webhook has to be told."""
 
     @property
     def budgets(self) -> Budgets:
         """What jobs and keys may spend."""
-        ...
 
     @property
     def tokens(self) -> Tokens:
         """What models say right now."""
-        ...
 
     async def now(self) -> int:
         """The store's clock in ms: the only clock that decides anything."""
-        ...
 
     async def create(
         self,
@@ -168,11 +173,9 @@ class Store(Protocol):
         journal where `inherits` names it. Raises Contended where its id is taken, or the parent
         has gone meanwhile.
         """
-        ...
 
     async def load(self, job_id: str) -> Loaded | None:
         """The record as it stands, or None."""
-        ...
 
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
@@ -183,117 +186,91 @@ class Store(Protocol):
         conversation's line. False: something moved, nothing was written. A final record leaves
         the line, and the next in it becomes due.
         """
-        ...
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """Apply an attempt's writes; StaleEpoch if `epoch` is old or the job is not running.
 
         Charges are kept even then.
         """
-        ...
 
     async def owns(self, held: Held) -> bool:
         """Whether the job is running and of this epoch: asked before each call (J11)."""
-        ...
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """Post what was paid, whatever the epoch; a known call id is not posted again."""
-        ...
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """Everything that was paid for a job."""
-        ...
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
         """The finished calls of a job by key."""
-        ...
 
     async def events(
         self, job_id: str, after: int = 0, limit: int | None = None
     ) -> Sequence[Event]:
         """The events whose number is above `after`; the first `limit` of them."""
-        ...
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """The next few events above `after`, after up to `seconds`; empty when none came. Few: a
         reader far behind is not handed all that he lacks at once."""
-        ...
 
     def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:
         """A queue of ids of jobs that are cancelled from now on: a nudge, not the truth. An empty
         id says that some may have been missed."""
-        ...
 
     async def due(self, limit: int) -> Sequence[str]:
         """Ids of jobs whose time has come: to be hinted, or whose lease ran out."""
-        ...
 
     async def overdue(self, limit: int) -> Sequence[str]:
         """Ids of jobs whose review has expired, and has not been told to have."""
-        ...
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """Ids of final jobs that ended before `before` (ms), the oldest first."""
-        ...
 
     async def remove(self, record: JobRecord) -> bool:
         """Remove a final job with all that is kept of it but its checkpoints, in one step.
 
         Its bytes are not removed: it refers to them no longer. False: it is gone already.
         """
-        ...
 
     async def my_turn(self, name: str, ms: int) -> bool:
         """Whether what `name` stands for is the caller's to do: one caller's in every `ms`."""
-        ...
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """The job at the head of a conversation's line."""
-        ...
 
     async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
         """The last `limit` finished turns, newest first."""
-        ...
 
     async def page(
         self, tenant: str, *, limit: int, offset: int, **sought: Unpack[SoughtFields]
     ) -> Page:
         """A tenant's jobs, newest first; `text` is searched for (see jobs.words); `waits_for`: what
         waits for this person's decision, oldest first."""
-        ...
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status, over all tenants."""
-        ...
 
     async def standing(self, tenant: str) -> Mapping[Status, int]:
         """How many of a tenant's jobs stand in each status."""
-        ...
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """How many jobs are queued in each priority, over all tenants."""
-        ...
 
     async def load_now(self) -> Load:
         """How full the store is."""
-        ...
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """Prolong leases in one step; returns those that are lost."""
-        ...
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
         """Publish what a worker is and can do; forgotten after `seconds` without another."""
-        ...
 
     async def withdraw(self, worker: str) -> None:
         """Forget a worker that says goodbye."""
-        ...
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """What the workers that were seen lately have announced, with `id` and `seen_at`."""
-        ...
 
     async def close(self) -> None:
         """Give back connections."""
-        ...

@@ -7,11 +7,12 @@ from pydantic import Field, SecretStr
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 from settings.money import MoneySettings
 from settings.reviews import ReviewSettings
+from settings.webhooks import WebhookSettings
 
 MIB = 1024 * 1024
 
 
-class ApiSettings(StoreSettings, MoneySettings, ReviewSettings):
+class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings):
     """Sizes in bytes, times in seconds."""
 
     host: str = Field("127.0.0.1", description="address the API listens on")

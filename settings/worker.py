@@ -13,6 +13,7 @@ from settings.rates import RateSettings
 from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
+from settings.webhooks import WebhookSettings
 
 
 class WorkerSettings(
@@ -23,6 +24,7 @@ class WorkerSettings(
     MoneySettings,
     RateSettings,
     ToolSettings,
+    WebhookSettings,
 ):
     """Times in seconds."""
 

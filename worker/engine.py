@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import structlog
@@ -37,6 +37,8 @@ from worker.indexing import index_forever
 from worker.leases import Leases
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
+from worker.webhooks.build import endpoint
+from worker.webhooks.sender import send_forever
 from worker.zygote import Zygote
 
 AGAIN_SECONDS = 1.0
@@ -120,7 +122,9 @@ class Engine:
             lease_ms=int(settings.lease_seconds * 1000),
             retry_ms=int(settings.retry_seconds * 1000),
         )
-        operations = Operations(store, self._hints.send, policy)
+        operations = Operations(
+            store, self._hints.send, policy, webhooks=bool(settings.webhook_url)
+        )
         equipment = equip(settings, store)
         opened.push_async_callback(equipment.close)
         readiness = equipment.readiness
@@ -149,6 +153,7 @@ class Engine:
             index_forever(store, settings.sweep_seconds),
             _stop_cancelled(store, attempts),
             answer_forever(store, equipment),
+            *_webhooks(settings, store),
         ):
             task = asyncio.create_task(forever)
             task.add_done_callback(_told)
@@ -172,6 +177,11 @@ def _store(settings: WorkerSettings) -> RedisStore:
         log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
         return MortalStore(redis, settings.redis_replicas, FailPoint(settings.fail_point))
     return RedisStore(redis, settings.redis_replicas)
+
+
+def _webhooks(settings: WorkerSettings, store: RedisStore) -> Iterator[Coroutine[Any, Any, None]]:
+    if (found := endpoint(settings)) is not None:
+        yield send_forever(store, found, settings.sweep_seconds)
 
 
 def _retention(settings: WorkerSettings) -> Retention:

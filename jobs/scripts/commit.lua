@@ -11,12 +11,13 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Six commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Seven commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
 -- UNWORD set words word member: the member leaves the set; an empty one's word leaves the words.
+-- NOTE set list job key: the number of that new event is noted in both, as job:number.
 -- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
@@ -88,12 +89,13 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local channel, seq, fresh = take(), 0, {}
+local channel, seq, fresh, numbers = take(), 0, {}, {}
 for _ = 1, tonumber(take()) do
   local key, body = take(), take()
   if redis.call('SADD', KEYS[2], key) == 1 then
     fresh[#fresh + 1] = string.format('%.0f ', now) .. body
     seq = redis.call('RPUSH', KEYS[1], fresh[#fresh])
+    numbers[key] = seq
   end
 end
 
@@ -111,6 +113,13 @@ for _ = 1, tonumber(take()) do
   elseif command[1] == 'UNWORD' then
     redis.call('ZREM', command[2], command[5])
     if redis.call('EXISTS', command[2]) == 0 then redis.call('ZREM', command[3], command[4]) end
+  elseif command[1] == 'NOTE' then
+    local number = numbers[command[5]]
+    if number then
+      local place = command[4] .. ':' .. number
+      redis.call('ZADD', command[2], string.format('%.0f', now), place)
+      redis.call('RPUSH', command[3], place)
+    end
   elseif command[1] == 'SETTLE' then
     settle(command[2], command[3], command[4], command[5])
   else

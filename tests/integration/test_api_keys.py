@@ -30,6 +30,9 @@ GUARDED = [
     ("DELETE", "/keys/x", "admin"),
     ("POST", "/sign-in-links", "read or admin"),
     ("PUT", "/keys/x/limits", "admin"),
+    ("GET", "/decisions", "read or admin"),
+    ("GET", "/webhooks", "admin"),
+    ("POST", "/webhooks/x/retry", "admin"),
     ("GET", "/system", "read or admin"),
 ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 
 import pytest
 from api_front import settings_for, started
@@ -180,3 +182,43 @@ async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
     told = (await front.client.get("/jobs?text=add 1")).json()
     assert [job["id"] for job in told["jobs"]] == [job_id]
     assert (told["jobs"][0]["cost_usd"], told["jobs"][0]["kind"]) == ("0", "task")
+
+
+async def test_decisions_are_exported_as_json_and_csv(front):
+    job_id = await front.paused()
+    review = (await front.job(job_id))["review"]
+    words = '=HYPERLINK("x"), "quoted"\nand a second line'
+    await decide(front, job_id, action="revise", feedback=words, digest=review["digest"])
+    told = (await front.client.get("/decisions?from=2020-01-01&limit=5")).json()
+    (one,) = told["decisions"]
+    assert (told["total"], one["job_id"], one["action"]) == (1, job_id, "revise")
+    assert (one["digest"], one["digest_named"], one["feedback"]) == (review["digest"], True, words)
+    assert one["at"] == (await front.job(job_id))["decisions"][0]["at"]
+    answer = await front.client.get("/decisions?format=csv")
+    assert answer.headers["x-total-count"] == "1"
+    (row,) = csv.DictReader(io.StringIO(answer.text, newline=""))
+    assert (row["by"], row["feedback"]) == ("development", f"'{words}")
+    later = {"from": one["at"].replace("Z", "+00:00"), "to": "2020-01-01T00:00:00Z"}
+    assert (await front.client.get("/decisions", params=later)).json()["total"] == 0
+    async with front.with_key(await front.key("admin", tenant="other")) as other:
+        assert (await other.get("/decisions")).json()["total"] == 0
+
+
+async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
+    hook = {"webhook_url": "http://127.0.0.1:1/", "webhook_secret": "whsec_" + "A" * 32}
+    async with started(settings_for(redis_url, tmp_path, **hook)) as front:
+        job_id = await front.paused()
+        await decide(front, job_id, action="approve")
+        told = (await front.client.get("/webhooks")).json()
+        assert [each["type"] for each in told["waiting"]] == ["review.opened", "review.decided"]
+        assert told["waiting"][1]["data"]["by"] == "development"
+        outbox = front.house.store.outbox
+        for each in await outbox.take(9, 1_000):
+            await outbox.missed(each, "no", None)
+        told = (await front.client.get("/webhooks")).json()
+        assert (told["waiting_total"], told["dead_total"]) == (0, 2)
+        dead = told["dead"][0]["id"]
+        assert (await front.client.post(f"/webhooks/{dead}/retry")).status_code == 202
+        assert (await front.client.post(f"/webhooks/{dead}/retry")).status_code == 404
+        async with front.with_key(await front.key("admin", tenant="other")) as other:
+            assert (await other.get("/webhooks")).status_code == 403

@@ -1,0 +1,75 @@
+"""Webhooks: what has not arrived."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, Response
+
+from api import problems
+from api.answers import as_json
+from api.caller import Admin
+from api.documented import responses
+from api.problems import Refused
+from api.schemas.webhook import Delivery, DeliveryList
+from api.services import ServicesDep
+from jobs import delivery
+from jobs.credentials import OPERATOR, Credential
+from jobs.view import iso
+
+SHOWN = 100
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["system"])
+
+
+@router.get(
+    "/webhooks", response_model=DeliveryList, summary="See the outbox", responses=responses()
+)
+async def listing(house: ServicesDep, caller: Admin) -> Response:
+    """The messages of every tenant that have not arrived: the operator's alone to see."""
+    _require_operator(caller)
+    waiting, waiting_total = await house.store.outbox.waiting(SHOWN)
+    dead, dead_total = await house.store.outbox.dead(SHOWN)
+    return as_json(
+        DeliveryList(
+            waiting=[_told(each) for each in waiting],
+            waiting_total=waiting_total,
+            dead=[_told(each) for each in dead],
+            dead_total=dead_total,
+        )
+    )
+
+
+@router.post(
+    "/webhooks/{delivery_id}/retry",
+    status_code=202,
+    summary="Send a dead message again",
+    response_class=Response,
+    responses=responses(problems.NOT_FOUND),
+)
+async def retry(delivery_id: str, house: ServicesDep, caller: Admin) -> Response:
+    """It begins anew, under the same id."""
+    _require_operator(caller)
+    if not await house.store.outbox.again(delivery_id):
+        raise Refused(problems.NOT_FOUND, "there is no such dead message")
+    log.info("webhook sent again", delivery=delivery_id)
+    return Response(status_code=202)
+
+
+def _require_operator(caller: Credential) -> None:
+    if caller.tenant != OPERATOR:
+        raise Refused(problems.FORBIDDEN, "the outbox is the operator's", {"scope": "admin"})
+
+
+def _told(each: delivery.Delivery) -> Delivery:
+    return Delivery(
+        id=each.id,
+        type=each.type,
+        tenant=each.tenant,
+        job_id=each.job_id,
+        at=iso(each.at) or "",
+        tries=each.tries,
+        error=each.error,
+        due_at=iso(each.due_at or None),
+        data=dict(each.data),
+    )

@@ -1,0 +1,34 @@
+"""Decisions as auditors read them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from api.schemas.wire import Told
+
+
+class Decided(Told):
+    """Who decided what, when, on what. What an older release has not recorded is null."""
+
+    at: str
+    job_id: str
+    event: int = Field(description="the number of the job's event that tells it")
+    kind: str = Field(description="decided, or voted: one of two approvals")
+    review_id: str | None
+    action: str
+    by: str | None
+    key_id: str | None
+    approvals: str | None = Field(description="everyone who approved what this one closed")
+    override: bool | None
+    digest: str | None
+    digest_named: bool | None = Field(description="whether the author named it")
+    feedback: str | None
+
+
+class DecidedList(Told):
+    """A part of the decisions, oldest first."""
+
+    decisions: list[Decided]
+    total: int
+    limit: int
+    offset: int

@@ -1,0 +1,103 @@
+"""The Outbox in Redis: a hash a delivery, and when each is due. A commit puts them there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.codec import dump
+from jobs.delivery import Delivery
+from jobs.outbox import DEAD_KEPT
+from jobs.redis_full import UrgentScript
+from jobs.redis_reach import reached, texts
+from jobs.redis_script import SCRIPTS, Argument, Command
+
+
+class RedisOutbox:
+    """See Outbox. Its writes are small and let go of something: done although Redis is full."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._take = UrgentScript(redis, (SCRIPTS / "take.lua").read_text())
+        self._missed = UrgentScript(redis, (SCRIPTS / "missed.lua").read_text())
+
+    async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
+        """See Outbox."""
+        args: list[Argument] = [limit, lease_ms, keys.delivery("")]
+        taken = await reached(self._take(keys=[keys.DELIVERIES], args=args))
+        return [
+            _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
+            for name, body, tries, error, due_at in taken
+        ]
+
+    async def arrived(self, delivery: Delivery) -> None:
+        """See Outbox."""
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.zrem(keys.DELIVERIES, delivery.id)
+            pipe.zrem(keys.DEAD_DELIVERIES, delivery.id)
+            pipe.unlink(keys.delivery(delivery.id))
+            await reached(pipe.execute())
+
+    async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
+        """See Outbox."""
+        names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery.id)]
+        rest = "" if rest_ms is None else str(rest_ms)
+        taken: list[Argument] = [delivery.id, delivery.tries, error, rest]
+        args = [*taken, DEAD_KEPT, keys.delivery("")]
+        return bool(await reached(self._missed(keys=names, args=args)))
+
+    async def again(self, delivery_id: str) -> bool:
+        """See Outbox."""
+        stored = self._redis.zrem(keys.DEAD_DELIVERIES, delivery_id)
+        if not await reached(cast("Awaitable[Any]", stored)):
+            return False
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hset(keys.delivery(delivery_id), "tries", 0)
+            pipe.zadd(keys.DELIVERIES, {delivery_id: 0})
+            await reached(pipe.execute())
+        return True
+
+    async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
+        """See Outbox."""
+        return await self._listed(keys.DELIVERIES, limit, newest=False)
+
+    async def dead(self, limit: int) -> tuple[Sequence[Delivery], int]:
+        """See Outbox."""
+        return await self._listed(keys.DEAD_DELIVERIES, limit, newest=True)
+
+    async def _listed(
+        self, index: str, limit: int, *, newest: bool
+    ) -> tuple[Sequence[Delivery], int]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.zcard(index)
+            pipe.zrange(index, 0, limit - 1, desc=newest, withscores=True)
+            total, scored = await reached(pipe.execute())
+            for name, _ in scored:
+                pipe.hgetall(keys.delivery(name.decode()))
+            found = await reached(pipe.execute())
+        return [
+            _stored(name.decode(), texts(fields), int(at))
+            for (name, at), fields in zip(scored, found, strict=True)
+            if fields
+        ], total
+
+
+def entered(deliveries: Sequence[Delivery]) -> Iterator[Command]:
+    """The commands that put deliveries into the outbox, due at once."""
+    for each in deliveries:
+        body = dump([each.type, each.tenant, each.job_id, each.at, dict(each.data)])
+        yield ("HSET", keys.delivery(each.id), "body", body, "tries", 0)
+        yield ("ZADD", keys.DELIVERIES, each.at, each.id)
+
+
+def _stored(name: str, fields: Mapping[str, str], due_at: int) -> Delivery:
+    return _read(name, fields["body"], int(fields["tries"]), fields.get("error", ""), due_at)
+
+
+def _read(name: str, body: str, tries: int, error: str, due_at: int) -> Delivery:
+    kind, tenant, job_id, at, data = json.loads(body)
+    return Delivery(name, kind, tenant, job_id, at, data, tries, error, due_at)

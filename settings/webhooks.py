@@ -1,0 +1,54 @@
+"""Settings of webhooks: where a deployment's reviews and ends of jobs are told of."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from settings.base import FettleSettings
+
+PREFIX = "whsec_"
+SHORTEST, LONGEST = 24, 64
+
+
+class WebhookSettings(FettleSettings):
+    """The API and the workers have the same: a change is told of by whoever makes it."""
+
+    webhook_url: Annotated[str | None, Field(pattern=r"^(https?://\S+)?$")] = Field(
+        None,
+        description="address that is told of reviews (opened, reminded, escalated, expired, "
+        "approved, decided) and of jobs that have ended; for the API and the workers",
+    )
+    webhook_secret: SecretStr | None = Field(
+        None,
+        description="what signs the messages: `whsec_` and 24 to 64 random bytes in base64; two, "
+        "separated by a space, while a receiver changes from one to the other",
+    )
+    webhook_seconds: float = Field(10.0, gt=0, le=60, description="how long one try may take")
+    webhook_private: bool = Field(
+        False, description="whether the address may be an intranet's, or this machine's own"
+    )
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Each secret."""
+        return tuple(self.webhook_secret.get_secret_value().split()) if self.webhook_secret else ()
+
+    @model_validator(mode="after")
+    def _signed(self) -> Self:
+        if self.webhook_url and not self.webhook_secrets:
+            raise ValueError("FETTLE_WEBHOOK_URL wants FETTLE_WEBHOOK_SECRET, too")
+        for secret in self.webhook_secrets:
+            try:
+                size = len(base64.b64decode(secret.removeprefix(PREFIX), validate=True))
+            except binascii.Error:
+                size = 0
+            if not SHORTEST <= size <= LONGEST:
+                raise ValueError(
+                    "FETTLE_WEBHOOK_SECRET is whsec_ and 24 to 64 bytes in base64: "
+                    "`openssl rand -base64 32` makes them"
+                )
+        return self

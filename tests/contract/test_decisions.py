@@ -1,0 +1,64 @@
+"""Who decided what, over each form of the Store."""
+
+from __future__ import annotations
+
+from job_examples import TENANT, decision, held, job, review
+
+from jobs.decisions import row
+from jobs.retention import Retention, remove_finished
+from jobs.review import Action, Decision
+
+
+async def between(house, start: int = 0, end: int | None = None, limit: int = 9, offset: int = 0):
+    until = await house.store.now() + 1 if end is None else end
+    return await house.store.decisions.between(TENANT, start, until, limit=limit, offset=offset)
+
+
+async def decided(house, **fields) -> str:
+    record = await house.running(review=True)
+    job(await house.operations.pause(held(record), review()))
+    job(await house.operations.decide(record.id, decision(**fields)))
+    return record.id
+
+
+async def test_decisions_and_votes_are_found_by_their_time(house):
+    first = await decided(house, feedback="fine", key_id="k1")
+    running = await house.running(review=True, approvals=2)
+    job(await house.operations.pause(held(running), review()))
+    for by in ("cat", "dan"):
+        vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
+        job(await house.operations.decide(running.id, vote))
+    found, total = await between(house)
+    rows = [row(each, str(each.event.at)) for each in found]
+    assert total == 3
+    assert [(each["job_id"], each["kind"], each["by"]) for each in rows] == [
+        (first, "decided", "bob"),
+        (running.id, "voted", "cat"),
+        (running.id, "decided", "dan"),
+    ]
+    assert (rows[0]["feedback"], rows[0]["key_id"], rows[0]["digest_named"]) == (
+        "fine",
+        "k1",
+        False,
+    )
+    assert rows[2]["approvals"] == "cat and dan"
+    events = await house.store.events(first)
+    assert found[0].event == events[found[0].event.seq - 1]
+    at = found[1].event.at
+    assert [each.job_id for each in (await between(house, at + 1))[0]].count(first) == 0
+    assert (await between(house, 0, found[0].event.at))[1] == 0
+    part, total = await between(house, limit=1, offset=1)
+    assert ([each.event.kind for each in part], total) == (["voted"], 3)
+    assert await house.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
+
+
+async def test_they_go_with_their_jobs(house):
+    gone = await decided(house, action=Action.REJECT, feedback="no")
+    kept = await decided(house)
+
+    async def forget(job_id: str) -> None:
+        assert job_id == gone
+
+    assert await remove_finished(house.store, forget, Retention(-60_000, 0)) == 1
+    found, total = await between(house)
+    assert ([each.job_id for each in found], total) == ([kept], 1)

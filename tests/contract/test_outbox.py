@@ -1,0 +1,119 @@
+"""The outbox over each form of the Store: written with what it tells, sent by one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from job_examples import RESULT, House, decision, held, job, review
+
+from jobs.lifecycle import Policy
+from jobs.operations import Operations
+
+
+@pytest.fixture
+def house(store) -> House:
+    """Operations that write into the outbox."""
+    made = House(store)
+    hint = made.hints.append
+    made.operations = Operations(store, lambda *each: hint(each), Policy(), webhooks=True)
+    return made
+
+
+async def told(house) -> list[str]:
+    waiting, total = await house.store.outbox.waiting(100)
+    assert total == len(waiting)
+    return sorted(each.type for each in waiting)
+
+
+async def ended(house) -> str:
+    record = await house.running()
+    job(await house.operations.succeed(held(record), RESULT, "did it"))
+    return record.id
+
+
+async def test_what_is_told_is_written_with_the_change(house):
+    record = await house.running()
+    assert await told(house) == []
+    job(await house.operations.pause(held(record), review()))
+    assert await told(house) == ["review.opened"]
+    await house.operations.decide(record.id, decision("r-other"))
+    assert await told(house) == ["review.opened"], "a refusal tells nothing"
+    job(await house.operations.decide(record.id, decision(feedback="well done")))
+    again = await house.claim(record.id)
+    job(await house.operations.succeed(held(again), RESULT, "did it"))
+    assert await told(house) == ["job.finished", "review.decided", "review.opened"]
+    (decided,) = [each for each in (await house.store.outbox.waiting(9))[0] if "dec" in each.type]
+    assert (decided.job_id, decided.data["by"]) == (record.id, "bob")
+    assert (decided.data["feedback"], decided.data["status"]) == ("well done", "queued")
+
+
+async def test_without_an_address_nothing_is_written(store):
+    await ended(House(store))
+    assert await store.outbox.waiting(9) == ([], 0)
+
+
+async def test_many_changes_at_once_tell_one_thing_once(house):
+    record = await house.running()
+    job(await house.operations.pause(held(record), review()))
+    await asyncio.gather(*(house.operations.decide(record.id, decision()) for _ in range(5)))
+    assert await told(house) == ["review.decided", "review.opened"]
+
+
+async def test_nobody_else_gets_what_was_taken(house):
+    made = {await ended(house) for _ in range(6)}
+    taken = await asyncio.gather(*(house.store.outbox.take(2, 60_000) for _ in range(5)))
+    names = [each.job_id for part in taken for each in part]
+    assert sorted(names) == sorted(made)
+    assert all(each.tries == 1 for part in taken for each in part)
+    assert await house.store.outbox.take(9, 60_000) == []
+
+
+async def test_what_arrived_is_gone_and_what_did_not_comes_again(house):
+    await ended(house), await ended(house)
+    outbox = house.store.outbox
+    first, second = await outbox.take(9, 60_000)
+    await outbox.arrived(first)
+    assert await outbox.missed(second, "it answered 500", 0)
+    (again,) = await outbox.take(9, 60_000)
+    assert (again.id, again.tries, again.error) == (second.id, 2, "it answered 500")
+    assert not await outbox.missed(second, "late", 0), "another has it by now"
+    await outbox.arrived(second)
+    assert await outbox.waiting(9) == ([], 0), "it has arrived, whoever brought it"
+    assert not await outbox.missed(again, "late", 0)
+
+
+async def test_a_lease_that_has_run_out_is_another_ones(house):
+    await ended(house)
+    outbox = house.store.outbox
+    (first,) = await outbox.take(9, 50)
+    await asyncio.sleep(0.1)
+    (second,) = await outbox.take(9, 60_000)
+    assert (second.id, second.tries) == (first.id, 2)
+    assert second.data == first.data
+
+
+async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(house):
+    await ended(house)
+    outbox = house.store.outbox
+    (taken,) = await outbox.take(9, 60_000)
+    assert await outbox.missed(taken, "it answered 410", None)
+    assert await outbox.waiting(9) == ([], 0)
+    (dead,), total = await outbox.dead(9)
+    assert (dead.id, dead.error, total) == (taken.id, "it answered 410", 1)
+    assert await outbox.again(dead.id)
+    assert not await outbox.again(dead.id)
+    (again,) = await outbox.take(9, 60_000)
+    assert (again.id, again.tries) == (taken.id, 1)
+
+
+async def test_of_dead_ones_the_newest_are_kept(house, monkeypatch):
+    for module in ("jobs.outbox", "jobs.redis_outbox"):
+        monkeypatch.setattr(f"{module}.DEAD_KEPT", 2)
+    made = [await ended(house) for _ in range(4)]
+    outbox = house.store.outbox
+    for taken in await outbox.take(9, 60_000):
+        assert await outbox.missed(taken, "no", None)
+    dead, total = await outbox.dead(9)
+    assert (total, len(dead)) == (2, 2)
+    assert {each.job_id for each in dead} < set(made)

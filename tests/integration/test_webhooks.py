@@ -1,0 +1,201 @@
+"""Webhooks over a real Redis, to a real HTTP server here: signed, once, whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from job_examples import RESULT, House, held, job
+
+from jobs.delivery import Delivery
+from jobs.lifecycle import Policy
+from jobs.operations import Operations
+from jobs.redis_store import RedisStore, connect
+from worker.webhooks.endpoint import Endpoint, Missed
+from worker.webhooks.sender import send_some
+from worker.webhooks.signing import headers, key_of
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+SENDER = Path(__file__).parents[1] / "webhook_sender.py"
+
+
+@dataclass
+class Receiver:
+    """An HTTP server that keeps what it gets. `answers` are the next statuses, then 204."""
+
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    kills: int | None = None
+    slow: float = 0.0
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def take(self, request: BaseHTTPRequestHandler) -> int:
+        body = request.rfile.read(int(request.headers["Content-Length"]))
+        self.got.append(({k.lower(): v for k, v in request.headers.items()}, body))
+        if self.kills is not None:
+            os.kill(self.kills, signal.SIGKILL)
+            self.kills = None
+        time.sleep(self.slow)
+        return self.answers.pop(0) if self.answers else 204
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    kept = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status = kept.take(self)
+            with contextlib.suppress(OSError):
+                self.send_response(status)
+                self.send_header("Location", kept.url)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kept.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield kept
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+async def house(redis_url):
+    store = RedisStore(connect(redis_url))
+    made = House(store)
+    made.operations = Operations(store, lambda *_: None, Policy(), webhooks=True)
+    yield made
+    await store.close()
+
+
+def endpoint(receiver: Receiver, **changed) -> Endpoint:
+    plain = {"url": httpx.URL(receiver.url), "keys": (key_of(SECRET),), "seconds": 2.0}
+    return Endpoint(**{**plain, "private": True, **changed})
+
+
+async def ended(house) -> str:
+    record = await house.running()
+    job(await house.operations.succeed(held(record), RESULT, "did it"))
+    return record.id
+
+
+async def test_a_message_arrives_signed_and_is_gone(house, receiver):
+    job_id = await ended(house)
+    assert await send_some(house.store, endpoint(receiver)) == 1
+    ((sent, body),) = receiver.got
+    made = headers([key_of(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body)
+    assert sent["webhook-signature"] == made["webhook-signature"]
+    assert abs(int(sent["webhook-timestamp"]) - time.time()) < 60
+    told = json.loads(body)
+    assert (told["type"], told["data"]["job_id"]) == ("job.finished", job_id)
+    assert await house.store.outbox.waiting(9) == ([], 0)
+    assert await send_some(house.store, endpoint(receiver)) == 0
+
+
+async def test_what_is_not_taken_comes_again_under_the_same_id(house, receiver):
+    await ended(house)
+    receiver.answers = [500, 302]
+    for tries in (1, 2):
+        await send_some(house.store, endpoint(receiver))
+        (waits,), _ = await house.store.outbox.waiting(9)
+        assert (waits.tries, waits.error) == (tries, f"it answered {(500, 302)[tries - 1]}")
+        await house.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its rest is over
+    await send_some(house.store, endpoint(receiver))
+    assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
+    assert len(receiver.got) == 3, "a redirect is not followed"
+    assert await house.store.outbox.waiting(9) == ([], 0)
+
+
+async def test_a_receiver_that_wants_no_more_is_left_alone(house, receiver):
+    await ended(house)
+    receiver.answers = [410]
+    await send_some(house.store, endpoint(receiver))
+    (dead,), total = await house.store.outbox.dead(9)
+    assert (dead.error, total) == ("it answered 410", 1)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
+async def test_private_addresses_are_refused_unless_allowed(house, receiver, host):
+    await ended(house)
+    url = httpx.URL(f"http://{host}:{receiver.port}/hook")
+    await send_some(house.store, endpoint(receiver, private=False, url=url))
+    (waits,), _ = await house.store.outbox.waiting(9)
+    assert "is not public" in waits.error
+    assert receiver.got == []
+
+
+async def test_a_name_is_asked_for_once_and_led_to_what_was_looked_at(house, receiver):
+    asked: list[str] = []
+
+    async def resolver(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"]
+
+    await ended(house)
+    url = httpx.URL(f"http://hook.example:{receiver.port}/hook")
+    await send_some(house.store, endpoint(receiver, url=url, resolver=resolver))
+    assert asked == ["hook.example"]
+    assert receiver.got[0][0]["host"] == f"hook.example:{receiver.port}"
+
+
+async def test_a_receiver_that_hangs_is_given_up(house, receiver):
+    await ended(house)
+    receiver.slow = 1.0
+    begun = time.monotonic()
+    await send_some(house.store, endpoint(receiver, seconds=0.2))
+    assert time.monotonic() - begun < 0.9
+    (waits,), _ = await house.store.outbox.waiting(9)
+    assert waits.error == "no answer within 0.2 s"
+
+
+async def test_where_nobody_listens_it_is_said(receiver):
+    nowhere = endpoint(receiver, url=httpx.URL("http://127.0.0.1:1/hook"))
+    with pytest.raises(Missed, match=r"attempts failed|refused|Connect"):
+        await nowhere.bring(Delivery("msg_1", "job.finished", "t", "j", 0, {}), 0)
+
+
+async def test_two_workers_never_send_one_message_at_the_same_moment(house, receiver):
+    receiver.slow = 0.1
+    made = {await ended(house) for _ in range(10)}
+    sends = (send_some(house.store, endpoint(receiver)) for _ in range(6))
+    assert sum(await asyncio.gather(*sends)) == 10
+    assert sorted(json.loads(body)["data"]["job_id"] for _, body in receiver.got) == sorted(made)
+
+
+async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(house, receiver, redis_url):
+    """At least once: the message comes again, under its id, when the dead one's lease is over."""
+    job_id = await ended(house)
+    args = [sys.executable, str(SENDER), redis_url, receiver.url, SECRET]
+    process = await asyncio.create_subprocess_exec(*args, stdin=asyncio.subprocess.PIPE)
+    receiver.kills = process.pid
+    await process.communicate(b"")  # now it may send
+    assert process.returncode == -signal.SIGKILL
+    (waits,), _ = await house.store.outbox.waiting(9)
+    assert waits.tries == 1
+    assert await send_some(house.store, endpoint(receiver)) == 0, "the lease runs"
+    await house.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # until it is over
+    assert await send_some(house.store, endpoint(receiver)) == 1
+    assert [json.loads(body)["data"]["job_id"] for _, body in receiver.got] == [job_id] * 2
+    assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
+    assert await house.store.outbox.waiting(9) == ([], 0)

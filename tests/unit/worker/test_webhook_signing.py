@@ -1,0 +1,77 @@
+"""How a message to the webhook is signed, and how long it rests between two tries."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from itertools import pairwise
+
+import pytest
+from pydantic import ValidationError
+
+from jobs.delivery import Delivery
+from jobs.outbox import MOST_REST_MS, MOST_TRIES, rest_ms
+from settings.webhooks import WebhookSettings
+from worker.webhooks.endpoint import message
+from worker.webhooks.signing import headers, key_of
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()
+
+
+def test_it_is_the_signature_of_standard_webhooks():
+    """The example that its reference libraries are tested with."""
+    got = headers(
+        [key_of(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
+    )
+    assert got["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert got["webhook-timestamp"] == "1614265330"
+
+
+def test_two_secrets_make_two_signatures():
+    body = b"{}"
+    got = headers([key_of(SECRET), key_of(OTHER)], "msg_1", 7, body)["webhook-signature"]
+    first, second = (part.removeprefix("v1,") for part in got.split(" "))
+    for secret, signature in ((SECRET, first), (OTHER, second)):
+        made = hmac.new(key_of(secret), b"msg_1.7." + body, hashlib.sha256).digest()
+        assert base64.b64decode(signature) == made
+
+
+def test_a_message_is_the_same_at_every_try():
+    first = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 1)
+    again = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 2, "x")
+    assert message(first) == message(again)
+    told = json.loads(message(first))
+    assert told == {
+        "type": "job.finished",
+        "timestamp": "2023-11-14T22:13:20.000Z",
+        "data": {"job_id": "j"},
+    }
+
+
+def test_tries_rest_ever_longer_and_end():
+    rests = [rest_ms(tries, lambda: 0.5) for tries in range(1, MOST_TRIES)]
+    assert rests[0] == 5_000
+    assert all(one <= other for one, other in pairwise(rests))
+    assert rests[-1] == MOST_REST_MS
+    assert 24 * 3_600_000 < sum(rests) < 25 * 3_600_000
+    assert rest_ms(MOST_TRIES) is None
+    assert {rest_ms(3, lambda chance=c: chance) for c in (0.0, 1.0)} == {33_750, 56_250}
+
+
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [("https://a.example", None), ("https://a.example", "whsec_c2hvcnQ="), (None, "not base64!")],
+)
+def test_what_would_go_unsigned_or_weakly_signed_is_refused(url, secret):
+    with pytest.raises(ValidationError, match="FETTLE_WEBHOOK_SECRET"):
+        WebhookSettings(webhook_url=url, webhook_secret=secret)
+
+
+def test_several_secrets_are_read():
+    settings = WebhookSettings(
+        webhook_url="https://a.example/hook", webhook_secret=f"{SECRET} {OTHER}"
+    )
+    assert settings.webhook_secrets == (SECRET, OTHER)

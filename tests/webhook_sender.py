@@ -1,0 +1,27 @@
+"""A worker's part that sends webhooks, as a process that a test can kill.
+
+Arguments: Redis' address, the receiver's, the secret. It begins when its stdin ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import httpx
+
+from jobs.redis_store import RedisStore, connect
+from worker.webhooks.endpoint import Endpoint
+from worker.webhooks.sender import send_forever
+from worker.webhooks.signing import key_of
+
+
+async def main(redis_url: str, url: str, secret: str) -> None:
+    """Send until killed."""
+    store = RedisStore(connect(redis_url))
+    await send_forever(store, Endpoint(httpx.URL(url), (key_of(secret),), 5.0, private=True), 0.1)
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Webhooks: what is in the outbox is sent, signed, to the one address that the operator names."""

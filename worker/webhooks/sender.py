@@ -1,0 +1,55 @@
+"""Sender: takes what is due from the outbox, brings it, and notes what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from jobs.delivery import Delivery
+from jobs.errors import StoreUnavailable
+from jobs.outbox import Outbox, rest_ms
+from jobs.store import Store
+from worker.webhooks.endpoint import Endpoint, Missed
+
+AT_ONCE = 8
+SPARE_SECONDS = 5.0
+"""How much longer a lease is than a try may take: nobody else sends it meanwhile."""
+
+log = structlog.get_logger("worker.webhooks")
+
+
+async def send_forever(store: Store, endpoint: Endpoint, seconds: float) -> None:
+    """Send until cancelled. Each worker does; what one has taken no other has at that moment."""
+    while True:
+        try:
+            while await send_some(store, endpoint) == AT_ONCE:
+                pass
+        except StoreUnavailable as error:
+            log.warning("webhooks missed", error=str(error))
+        except Exception as error:
+            log.error("webhooks failed", exc_info=error)
+        await asyncio.sleep(seconds)
+
+
+async def send_some(store: Store, endpoint: Endpoint) -> int:
+    """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
+    lease_ms = int((endpoint.seconds + SPARE_SECONDS) * 1000)
+    taken = await store.outbox.take(AT_ONCE, lease_ms)
+    if taken:
+        now = await store.now()
+        await asyncio.gather(*(_send(store.outbox, endpoint, each, now) for each in taken))
+    return len(taken)
+
+
+async def _send(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:
+    say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
+    try:
+        await endpoint.bring(delivery, now)
+    except Missed as missed:
+        rest = None if missed.gone else rest_ms(delivery.tries)
+        await outbox.missed(delivery, missed.why, rest)
+        say.warning("webhook missed", why=missed.why, tries=delivery.tries, dead=rest is None)
+    else:
+        await outbox.arrived(delivery)
+        say.info("webhook sent", tries=delivery.tries)
