@@ -8,10 +8,17 @@ and pytest see the packages alike, behind what the sandbox brings itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+
+from sandbox.protocol import MIB
 
 FOLDER = ".packages"
 START = "sitecustomize.py"
+MOST_UNPACKED = 48 * MIB
+MOST_FILES = 4_000
+"""Of all packages together: what a room's `/tmp` can take, and the programs' own files beside."""
 
 _UNPACK = """\
 def _unpack_packages():
@@ -48,6 +55,22 @@ def is_package(path: str) -> bool:
 def belongs_to_install(path: str) -> bool:
     """Whether a path is for `install` alone: what lies there has come from the operator's index."""
     return path.partition("/")[0] == FOLDER
+
+
+def too_much(wheels: Iterable[bytes]) -> str | None:
+    """Why a room cannot take these wheels unpacked, or None."""
+    size = files = 0
+    for wheel in wheels:
+        with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+            entries = archive.infolist()
+        size += sum(entry.file_size for entry in entries)
+        files += len(entries)
+    if size <= MOST_UNPACKED and files <= MOST_FILES:
+        return None
+    return (
+        f"unpacked, the packages are {size // MIB} MiB in {files} files; a room takes "
+        f"{MOST_UNPACKED // MIB} MiB in {MOST_FILES}"
+    )
 
 
 def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:

@@ -56,7 +56,7 @@ class ToolSettings(FettleSettings):
         description="whether what a listed package needs may be installed though it is not listed; "
         "never with hashes",
     )
-    install_bytes: int = Field(24 * MIB, gt=0, description="wheels of one job together")
+    install_bytes: int = Field(24 * MIB, gt=0, description="wheels of one call together")
     install_seconds: float = Field(60.0, gt=0, description="time for one call of `install`")
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.installed import FOLDER, is_package
+from agents.installed import FOLDER, is_package, too_much
 from agents.outside import Target, Wheel
 from agents.paths import beyond
 from agents.ports import Ports
@@ -50,7 +50,9 @@ async def install(
     old = frozenset(path for path in there if is_package(path) and _named(path)[0] in names)
     old -= laid.keys()
     sizes = {path: len(content) for path, content in laid.items()}
-    if why := beyond(there, sizes, ports.limits, old):
+    kept = [path for path in there if is_package(path) and path not in {*old, *laid}]
+    held = [await ports.workspace.read(path) or b"" for path in kept]
+    if why := beyond(there, sizes, ports.limits, old) or too_much([*laid.values(), *held]):
         raise ToolRefused(f"{why}; nothing was installed")
     await ports.workspace.apply(laid, old)
     told = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)

@@ -15,6 +15,7 @@ from package_index import serve, sha256, wheel
 from tool_house import use
 from web_server import Answer, WebServer, web_server
 
+from agents import installed
 from agents.errors import ToolRefused
 from agents.outside import Target
 from agents.tools.install import install
@@ -22,7 +23,6 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Limits
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
-from worker.packages import resolve
 from worker.packages.port import IndexPackages
 from worker.tools import packages
 
@@ -228,11 +228,8 @@ async def test_the_index_is_reached_and_nothing_else(tmp_path: Path, server: Web
     assert {each["authorization"] for each in server.headers} == {f"Basic {told}"}
 
 
-async def test_size_and_time_are_bounded(
-    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bomb = wheel("bomb", "1.0", {"bomb.txt": "0" * 3 * MIB})
-    index = serve(server, {**FILES, "bomb": {"bomb-1.0-py3-none-any.whl": bomb}})
+async def test_size_and_time_are_bounded(tmp_path: Path, server: WebServer) -> None:
+    index = serve(server, FILES)
 
     async def refused(name: str, **more: Any) -> str:
         with pytest.raises(ToolRefused) as error:
@@ -244,8 +241,6 @@ async def test_size_and_time_are_bounded(
     server.answers["/simple/late/"] = Answer(pause=held)
     assert "took longer than 0.3 s" in await refused("late", install_seconds=0.3)
     held.set()
-    monkeypatch.setattr(resolve, "MOST_UNPACKED", 1 * MIB)
-    assert "unpacked that is 3 MiB in 4 files; a room takes 1 MiB" in await refused("bomb")
 
 
 async def test_only_install_puts_files_among_the_packages(
@@ -277,10 +272,22 @@ async def test_only_install_puts_files_among_the_packages(
     assert list(await used.files()) == [".packages/colour-1.0-py3-none-any.whl"]
 
 
-async def test_what_the_workspace_cannot_hold_is_not_installed(
-    tmp_path: Path, sandbox: LocalSandbox, server: WebServer
+async def test_what_a_workspace_or_a_room_cannot_hold_is_not_installed(
+    tmp_path: Path, sandbox: LocalSandbox, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port = allowing(tmp_path, serve(server, FILES), "colour\n")
+    """What was installed before counts, too; and it stays what it was."""
+    large = {
+        f"large{n}": {f"large{n}-1.0-py3-none-any.whl": packed}
+        for n in (1, 2)
+        for packed in [wheel(f"large{n}", "1.0", {f"large{n}.txt": f"{n}" * 3 * MIB})]
+    }
+    port = allowing(tmp_path, serve(server, {**FILES, **large}), "colour\nlarge1\nlarge2\n")
+    monkeypatch.setattr(installed, "MOST_UNPACKED", 4 * MIB)
+    calls = [call("install", packages=[name]) for name in ("large1", "large2", "large1")]
+    used = await use(tmp_path, sandbox, *calls, tools=(install,), packages=port)
+    assert used.texts[0] == used.texts[2] == "installed large1 1.0"
+    assert "unpacked, the packages are 6 MiB in 8 files; a room takes 4 MiB" in used.texts[1]
+    assert list(await used.files()) == [".packages/large1-1.0-py3-none-any.whl"]
     asked = call("install", packages=["colour"])
     limits = Limits(file_bytes=100)
     used = await use(tmp_path, sandbox, asked, tools=(install,), packages=port, limits=limits)

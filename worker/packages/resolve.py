@@ -19,16 +19,12 @@ from packaging.utils import canonicalize_name
 
 from agents.errors import ToolRefused
 from agents.outside import Target, Wheel
-from sandbox.protocol import MIB
 from worker.packages.allowed import Allowed, Rule
 from worker.packages.choose import Candidate, best, candidates
 from worker.packages.index import Link
-from worker.packages.wheel import Inside, inside
+from worker.packages.wheel import needs
 
 MOST_NEEDS = 2_000
-MOST_UNPACKED = 48 * MIB
-MOST_FILES = 4_000
-"""What a room's `/tmp` can take, with room for what a program puts there."""
 NAMES_SHOWN = 40
 ASKED = "you"
 LISTED = "the operator's list"
@@ -47,12 +43,12 @@ class Chosen:
 
     candidate: Candidate
     wheel: Wheel
-    inside: Inside
+    needed: tuple[Requirement, ...]
     extras: frozenset[str]
 
     def needs(self, target: Target) -> Iterator[Requirement]:
         """What it needs on this interpreter."""
-        for each in self.inside.needs:
+        for each in self.needed:
             places = [{**target.markers, "extra": extra} for extra in self.extras or {""}]
             if each.marker is None or any(each.marker.evaluate(place) for place in places):
                 yield each
@@ -119,7 +115,7 @@ class Resolution:
         if rule.hashes and digest not in rule.hashes:
             raise ToolRefused(f"{found.link.filename} is not the file on {LISTED}: sha256 {digest}")
         wheel = Wheel(found.link.filename, content, digest)
-        return Chosen(found, wheel, inside(content, wheel.filename, name), self._extras(name))
+        return Chosen(found, wheel, needs(content, wheel.filename, name), self._extras(name))
 
     async def _content(self, link: Link) -> bytes:
         if link.url not in self._got:
@@ -164,7 +160,7 @@ class Resolution:
         return f"no version of {name} fits: {wanted}; there are {', '.join(map(str, versions))}"
 
     def _kept(self, asked: Sequence[Requirement]) -> list[Wheel]:
-        """What is still needed in the end, if a room can take it."""
+        """What is still needed in the end."""
         kept: dict[str, Chosen] = {}
         left = [canonicalize_name(each.name) for each in asked]
         while left:
@@ -172,11 +168,4 @@ class Resolution:
             if name in self.chosen and name not in kept:
                 kept[name] = self.chosen[name]
                 left += [canonicalize_name(e.name) for e in kept[name].needs(self.target)]
-        size = sum(each.inside.size for each in kept.values())
-        files = sum(each.inside.files for each in kept.values())
-        if size > MOST_UNPACKED or files > MOST_FILES:
-            raise ToolRefused(
-                f"unpacked that is {size // MIB} MiB in {files} files; a room takes "
-                f"{MOST_UNPACKED // MIB} MiB in {MOST_FILES}"
-            )
         return [each.wheel for _, each in sorted(kept.items())]

@@ -43,12 +43,18 @@ class Pinned(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first of the host's addresses. All of them must be allowed."""
+        """Connect to the first of the host's addresses that answers. All must be allowed."""
         addresses = await self._resolver(host, port)
         if not addresses:
             raise ToolRefused(f"the host {host} has no address")
         for address in addresses:
             require(address, private=self._private)
-        return await self._inner.connect_tcp(
-            addresses[0], port, timeout, local_address, socket_options
-        )
+        *others, last = addresses
+        for address in others:
+            try:
+                return await self._inner.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except httpcore.ConnectError:
+                continue
+        return await self._inner.connect_tcp(last, port, timeout, local_address, socket_options)

@@ -81,10 +81,14 @@ class Reach:
             **self.headers.get(authority(url), {}),
         }
         request = [(name.encode(), value.encode()) for name, value in sent.items()]
+        # Part by part: two parsers may read one text differently.
+        place = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
         try:
             async with (
                 httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
-                pool.stream("GET", str(url), headers=request) as response,
+                pool.stream("GET", place, headers=request) as response,
             ):
                 return await self._read(url, response)
         except _GONE_WRONG as error:
