@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.render.words import plural
 
-SET_A_KEY = "set GROQ_API_KEY or GOOGLE_API_KEY where the workers run"
+SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
 STALE_SECONDS = 20.0
 WAITING = "mend it: the worker takes no job until then, and looks again by itself"
 

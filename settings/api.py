@@ -6,6 +6,7 @@ from pydantic import Field, SecretStr
 
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 from settings.money import MoneySettings
+from settings.names import Names
 from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 
@@ -22,7 +23,7 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"
     )
-    models: tuple[str, ...] = Field(
+    models: Names = Field(
         ("groq:*", "google_genai:*", "recording:*"),
         description="allow-list of models a job may name, as provider:model or provider:*",
     )

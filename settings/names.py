@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -9,9 +10,11 @@ from pydantic_settings import NoDecode
 
 
 def _names(value: Any) -> Any:
-    """`a, b` as its parts; nothing written is nothing set: compose sends it so."""
+    """`a, b` as its parts, or a JSON list; nothing written is nothing set: compose sends it so."""
     if not isinstance(value, str):
         return value
+    if value.lstrip().startswith("["):
+        return tuple(json.loads(value))
     return tuple(name for part in value.split(",") if (name := part.strip()))
 
 

@@ -25,6 +25,7 @@ from agents.models.bound import likely_used, most_used
 from agents.models.classify import classify
 from agents.models.ending import told_apart
 from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.foreign import understood_by
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
 from agents.models.rate_limit import RateLimit
@@ -70,6 +71,11 @@ class ProviderModel(BaseChatModel):
         return self.bind(**shaped)
 
     @property
+    def provider(self) -> str:
+        """The provider's name, without its model's."""
+        return self.full_name.partition(":")[0]
+
+    @property
     def bare_name(self) -> str:
         """The model's name without its provider's."""
         return self.full_name.partition(":")[2]
@@ -86,6 +92,7 @@ class ProviderModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        messages = understood_by(self.provider, messages)
         toll = current_toll()
         started = time.monotonic()
         tries = 0

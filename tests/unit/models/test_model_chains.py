@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Usage, price
+from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
 from worker.choice import chains
@@ -72,3 +73,11 @@ def test_a_default_model_can_be_named_and_priced() -> None:
             if model is not None:
                 name = ModelName.parse(f"{provider.name}:{model}")
                 assert price(name, Usage(1_000, 100)) is not None, name
+
+
+@pytest.mark.parametrize("written", ["groq:*, compatible:*", '["groq:*", "compatible:*"]'])
+def test_the_allow_list_is_written_as_chains_are(
+    written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FETTLE_MODELS", written)
+    assert ApiSettings().models == ("groq:*", "compatible:*")
