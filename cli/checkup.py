@@ -49,6 +49,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("workers", Health.BAD, "none was seen lately", advice)
         return
     yield Finding("workers", Health.GOOD, _named(workers))
+    yield from _tools(workers)
     yield from _sandboxes(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
@@ -100,6 +101,16 @@ def _named(workers: list[Mapping[str, Any]]) -> str:
     ids = ", ".join(worker["id"] for worker in workers)
     slots = sum(worker["slots"] for worker in workers)
     return f"{ids}: {plural(slots, 'slot')}"
+
+
+def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """What the executors have; a job that goes on at another worker should find the same there."""
+    told = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
+    if len(told) == 1:
+        yield Finding("tools", Health.NOTE, told[0])
+    elif told:
+        advice = "give all workers the same FETTLE_TOOLS, FETTLE_INSTALL_... and FETTLE_FETCH_..."
+        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(told)}", advice)
 
 
 def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

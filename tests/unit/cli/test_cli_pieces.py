@@ -122,6 +122,21 @@ def test_a_broken_sandbox_beside_one_that_works_is_told_and_stops_nothing():
     assert "takes no job" in told.advice
 
 
+def test_tools_are_told_and_workers_that_differ_in_them():
+    some = {**SYSTEM["workers"][0], "tools": ["python", "shell"]}
+    more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}
+
+    def tools(*workers):
+        found = checkup.findings({**SYSTEM, "workers": list(workers)})
+        return [one for one in found if one.name == "tools"]
+
+    (told,) = tools(some, some)
+    assert (told.health, told.text) == (Health.NOTE, "python, shell")
+    (told,) = tools(some, more)
+    assert told.health is Health.WARN
+    assert told.text == "workers differ: python, shell; python, shell, fetch"
+
+
 def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
