@@ -171,7 +171,8 @@ class Bounds:
     `steps` counts the executor's model calls in one revision; `output` is what a model sees of one
     output of a run, `history` what a request repeats of old output (`agents.trimming`; None: all);
     `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
-    revision ends with the reply whose code has run; unless it `plans`, no planner is asked.
+    revision ends with the reply whose code has run; so it does where it `pauses`, since a person is
+    asked behind each run; unless it `plans`, no planner is asked.
     """
 
     steps: int = 25
@@ -181,6 +182,7 @@ class Bounds:
     kept: int = 4_096
     history: int | None = 20_000
     mends: bool = True
+    pauses: bool = False
     plans: bool = True
 
 

@@ -42,8 +42,9 @@ class OnExpiry(StrEnum):
 
 
 class Pause(StrEnum):
-    """When a reviewed job asks a person: behind each pass of the executor, right before the critic,
-    or behind each run of code within a pass, too."""
+    """When a reviewed job asks a person: right before the critic, when the executor has come to an
+    end; or behind every run, too: then a pass of the executor ends with the model's reply whose
+    code has run, whatever came out, and nothing more happens unseen."""
 
     BEFORE_CRITIC = "before_critic"
     EVERY_RUN = "every_run"
@@ -94,3 +95,8 @@ class JobSpec:
     pause: Pause = Pause.BEFORE_CRITIC
     review_remind_seconds: int | None = None
     review_escalate_seconds: int | None = None
+
+    @property
+    def shows_each_run(self) -> bool:
+        """Whether a person is asked behind every run."""
+        return self.review and self.pause is Pause.EVERY_RUN

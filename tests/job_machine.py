@@ -28,7 +28,8 @@ from jobs.inheritance import OVER
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Reason, Status
 from jobs.retention import Retention, remove_finished
-from jobs.review import EXPIRY, Action, ReviewKind
+from jobs.review import EXPIRY, Action, Decision, ReviewKind
+from jobs.review_digest import digest_of
 from jobs.spec import OnExpiry, Priority
 from jobs.store import Charge, Held, Store, Writes
 
@@ -36,6 +37,8 @@ T = TypeVar("T")
 ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")
 OURS, THEIRS = GraphFormat(2, "0.2.0"), GraphFormat(9, "9.0.0")
 MOST_JOBS = 5
+PEOPLE = ("ann", "bob", "cat")
+"""The first brings every job."""
 AT_ONCE = Retention(jobs_ms=-60_000, grace_ms=0)
 """What is final goes, however young."""
 
@@ -74,6 +77,22 @@ class Known:
     events: Sequence[Event]
     charges: Sequence[Charge]
     journal: Mapping[str, bytes]
+
+
+def approvals_of(record: JobRecord) -> int:
+    """How many approvals the open review takes."""
+    asked = record.review
+    return record.spec.approvals if asked and asked.kind is ReviewKind.REVIEW else 1
+
+
+def barred(record: JobRecord, action: Action, by: str) -> bool:
+    """Whether this person's word does not count, where two have to give theirs."""
+    if record.review is None or approvals_of(record) == 1:
+        return False
+    voted = [vote.by for vote in record.review.approvals]
+    if action is Action.APPROVE:
+        return by == PEOPLE[0] or by in voted
+    return action is Action.DELEGATE and by == PEOPLE[0]
 
 
 class JobMachine(RuleBasedStateMachine):
@@ -144,15 +163,22 @@ class JobMachine(RuleBasedStateMachine):
         priority=st.sampled_from(Priority),
         expires=st.sampled_from([None, 3_600]),
         then=st.sampled_from(OnExpiry),
+        approvals=st.sampled_from([1, 2]),
     )
     def submit(
-        self, conversation: str | None, priority: Priority, expires: int | None, then: OnExpiry
+        self,
+        conversation: str | None,
+        priority: Priority,
+        expires: int | None,
+        then: OnExpiry,
+        approvals: int,
     ) -> None:
         submitting = self.house.submit(
             conversation_id=conversation,
             priority=priority,
             review_expires_seconds=expires,
             on_expiry=then,
+            approvals=approvals,
         )
         record = self.run(submitting)
         self.seen[record.id] = Seen(record.conversation_id)
@@ -258,22 +284,39 @@ class JobMachine(RuleBasedStateMachine):
         return answer
 
     @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
-    @rule(data=st.data(), right=st.booleans(), action=st.sampled_from(Action))
-    def decide(self, data: st.DataObject, right: bool, action: Action) -> None:
+    @rule(
+        data=st.data(),
+        right=st.sampled_from([True, True, True, False]),
+        action=st.sampled_from([*Action, Action.APPROVE, Action.APPROVE]),
+        by=st.sampled_from(PEOPLE),
+        seen=st.sampled_from(["", "right", "wrong"]),
+    )
+    def decide(self, data: st.DataObject, right: bool, action: Action, by: str, seen: str) -> None:
         job_id = self.pick(data, Status.AWAITING_REVIEW)
         before = self.record(job_id)
         asked = before.review
         name = asked.id if asked and right else "r-other"
-        answer = self.run(self.house.operations.decide(job_id, decision(name, action)))
-        upgrades = asked is not None and asked.kind is ReviewKind.UPGRADE
-        applies = asked is not None and right and action in TAKES[asked.kind]
-        assert isinstance(answer, JobRecord) == applies
-        self.seen[job_id].decided += applies
-        if applies and upgrades and action is Action.APPROVE:
+        digest = {"": "", "right": digest_of(asked) if asked else "", "wrong": "0" * 64}[seen]
+        given = Decision(name, action, by, key_id=f"k-{by}", digest=digest)
+        answer = self.run(self.house.operations.decide(job_id, given))
+        meant = right and seen != "wrong" and asked is not None and action in TAKES[asked.kind]
+        if asked is None or not meant or barred(before, action, by):
+            assert isinstance(answer, Refusal)
+            assert self.record(job_id) == before
+            return
+        after = self.record(job_id)
+        assert answer == after
+        votes = (*(vote.by for vote in asked.approvals), by)
+        if action is Action.APPROVE and len(votes) < approvals_of(before):
+            assert after.status is Status.AWAITING_REVIEW
+            assert tuple(vote.by for vote in after.review.approvals) == votes  # type: ignore[union-attr]
+            return
+        self.seen[job_id].decided += 1
+        upgrades = asked.kind is ReviewKind.UPGRADE
+        if upgrades and action is Action.APPROVE:
             self.seen[job_id].graph = ANEW
-        if applies and action is Action.REJECT:
-            expected = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
-            assert self.record(job_id).reason is expected
+        if action is Action.REJECT:
+            assert after.reason is (Reason.INCOMPATIBLE if upgrades else Reason.REJECTED)
 
     @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
     @rule(data=st.data())

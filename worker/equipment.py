@@ -81,6 +81,7 @@ class Equipment:
 
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
+        spec = record.spec
         blobs = HeldBlobs(self.blobs, self.store.blobs, lambda digest: ledger.refer([digest]))
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
@@ -101,7 +102,7 @@ class Equipment:
             models=models,
             limits=self.limits,
             last_try=record.retries >= RETRIES,
-            bounds=replace(self.bounds, mends=record.spec.repair),
+            bounds=replace(self.bounds, mends=spec.repair, pauses=spec.shows_each_run),
             pages=self.pages,
             packages=self.packages,
             checks=await self.checks(record),

@@ -50,12 +50,15 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
 
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
-    """The pass's last words at the bound on steps, behind a run where nothing is to be mended, and
-    where the repairs go in circles; else None."""
+    """The pass's last words at the bound on steps, behind a run where nothing is to be mended, or
+    a person wants to see each one, and where the repairs go in circles; else None."""
     if replies(messages) >= ports.bounds.steps:
         return render("executor_bound", steps=ports.bounds.steps)
-    if not ports.bounds.mends and has_run(state["messages"]):
-        return render("executor_unmended")
+    if has_run(state["messages"]):
+        if not ports.bounds.mends:
+            return render("executor_unmended")
+        if ports.bounds.pauses:
+            return render("executor_paused")
     now = course_of(state, ports)
     return render("executor_stuck", why=now.stopped) if now.stopped else None
 

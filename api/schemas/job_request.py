@@ -97,8 +97,8 @@ class JobRequest(Asked):
     )
     pause: Pause | None = Field(
         None,
-        description="when a reviewed job pauses: before_critic, behind each pass of the executor; "
-        "every_run, behind each run of code, too; else as the operator says",
+        description="when a reviewed job asks: before_critic, when the executor has ended; "
+        "every_run, behind each reply of the model whose code has run, too",
     )
     approvals: int | None = Field(
         None,

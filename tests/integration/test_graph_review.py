@@ -9,6 +9,7 @@ from graph_house import PLAN, Journey, PlannedSandbox, call, only, printed, turn
 from pydantic import ValidationError
 
 from agents.job import JobInput
+from agents.ports import Bounds
 
 TASK = "Add two numbers."
 JOB = JobInput(TASK, review=True)
@@ -188,3 +189,28 @@ async def test_a_decision_that_is_none_leaves_the_job_paused(tmp_path: Path) -> 
         await journey.decide("applaud")
     await journey.decide("approve")
     assert (await journey.outcome()).approved
+
+
+async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_seen(
+    tmp_path: Path,
+) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("write_file", path="a.py", content="1"), after=0),
+        turn("executor", "wrote a.py", call("python", code="bad"), after=1),
+        turn("executor", "Go on.", call("python", code="good"), after=3),
+        verdict("(revision 2)", "approve", run="r2"),
+    ]
+    sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n")})
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(pauses=True))
+    first = await journey.begin(JOB)
+    shown = only(first["__interrupt__"]).value
+    assert (sandbox.ran, shown["revision"]) == (["bad"], 1)
+    assert shown["unproven"] is not None
+    assert "a person looks at it" in shown["answer"]
+    second = await journey.decide("revise", feedback="Go on.")
+    shown = only(second["__interrupt__"]).value
+    assert (sandbox.ran, shown["unproven"]) == (["bad", "good"], None)
+    await journey.decide("delegate")
+    assert (await journey.outcome()).approved_by == "critic"
+    assert sandbox.ran == ["bad", "good"]

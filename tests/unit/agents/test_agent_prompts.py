@@ -67,6 +67,7 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_bound": {"steps": 25},
     "executor_broken_call": {},
     "executor_unmended": {},
+    "executor_paused": {},
     "executor_hint": {"failure": {"class": "key"}, "same": "failure", "of": "r1"},
     "executor_taken_over": {
         "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]
