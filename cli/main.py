@@ -25,6 +25,8 @@ COMMANDS = {
     "replay": "Play a finished job again, offline, and compare.",
     "decisions": "Export who decided what, for auditors.",
     "webhooks": "See messages to the webhook that have not arrived.",
+    "export": "Write a job's transcript: Markdown or JSON.",
+    "bench": "Measure how good the agent is at exercises with hidden tests.",
     "keys": "Create, list and revoke API keys.",
     "models": "List the models and their prices; --check asks each of them.",
     "config": "Show every setting, and where its value came from.",

@@ -86,6 +86,29 @@ def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     return RedisServer(program, port, password)
 
 
+def wait_gone(directory: Path) -> None:
+    """Return when no server uses `directory` any more: a killed command's own ends with it, but not
+    in the same moment. Raises CliError where one stays.
+    """
+    try:
+        config = (directory / "redis.conf").read_text(encoding="utf-8")
+    except OSError:
+        return
+    told = dict(line.split(" ", 1) for line in config.splitlines() if " " in line)
+    url = f"redis://:{told.get('requirepass', '')}@127.0.0.1:{told.get('port', '0')}/0"
+    deadline = time.monotonic() + START_SECONDS
+    with redis.Redis.from_url(url, socket_timeout=1, retry=None) as client:
+        while time.monotonic() < deadline:
+            try:
+                client.ping()
+            except redis.BusyLoadingError:
+                pass
+            except redis.RedisError:  # nobody answers there, or another with another password
+                return
+            time.sleep(0.05)
+    raise CliError("another Redis server still uses this folder", str(directory))
+
+
 def wait_ready(server: RedisServer, child: Child) -> None:
     """Return when it answers; raises CliError where it ends or never does."""
     deadline = time.monotonic() + START_SECONDS

@@ -32,11 +32,19 @@ START_IT = "start it with `fettle up` (or `make up`), or name its address: --url
 
 
 class Service:
-    """A service at `url`, spoken to with one key."""
+    """A service at `url`, spoken to with one key; `tries` bounds how often a busy one is asked."""
 
-    def __init__(self, url: str, key: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        tries: int = TRIES,
+    ) -> None:
         self.url = url.rstrip("/")
         self.key = key
+        self._tries = tries
         self._sleep = sleep
         self._http = httpx.Client(
             base_url=self.url,
@@ -180,7 +188,7 @@ class Service:
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         repeatable = method == "GET" or "Idempotency-Key" in request.get("headers", {})
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(self._tries)):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:

@@ -30,16 +30,18 @@ def throwaway(
     workers: int = 1,
     env: Mapping[str, str] | None = None,
     key: str | None = None,
+    keep: Path | None = None,
 ) -> Iterator[Service]:
     """A service that is ready for jobs; `env` goes to its processes, over what they are given.
 
-    Its key is `key`, else one that nobody knows.
+    Its key is `key`, else one that nobody knows. In the folder `keep`, if there is one, everything
+    stays, and goes on where an earlier service in it has stopped, however that did.
 
     Raises CliError where it cannot become so.
     """
     with Signals() as signals, ExitStack() as stack:
         with signals.held():  # a signal in the middle of it would leave the directory behind
-            folder = stack.enter_context(
+            folder = keep or stack.enter_context(
                 TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
             )
         processes = stack.enter_context(running(signals))
@@ -60,6 +62,7 @@ class _Starting:
     def service(self, workers: int, given: Mapping[str, str], key: str) -> Service:
         """Start Redis, then API and workers, and wait until a job could run."""
         begun = time.monotonic()
+        redis_server.wait_gone(self._folder / "redis")
         redis_port, api_port = ports.free(2)
         server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
         try:

@@ -1,0 +1,53 @@
+"""What of a job is judged. Pure.
+
+The **first attempt** is the workspace as the executor's first run has left it, or as it stood at
+the executor's first answer, if it answered before anything had run. What is changed after that, the
+model has changed with an outcome before its eyes: that is repair. Where the workspace does not have
+the file that the tests look for, the program of that run stands for it, since that is what was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Files by path and digest, and the number of the run whose program stands for the solution."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    program: int | None = None
+
+
+def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] = ()) -> Candidate:
+    """The job's first attempt; `given` are the files that it started with."""
+    versions: dict[str, str] = {}
+    there = set(given)
+    for event in events:
+        if event.kind == "begun_anew":
+            versions.clear()
+        for made in _made(event):
+            versions[made["name"]] = made["digest"]
+        missing = solution not in versions and solution not in there
+        if event.kind == "run_finished":
+            return Candidate(versions, event.data["number"] if missing else None)
+        if event.kind == "answered":
+            break
+    return Candidate(versions)
+
+
+def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
+    """The run whose program stands for a solution that was never saved: the last that succeeded."""
+    numbers = [run["number"] for run in runs if run["succeeded"]] or [run["number"] for run in runs]
+    return numbers[-1] if numbers else None
+
+
+def _made(event: Event) -> Iterable[Mapping[str, Any]]:
+    if event.kind not in ("run_finished", "tool_used"):
+        return ()
+    made: Iterable[Mapping[str, Any]] = event.data.get("artifacts", ())
+    return made
