@@ -1,0 +1,122 @@
+"""A job's transcript, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tiny_service import Answer, event, job, stream
+
+from cli.main import run
+
+TEXT = {"dropped_bytes": 0, "digest": None, "href": ""}
+
+
+def a_run(number, *, exit_code=0, **changes):
+    told = {
+        "id": f"r{number}",
+        "number": number,
+        "revision": 1,
+        "by": "executor",
+        "code": {"text": "print(1)", **TEXT},
+        "end": "exited",
+        "exit_code": exit_code,
+        "signal": None,
+        "stdout": {"text": "", **TEXT},
+        "stderr": {"text": "", **TEXT},
+        "seconds": 0.5,
+        "succeeded": exit_code == 0,
+        "artifacts": [],
+        "refused": [],
+    }
+    return {**told, **changes}
+
+
+@pytest.fixture
+def finished(tiny):
+    cut = {"text": "head ... tail", "dropped_bytes": 0, "digest": "d" * 64}
+    failure = {"class": "name", "cause": "NameError: x", "exception": "NameError"}
+    tests = [{"id": "test_a.py::test_a", "outcome": "failed", "detail": "no"}]
+    told = [
+        event(1, "submitted", by="me"),
+        event(2, "planned", steps=["Write it", "Test it"], source="model", note=None),
+        event(3, "tool_used", tool="write_file", path="a.py", ok=True, note="", artifacts=[]),
+        event(4, "run_finished", **a_run(1, exit_code=1, stderr=cut, failure=failure)),
+        event(
+            5,
+            "repaired",
+            run="r2",
+            of="r1",
+            cause="NameError: x",
+            diff="-x\n+y",
+            **{"class": "name"},
+        ),
+        event(6, "run_finished", **a_run(2, tool="shell", stdout={"text": "```\n", **TEXT})),
+        event(7, "answered", revision=1, text="It is sorted."),
+        event(8, "checked", revision=1, passed=False, problem=None, tests=tests),
+        event(9, "critiqued", revision=1, verdict="approve", feedback="", run="r2", overruled=None),
+        event(10, "succeeded", approved_by="critic"),
+    ]
+    tiny.on("GET /jobs/j1", Answer(200, job(last_event=10)))
+    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on(
+        "GET /jobs/j1/runs/1/stderr",
+        Answer(200, b"the whole of it", {"Content-Type": "text/plain"}),
+    )
+    return tiny
+
+
+def test_markdown_tells_it_in_order(finished, capsys):
+    assert run(["--url", finished.url, "export", "j1"]) == 0
+    text = capsys.readouterr().out
+    places = [
+        text.index(part)
+        for part in (
+            "# Job j1",
+            "Sort a list",
+            "1. Write it",
+            "* write_file `a.py`",
+            "## Run r1 (python): exit code 1, 0.50 s",
+            "the whole of it",
+            "Failure: name: NameError: x",
+            "## Repair of r1 in r2: name",
+            "```diff\n-x\n+y\n```",
+            "## Run r2 (shell)",
+            "````text\n```\n````",
+            "## Answer, revision 1\n\nIt is sorted.",
+            "## Checks: not passed",
+            "* failed `test_a.py::test_a`",
+            "## Verdict, revision 1: approve, resting on r2",
+            "succeeded, approved by critic",
+            "| all | 3 | 1000 | 234 | $0.0012 |",
+        )
+    ]
+    assert places == sorted(places)
+    assert "head ... tail" not in text
+
+
+def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
+    path = tmp_path / "job.json"
+    assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
+    told = json.loads(path.read_text())
+    assert told["job"]["id"] == "j1"
+    assert [each["seq"] for each in told["events"]] == list(range(1, 11))
+    assert told["texts"] == {"r1/stderr": "the whole of it"}
+
+
+def test_a_job_that_runs_is_told_as_far_as_it_has_come(tiny, capsys):
+    tiny.on(
+        "GET /jobs/j1",
+        Answer(200, job(status="running", last_event=1, finished_at=None, result=None)),
+    )
+    planned = event(2, "planned", steps=["Later"], source="model", note=None)
+    tiny.on("GET /jobs/j1/events", stream(event(1, "submitted", by="me"), planned))
+    assert run(["--url", tiny.url, "export", "j1"]) == 0
+    text = capsys.readouterr().out
+    assert "| status | running |" in text
+    assert "Later" not in text
+
+
+def test_a_file_that_cannot_be_written(finished, tmp_path, capsys):
+    assert run(["--url", finished.url, "export", "j1", "-o", str(tmp_path / "no" / "x.md")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
