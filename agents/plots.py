@@ -12,7 +12,8 @@ _PICTURE = r"""
   | visuali[sz](?:e|es|ed|ing|ation|ations) | matplotlib | pyplot | seaborn
 """
 _TOLD = "novel | story | stories | film | movie | book | play"
-_ASKED = re.compile(rf"(?<![\w-])(?:{_PICTURE})(?![\w-])", re.IGNORECASE | re.VERBOSE)
+_ASKED = re.compile(rf"(?<![\w-])(?:{_PICTURE})(?![\w(-])", re.IGNORECASE | re.VERBOSE)
+"""By whole words; with a parenthesis right behind it, it is the name of a function."""
 _NOT_ASKED = re.compile(
     rf"""
     (?<!\w)(?:no|not|never|without|don't|do\s+not|avoid|skip)\s+(?:\w+\s+){{0,2}}(?:{_PICTURE})(?!\w)

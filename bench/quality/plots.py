@@ -28,7 +28,8 @@ def png(path: Path, bars: Bars) -> None:
         axes.bar(places, shares, width * 0.92, color=BLUES[number % len(BLUES)], label=name)
         axes.errorbar(places, shares, yerr=[low, high], fmt="none", ecolor="#333333", capsize=3)
         for place, rate in zip(places, rates, strict=True):
-            axes.text(place, 1.5, f"{100 * rate.share:.1f}", ha="center", fontsize=8)
+            ink = "#ffffff" if number % 2 and rate.share > 0.1 else "#222222"
+            axes.text(place, 1.5, f"{100 * rate.share:.1f}", ha="center", fontsize=8, color=ink)
     axes.set_xticks(range(len(bars.groups)), list(bars.groups))
     axes.set_ylim(0, 105)
     axes.set_ylabel("pass@1 in %, with 95 % intervals")

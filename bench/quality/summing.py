@@ -21,7 +21,8 @@ class Summary:
     """`first` and `final` are pass@1 of the first attempt and of what the jobs ended with.
 
     `at_k` is pass@k for k from 2 to the number of tries; `failures` counts why first attempts did
-    not pass; money is None where a call has no known price. Times are medians, in seconds.
+    not pass; money is None where nothing was paid, or a call has no known price. Times are medians,
+    in seconds.
     """
 
     exercises: int
@@ -141,6 +142,6 @@ def _at_k(results: Sequence[Result]) -> dict[int, tuple[float, float]]:
 
 def _money(amounts: Iterable[str | None]) -> str | None:
     known = list(amounts)
-    if None in known:
+    if None in known or not known:
         return None
     return f"{sum((Decimal(amount) for amount in known if amount is not None), Decimal(0)):f}"

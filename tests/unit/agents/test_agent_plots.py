@@ -43,6 +43,7 @@ def test_a_picture_is_asked_for(task: str) -> None:
         "Summarise the plot of the novel",
         "Print an ASCII chart",
         "plot-free output",
+        "def histogram(test): # the letter that is there most often",
     ],
 )
 def test_no_picture_is_asked_for(task: str) -> None:
