@@ -68,6 +68,7 @@ class Judge:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
+                start_new_session=True,  # a terminal's Ctrl-C is ours; its stdin's end is its end
             )
         return self._process
 

@@ -51,8 +51,9 @@ class Verdict:
 class Result:
     """One exercise, tried once. Without verdicts it was not measured: `why_not` says why.
 
-    `failures` are the classes of its failed runs, in order; times in seconds, money in US dollars
-    as a decimal string (null: not known). `score` is the judge's {score, reason, cost_usd, ...}.
+    `failures` are the classes of its failed runs, in order, `models` those that have answered (a
+    fallback may stand in); times in seconds, money in US dollars as a decimal string (null: not
+    known). `score` is the judge's {score, reason, cost_usd, ...}.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Result:
     revisions: int = 0
     runs: int = 0
     failures: Sequence[str] = field(default_factory=tuple)
+    models: Sequence[str] = field(default_factory=tuple)
     cost: Mapping[str, Any] = field(default_factory=dict)
     worked_seconds: float = 0.0
     job_seconds: float = 0.0
@@ -160,4 +162,6 @@ def _result(content: Mapping[str, Any]) -> Result:
     for name in ("first", "final"):
         if values.get(name) is not None:
             values[name] = Verdict(**values[name])
+    for name in ("failures", "models"):
+        values[name] = tuple(values.get(name, ()))
     return Result(**values)

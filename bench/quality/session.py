@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,21 +79,11 @@ class Session:
             count += 1
             _tell(screen, result, count, len(todo))
 
-        with judge or _NoJudge():
+        with judge or nullcontext():
             each(todo, one, self.at_once, done)
         seconds = time.monotonic() - begun
         rate = seconds / max(count, 1)
         screen.line("measured", f"{count} in {duration(seconds)}, {duration(rate)} each")
-
-
-class _NoJudge:
-    """Nothing is scored."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def _tell(screen: Screen, result: Result, count: int, of: int) -> None:

@@ -28,6 +28,9 @@ def show(screen: Screen, header: Header, summary: Summary) -> None:
     if summary.failures:
         told = ", ".join(f"{name} {count}" for name, count in summary.failures.items())
         screen.line("failures", f"of first attempts: {told}")
+    if set(summary.models) - {settings["model"]}:
+        told = ", ".join(f"{name} in {count}" for name, count in summary.models.items())
+        screen.line("models", f"another than the one asked for has answered: {told}", Tone.WARN)
     tokens = f"{summary.input_tokens:,} tokens in, {summary.output_tokens:,} out"
     screen.line("cost", f"{money(summary.cost_usd)}, {plural(summary.calls, 'call')}, {tokens}")
     worked, job = duration(summary.worked_seconds), duration(summary.job_seconds)

@@ -21,8 +21,8 @@ class Summary:
     """`first` and `final` are pass@1 of the first attempt and of what the jobs ended with.
 
     `at_k` is pass@k for k from 2 to the number of tries; `failures` counts why first attempts did
-    not pass; money is None where nothing was paid, or a call has no known price. Times are medians,
-    in seconds.
+    not pass, `models` the tries in which each has answered; money is None where nothing was paid,
+    or a call has no known price. Times are medians, in seconds.
     """
 
     exercises: int
@@ -36,6 +36,7 @@ class Summary:
     score: float | None
     scored: int
     failures: Mapping[str, int]
+    models: Mapping[str, int]
     calls: int
     input_tokens: int
     output_tokens: int
@@ -75,6 +76,7 @@ def sum_up(header: Header, results: Sequence[Result]) -> Summary:
         score=fmean(scores) if scores else None,
         scored=len(scores),
         failures=dict(Counter(filter(None, map(failure, judged))).most_common()),
+        models=dict(Counter(name for result in results for name in result.models).most_common()),
         calls=sum(result.cost.get("calls", 0) for result in results),
         input_tokens=sum(result.cost.get("input_tokens", 0) for result in results),
         output_tokens=sum(result.cost.get("output_tokens", 0) for result in results),

@@ -40,7 +40,13 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
     job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
     events = list(service.events(job_id))
     job = service.job(job_id)
-    result = replace(told(job), id=at.exercise.id, repeat=at.repeat, level=at.exercise.level)
+    result = replace(
+        told(job),
+        id=at.exercise.id,
+        repeat=at.repeat,
+        level=at.exercise.level,
+        models=_models(events),
+    )
     if result.measured and at.exercise.tests:
         try:
             first, final = _Judging(service, at, job).verdicts(events)
@@ -141,6 +147,11 @@ class _Judging:
             return None
         code = run["code"]
         return self._service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _models(events: Sequence[Event]) -> tuple[str, ...]:
+    called = (event for event in events if event.kind == "model_called")
+    return tuple(sorted({str(event.data["model"]) for event in called}))
 
 
 def _failure(run: Mapping[str, Any]) -> str:
