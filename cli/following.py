@@ -19,7 +19,7 @@ DETACHED = 130
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:
     """Show a job's events to the final one; returns the job as it then is."""
     with LiveView(screen, Detail(), text_of(service, job_id)) as view:
-        for event in service.events(job_id):
+        for event in service.events(job_id, hear=view.hear if screen.drawing else None):
             view.show(event)
             if event.kind == "review_opened":
                 _at_review(service, job_id, str(event.data["review_id"]), view, screen, asking)

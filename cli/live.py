@@ -17,6 +17,7 @@ from cli.progress import Detail, parts
 from cli.render.parts import Code
 from cli.render.words import clip, money, plural, printable
 from cli.screen import Screen
+from cli.spoken import Spoken
 from cli.tally import Stage, Tally, after
 
 TRACK = {Stage.PLAN: "plan", Stage.CODE: "code", Stage.REVIEW: "review", Stage.VERDICT: "verdict"}
@@ -63,8 +64,14 @@ class LiveView:
             self._live.stop()
             self._live = None
 
+    def hear(self, said: Mapping[str, Any]) -> None:
+        """Show below the footer what a model says, until its event tells the whole."""
+        self._footer.spoken = self._footer.spoken.heard(said)
+
     def show(self, event: Event) -> None:
         """Show an event, and what it changes."""
+        if event.kind == "model_called":
+            self._footer.spoken = Spoken()
         self.tally = after(self.tally, event)
         self._footer.tally = self.tally
         if event.final:  # how the job ended is told with what came of it
@@ -77,10 +84,12 @@ class LiveView:
 
 
 class _Footer:
-    """One line: a spinner, the stages with the present one lit, and what has been spent."""
+    """A spinner, the stages with the present one lit, and what has been spent; below it, the line
+    that a model is writing."""
 
     def __init__(self) -> None:
         self.tally = Tally()
+        self.spoken = Spoken()
         self._begun = time.monotonic()
         self._spinner = Spinner("dots")
 
@@ -90,6 +99,8 @@ class _Footer:
         line.no_wrap = True
         line.truncate(options.max_width, overflow="ellipsis")
         yield line
+        if words := self.spoken.last_words(options.max_width - 5):
+            yield Text(f"   {words}", "dim italic", no_wrap=True, overflow="ellipsis")
 
     def _track(self) -> Text:
         tally = self.tally

@@ -18,7 +18,7 @@ import httpx
 
 from cli.errors import CliError, Problem, Refused, Unreachable
 from cli.events import Event
-from cli.stream import PASSING, follow
+from cli.stream import PASSING, Hear, follow
 
 Job = Mapping[str, Any]
 
@@ -113,10 +113,13 @@ class Service:
         """A text that an answer links to."""
         return self._send("GET", href).text
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[Event]:
-        """GET /jobs/{id}/events: each event once, to the final one, over broken connections."""
+    def events(self, job_id: str, after: int = 0, hear: Hear | None = None) -> Iterator[Event]:
+        """GET /jobs/{id}/events: each event once, to the final one, over broken connections.
+
+        `hear` is told what models say meanwhile.
+        """
         path = f"{_path(job_id)}/events"
-        return follow(self._http, path, after, self._sleep, self._trouble)
+        return follow(self._http, path, after, self._sleep, self._trouble, hear)
 
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /keys: the record, and the key itself this once."""

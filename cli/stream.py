@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import httpx
 from httpx_sse import EventSource
@@ -10,6 +12,8 @@ from httpx_sse import EventSource
 from cli.errors import CliError
 from cli.events import Event, read_event
 
+Hear = Callable[[Mapping[str, Any]], None]
+"""Takes {call, role, part, text, try}: see `GET /jobs/{id}/events?tokens=true`."""
 PATIENCE = 12
 """Failures in a row before we give up: about a minute."""
 MOST_WAIT_SECONDS = 8.0
@@ -24,16 +28,18 @@ def follow(
     after: int,
     sleep: Callable[[float], None],
     trouble: Callable[[httpx.Response | httpx.TransportError], CliError],
+    hear: Hear | None = None,
 ) -> Iterator[Event]:
     """Every event after `after`, each once and in order, to the final one.
 
+    `hear` is told what models say meanwhile, as it comes.
     Raises what `trouble` makes of a refusal, or of a failure that does not pass.
     """
     failures = 0
     while True:
         failure: httpx.Response | httpx.TransportError | None = None
         try:
-            for event in _connection(http, path, after):
+            for event in _connection(http, path, after, hear):
                 failures = 0
                 if event.seq > after:
                     after = event.seq
@@ -52,13 +58,17 @@ def follow(
         sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
 
 
-def _connection(http: httpx.Client, path: str, after: int) -> Iterator[Event]:
+def _connection(http: httpx.Client, path: str, after: int, hear: Hear | None) -> Iterator[Event]:
+    params = {} if hear is None else {"tokens": "true"}
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
-    with http.stream("GET", path, headers=headers, timeout=timeout) as response:
+    with http.stream("GET", path, params=params, headers=headers, timeout=timeout) as response:
         if not response.is_success:
             response.read()
             response.raise_for_status()
         for sent in EventSource(response).iter_sse():
-            if sent.id and sent.data:
+            if sent.event == "tokens":
+                if hear is not None:
+                    hear(json.loads(sent.data))
+            elif sent.id and sent.data:
                 yield read_event(sent.data)

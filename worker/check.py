@@ -44,10 +44,11 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
         "ok": False,
     }
     begun = time.monotonic()
-    ear = _Ear(begun)
     try:
         name = ModelName.parse(text)
         model = pool.get(name, "summary")
+        begun = time.monotonic()  # behind the import of its library, which is paid once
+        ear = _Ear(begun)
         if not isinstance(model, ProviderModel):
             return {**told, "ok": True, "cost_usd": "0"}  # a recording: it is there
         with heard_by(ear):

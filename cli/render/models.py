@@ -29,12 +29,9 @@ def models_shown(screen: Screen, found: Mapping[str, Any]) -> None:
         heads = ("MODEL", "IN", "OUT", "STATE")
         screen.rows(heads, (_row(model) for model in found["offered"]))
     screen.title("providers")
-    for provider in found["providers"]:
-        missing = provider["missing"]
-        text = "ready" if missing is None else f"needs {missing}"
-        screen.line(
-            provider["name"], printable(text), Tone.PLAIN if missing is None else Tone.QUIET
-        )
+    columns = ("PROVIDER", "STATE")
+    screen.rows(columns, ((each["name"], _state(each)) for each in found["providers"]))
+    screen.text()
     if found["recordings"]:
         screen.line("recordings", ", ".join(map(printable, found["recordings"])), Tone.QUIET)
     screen.line("allowed", f"jobs may name {', '.join(found['allowed'])}", Tone.QUIET)
@@ -59,10 +56,14 @@ def checks_shown(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    missing = model["missing"]
-    state = "ready" if missing is None else f"needs {missing}"
     prices = (model["input_usd"] or UNKNOWN, model["output_usd"] or UNKNOWN)
-    return printable(model["name"]), *prices, printable(state)
+    return printable(model["name"]), *prices, _state(model)
+
+
+def _state(offered: Mapping[str, Any]) -> str:
+    """Of a model or a provider."""
+    missing = offered["missing"]
+    return "ready" if missing is None else f"needs {printable(missing)}"
 
 
 def _told(check: Mapping[str, Any]) -> str:
