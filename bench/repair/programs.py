@@ -1,0 +1,71 @@
+"""The programs with bugs, and what each is told as."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agents.repair.classify import PROGRAM, classify
+from agents.repair.failure import Failure
+from sandbox.protocol import Command, Limits, Sandbox
+
+FILE = Path(__file__).with_name("programs.yaml")
+LIMITS = Limits(wall_seconds=30.0)
+"""Time limits that a program is not about leave room for a machine that is busy."""
+SHELL = ("bash", "-c")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One with a bug; `kind` is the class that its failure must be told as."""
+
+    name: str
+    kind: str
+    code: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    shell: bool = False
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+    async def failure(self, sandbox: Sandbox) -> Failure:
+        """What its run is told as."""
+        files = {name: text.encode() for name, text in self.files.items()}
+        command = Command.python(self.code, files)
+        if self.shell:
+            command = replace(command, argv=(*SHELL, self.code))
+        result = await sandbox.run(command, replace(LIMITS, **self.limits))
+        return classify(result, {**files, PROGRAM: self.code.encode()})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A program, and what its failure was told as."""
+
+    program: Program
+    failure: Failure
+
+    @property
+    def right(self) -> bool:
+        """Whether that is what it is."""
+        return self.failure.kind == self.program.kind
+
+
+def load(path: Path = FILE) -> list[Program]:
+    """All programs, in the order of the file."""
+    listed = yaml.safe_load(path.read_text())
+    return [Program(kind=kind, **fields) for kind, many in listed.items() for fields in many]
+
+
+async def run_all(sandbox: Sandbox, programs: Sequence[Program], at_once: int = 2) -> list[Told]:
+    """Run every program, `at_once` side by side."""
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(program: Program) -> Told:
+        async with gate:
+            return Told(program, await program.failure(sandbox))
+
+    return list(await asyncio.gather(*map(one, programs)))

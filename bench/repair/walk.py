@@ -1,0 +1,148 @@
+"""Walking a path: the whole graph, a real sandbox, a local provider, and a worker's patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agents.graph import Graph, build
+from agents.job import JobInput, initial_state
+from agents.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
+from agents.models import Chains, ModelOptions, ModelPool
+from agents.outcome import Outcome, outcome
+from agents.ports import Bounds, Ports
+from agents.role_models import RoleModels
+from agents.turn import Turn as Order
+from bench.provider import ProviderServer
+from bench.repair.path import Path
+from jobs.lifecycle import RETRIES
+from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
+from worker.failure import Fail, Retry, fate
+
+TASK: Final = "Write a function that adds two numbers, and test it."
+SMALL, LARGE = "groq:llama-3.1-8b-instant", "groq:llama-3.3-70b-versatile"
+LIMITS = Limits(wall_seconds=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A path, and what came of it."""
+
+    path: Path
+    end: str
+    repairs: tuple[str, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether it ended where it should, by the repairs that it should take."""
+        return (self.end, self.repairs) == (self.path.end, self.path.repairs)
+
+
+@dataclass(slots=True)
+class Troubled:
+    """A sandbox that breaks at some of its runs, as its engine might."""
+
+    sandbox: Sandbox
+    broken: frozenset[int]
+    runs: int = field(default=0)
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """See `sandbox.protocol.Sandbox`."""
+        self.runs += 1
+        if self.runs in self.broken:
+            raise SandboxUnavailable("the engine is away")
+        return await self.sandbox.run(command, limits)
+
+    async def check(self) -> tuple[Layer, ...]:
+        """See `sandbox.protocol.Sandbox`."""
+        return await self.sandbox.check()
+
+    async def close(self) -> None:
+        """The sandbox is others', too."""
+
+
+async def walk(path: Path, sandbox: Sandbox) -> Walked:
+    """One path, from its task to its end."""
+    record = MemoryRecord()
+    with ProviderServer(path.turns) as provider:
+        options = ModelOptions(
+            api_keys={"groq": "key"}, base_urls={"groq": provider.groq_url}, max_retries=0
+        )
+        pool = ModelPool(options)
+        stronger = {"executor": (LARGE,)} if path.stronger else {}
+        ports = replace(
+            ports_over(record, Troubled(sandbox, path.broken), _models(pool, stronger)),
+            budget=MemoryBudget(record, most=path.most_tokens),
+            bounds=Bounds(**path.bounds),
+            limits=replace(LIMITS, **path.limits),
+        )
+        try:
+            end = await _to_the_end(path, record, ports)
+        finally:
+            await pool.aclose()
+    told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
+    return Walked(path, end, tuple(map(_repair, told)))
+
+
+async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
+    """Walk every path, `at_once` side by side."""
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(path: Path) -> Walked:
+        async with gate:
+            return await walk(path, sandbox)
+
+    return list(await asyncio.gather(*map(one, paths)))
+
+
+def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleModels:
+    return RoleModels(pool, Chains((SMALL,), stronger=stronger))
+
+
+async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports) -> str:
+    """Attempt after attempt, as a worker makes them: one that has finished a call counts anew."""
+    graph = build(InMemorySaver())
+    feed: Any = initial_state(JobInput(TASK, **path.job))
+    retries = 0
+    while True:
+        before = len(record.outcomes)
+        try:
+            await _attempt(graph, feed, replace(ports, last_try=retries >= RETRIES))
+            break
+        except Exception as error:
+            retries = 0 if len(record.outcomes) > before else retries
+            match fate(error):
+                case Retry() if retries < RETRIES:
+                    retries += 1
+                case Retry(reason, _) | Fail(reason, _, unforeseen=False):
+                    return f"failed: {reason}"
+                case _:
+                    raise
+        feed = None
+        ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
+    state = (await graph.aget_state(_CONFIG)).values
+    return _end(outcome(state), path)
+
+
+_CONFIG: Any = {"configurable": {"thread_id": "path"}}
+
+
+async def _attempt(graph: Graph, feed: Any, ports: Ports) -> None:
+    await graph.ainvoke(feed, _CONFIG, context=ports, durability="sync")
+
+
+def _end(ended: Outcome, path: Path) -> str:
+    if ended.approved_by is not None:
+        return f"approved by {ended.approved_by}"
+    if path.job.get("on_exhausted") == "fail":
+        return "failed: unapproved"
+    return f"unapproved: {ended.ends or 'the revisions ran out'}"
+
+
+def _repair(told: Mapping[str, Any]) -> str:
+    same = f"same {told['same']}" if told["same"] else "failed"
+    return f"{told['level']} {'fixed' if told['fixed'] else same}"
