@@ -40,7 +40,8 @@ class Said(TypedDict):
 
 class Critique(TypedDict):
     """A judgement as it is kept and told. `by` is who decided, `critic` or `rules`; `overruled`
-    says why the critic's word did not count; `ends` why the job ends although revisions are left.
+    says why the critic's word did not count; `ends` why the job ends although revisions are left;
+    `checks` is how many of the job's checks passed and how many there are, where it has any.
     """
 
     revision: int
@@ -53,6 +54,7 @@ class Critique(TypedDict):
     overruled: str | None
     by: str
     ends: str | None
+    checks: dict[str, int] | None
 
 
 def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -> Critique:
@@ -84,7 +86,17 @@ def _as_said(state: Mapping[str, Any], said: Said) -> Critique:
         overruled=None,
         by=CRITIC,
         ends=None,
+        checks=_checks(state),
     )
+
+
+def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
+    """{passed, total} of the revision's checks."""
+    report: Mapping[str, Any] = state.get("checked") or {}
+    if report.get("revision") != state["revision"]:
+        return None
+    outcomes = [test["outcome"] for test in report.get("tests", ())]
+    return {"passed": outcomes.count("passed"), "total": len(outcomes)} if outcomes else None
 
 
 def _by_rules(state: Mapping[str, Any], why: str) -> Critique:

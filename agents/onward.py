@@ -1,10 +1,12 @@
 """Onward: whether a job goes on when the critic has sent it back, and with which model. Pure.
 
-the revisions are used up                                        -> it ends
-another one by the same model would bring nothing: two in a row  -> a stronger model takes over;
-  came to the same, or went in circles, or the critic's score       without one it ends, although
-  is no better than two revisions ago                               revisions are left
-two revisions to mend it were sent back at one model             -> a stronger model takes over
+the revisions are used up                           it ends
+another one would bring nothing: two in a row       a stronger model takes over; without one it
+came to the same, or went in circles, or neither    ends, although revisions are left
+the critic's score nor the number of checks that
+pass is better than two revisions ago
+two revisions to mend it were sent back at one      a stronger model takes over
+model
 """
 
 from __future__ import annotations
@@ -54,11 +56,18 @@ def standstill(state: State, critiques: Critiques) -> str | None:
         return "two revisions in a row came to the same"
     if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
         return "two revisions in a row went in circles"
-    scores = [critique.get("score") for critique in critiques[-PATIENCE - 1 :]]
-    known = [score for score in scores if score is not None]
-    if len(known) > PATIENCE and max(known[1:]) < known[0] + DELTA:
+    recent = critiques[-PATIENCE - 1 :]
+    if _no_better([(each.get("checks") or {}).get("passed") for each in recent], 1):
+        return f"no more of the checks pass than {PATIENCE} revisions ago"
+    if _no_better([each.get("score") for each in recent], DELTA):
         return f"the critic's score is no better than {PATIENCE} revisions ago"
     return None
+
+
+def _no_better(figures: Sequence[float | None], delta: float) -> bool:
+    """Whether none of the last PATIENCE figures is better than the one before them by `delta`."""
+    known = [figure for figure in figures if figure is not None]
+    return len(known) > PATIENCE and max(known[1:]) < known[0] + delta
 
 
 def worn_out(state: State, critiques: Critiques) -> bool:

@@ -209,7 +209,7 @@ def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("succeeded", f"approved by {printable(by)}", Tone.GOOD)
     else:
         yield Line(
-            "succeeded", "not approved: revisions ran out, the best result stands", Tone.WARN
+            "succeeded", "not approved: no further revision, the best result stands", Tone.WARN
         )
 
 

@@ -20,7 +20,7 @@
 | decided | review_id, action, by, key_id, feedback, override, digest, digest_named, approvals: [names], answers (of `answer`) |
 | begun_anew | by, format: of the graph whose checkpoints do not count any more |
 | checked | revision (null: of a verification), and a report of checks, see below |
-| critiqued | revision, verdict: approve/revise, feedback, run, runs, score (0 to 1, or null), failed: [str], overruled (why, or null), by: critic/rules, ends (why the job does although revisions are left, or null) |
+| critiqued | revision, verdict: approve/revise, feedback, run, runs, score (0 to 1, or null), failed: [str], overruled (why, or null), by: critic/rules, ends (why the job does although revisions are left, or null), checks: {passed, total} or null |
 | summarized | text |
 | given_back | why: drained/retry, detail, delay_ms |
 | lease_lost | worker, crashes |

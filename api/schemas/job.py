@@ -74,6 +74,9 @@ class Critique(Told):
     runs: list[str] = Field(default_factory=list, description="runs that it draws on")
     by: str = Field("critic", description="who decided: critic, or rules where it was not heard")
     ends: str | None = Field(None, description="why the job ends although revisions are left")
+    checks: dict[str, int] | None = Field(
+        None, description="how many of the job's checks passed, and the total"
+    )
     at: str
 
 

@@ -79,7 +79,7 @@ def _status_text(job: Job) -> str:
             override = ", overriding failed evidence" if job["result"]["override"] else ""
             return f"approved by {printable(job['result']['approved_by'])}{override}"
         case "succeeded":
-            return "not approved: revisions ran out, the best result stands"
+            return f"not approved: {_why(job)}, the best result stands"
         case "failed":
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":
@@ -90,6 +90,12 @@ def _status_text(job: Job) -> str:
             return f"by a worker; `fettle watch {job['id']}` follows it"
         case _:
             return "for good"
+
+
+def _why(job: Job) -> str:
+    """Why there is no further revision."""
+    last = job["critiques"][-1] if job["critiques"] else {}
+    return printable(last.get("ends") or "revisions ran out")
 
 
 def _waiting_text(job: Job) -> str:

@@ -29,12 +29,21 @@ def test_an_approval_with_a_successful_run_stands() -> None:
     assert judged(state(run(1, ok=False), run(2)), said) == {
         "revision": 1, "verdict": "approve", "feedback": "Fine.", "run": "r2", "overruled": None,
         "score": 0.9, "failed": [], "runs": ["r1", "r2"], "by": "critic", "ends": None,
+        "checks": None,
     }  # fmt: skip
 
 
 def test_a_recording_of_before_has_neither_score_nor_criteria() -> None:
     critique = judged(state(run(1)), approval())
     assert (critique["verdict"], critique["score"], critique["failed"]) == ("approve", None, [])
+
+
+def test_how_many_checks_passed_is_kept() -> None:
+    tests = [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "missing"}]
+    checked = {"revision": 1, "passed": False, "problem": None, "tests": tests}
+    assert judged(state(run(1), checked=checked), None)["checks"] == {"passed": 1, "total": 2}
+    older = {**checked, "revision": 0}
+    assert judged(state(run(1), checked=older), None)["checks"] is None
 
 
 @pytest.mark.parametrize("named", [None, "", "none", "r9"])

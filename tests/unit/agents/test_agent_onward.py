@@ -65,6 +65,17 @@ def test_a_score_that_does_not_improve_ends_it() -> None:
     assert not onward(state(3), [back(1), back(2, 0.5), back(3, 0.5)], 1).exhausted
 
 
+def test_checks_that_do_not_get_more_end_it() -> None:
+    def checked(revision: int, passed: int) -> dict[str, Any]:
+        return {**back(revision), "checks": {"passed": passed, "total": 5}}
+
+    stands = [checked(1, 3), checked(2, 2), checked(3, 3)]
+    assert onward(state(3), stands, 1).ends == "no more of the checks pass than 2 revisions ago"
+    assert onward(state(3), stands, 2) == Onward(exhausted=False, level=1)
+    assert not onward(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
+    assert not onward(state(3), [back(1), *stands[1:]], 1).exhausted
+
+
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
     tried = [back(1, 0.5), back(2, 0.5), back(3, 0.5)]
     assert onward(state(3), tried, 2) == Onward(exhausted=False, level=1)
