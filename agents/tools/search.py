@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agents.errors import ToolRefused
+from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
@@ -45,7 +46,7 @@ async def search(
     ports: Ports = runtime.context
     asked = {
         "pattern": pattern,
-        "glob": glob,
+        "glob": in_workspace(glob) if glob else None,
         "ignore_case": ignore_case,
         "most": max_results,
         "characters": ports.bounds.read,

@@ -12,7 +12,7 @@ import sys
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
-SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "head", "iframe", "object"}
+SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object"}
 BLOCKS = {
     *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "br", "hr"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "dt", "dd", "table", "tr", "pre"),
