@@ -139,6 +139,26 @@ def test_hidden_tests_reach_no_model(measuring):
     assert "f1(20)" not in told
 
 
+def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
+    results = read(measuring.out / "tiny_groq-designed.jsonl")[1]
+    mended = next(each for each in results if each.id == "e2")
+    assert mended.models == (MODEL,)
+    assert run(["--url", measuring.url, "export", str(mended.job)]) == 0
+    text = capsys.readouterr().out
+    parts = (
+        "## Plan",
+        "* write_file `solution.py`",
+        "## Run r1",
+        "Failure: name",
+        "## Run r2",
+        "## End",
+    )
+    assert sorted(parts, key=text.index) == list(parts)
+    assert SECRET not in text
+    assert run(["--url", measuring.url, "export", str(mended.first.verification)]) == 0
+    assert "test_hidden.py" in capsys.readouterr().out
+
+
 def test_two_results_are_compared(measuring, capsys, tmp_path):
     with_repair, without = (
         measuring.out / f"tiny_groq-designed{end}.jsonl" for end in ("", "_no-repair")
