@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.budget import BudgetToll
 from agents.fallback import first_to_answer
-from agents.models import ModelName, Role, Usage, heard_by, tolled, turn_of, written
+from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
 
@@ -25,8 +25,6 @@ M = TypeVar("M", bound=BaseMessage)
 
 _SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 """Messages are recorded as the checkpoints hold them; types it does not know are refused."""
-
-_ANSWERED_BY = "answered_by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +108,12 @@ async def model_call(
 
 def answered_by(message: BaseMessage) -> str | None:
     """The model that gave a reply, as `provider:model`; None where the reply is not a model's."""
-    name: str | None = message.response_metadata.get(_ANSWERED_BY)
+    name: str | None = message.response_metadata.get(ANSWERED_BY)
     return name
 
 
 def _signed(message: AIMessage, model: str) -> AIMessage:
-    message.response_metadata = {**message.response_metadata, _ANSWERED_BY: model}
+    message.response_metadata = {**message.response_metadata, ANSWERED_BY: model}
     return message
 
 

@@ -169,7 +169,8 @@ class Bounds:
     """How far a job may go, and how much of a text is passed on. Characters, but for `steps`.
 
     `steps` counts the executor's model calls in one revision; `output` is what a model sees of one
-    output of a run, `history` what a request repeats of old output (`agents.trimming`; None: all);
+    output of a run, `history` what a request repeats of old output, `conversation` of the model's
+    own words (`agents.trimming`; None: all);
     `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
     revision ends with the reply whose code has run; so it does where it `pauses`, since a person is
     asked behind each run; unless it `plans`, no planner is asked.
@@ -181,6 +182,7 @@ class Bounds:
     read: int = 20_000
     kept: int = 4_096
     history: int | None = 20_000
+    conversation: int | None = 160_000
     mends: bool = True
     pauses: bool = False
     plans: bool = True

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from agents.exchanges import without_old_exchanges
+from agents.ports import Bounds
 from agents.texts import one_line
 
 KEPT_OUTPUTS = 3
@@ -24,6 +26,11 @@ KEPT_OUTPUTS = 3
 LEAST_CHARACTERS = 400
 """A shorter output stays: what would stand in its place is not much shorter."""
 SHOWN_CHARACTERS = 80
+
+
+def shown(messages: Sequence[AnyMessage], bounds: Bounds) -> list[AnyMessage]:
+    """What a request has of the conversation."""
+    return without_old_exchanges(without_old_output(messages, bounds.history), bounds.conversation)
 
 
 def without_old_output(messages: Sequence[AnyMessage], step: int | None) -> list[AnyMessage]:

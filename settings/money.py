@@ -61,6 +61,12 @@ class MoneySettings(FettleSettings):
         description="old tool output that a request repeats; beyond it all but the latest three "
         "outputs are left out",
     )
+    conversation_characters: int = Field(
+        160_000,
+        ge=10_000,
+        description="what a request repeats of the model's own words; beyond it its oldest replies "
+        "are left out, with what their calls gave, down to half",
+    )
     prices: PriceList = Field(
         (),
         description="your own prices, before those of the kept list, for a million tokens: "

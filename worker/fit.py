@@ -41,7 +41,11 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
         limits=limits(settings),
-        bounds=Bounds(steps=settings.max_steps, history=settings.history_characters),
+        bounds=Bounds(
+            steps=settings.max_steps,
+            history=settings.history_characters,
+            conversation=settings.conversation_characters,
+        ),
         spending=Spending.allowed(settings, RedisCredentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),
         tools=tools(settings),

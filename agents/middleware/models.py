@@ -18,7 +18,7 @@ from agents.place import within
 from agents.ports import Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
-from agents.trimming import without_old_output
+from agents.trimming import shown
 
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 """Gemini's word for it; Groq answers with an error instead."""
@@ -38,9 +38,7 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
             return AIMessage(closing)
-        ready = request.override(
-            messages=without_old_output(request.messages, ports.bounds.history)
-        )
+        ready = request.override(messages=shown(request.messages, ports.bounds))
         try:
             return _callable(await _reply(ready, handler))
         except BudgetExhausted:

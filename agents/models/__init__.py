@@ -1,6 +1,7 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
 from agents.models.billed import may_be_billed
+from agents.models.bound import ANSWERED_BY
 from agents.models.build import build, install_command, installed, ready
 from agents.models.chains import Chains
 from agents.models.classify import classify
@@ -33,6 +34,7 @@ from agents.models.wires import Piece
 from agents.models.written import turn_of, written
 
 __all__ = [
+    "ANSWERED_BY",
     "LIGHT",
     "LISTENER",
     "MALFORMED",

@@ -19,6 +19,8 @@ from agents.models.pricing import Usage
 PER_REQUEST = 1_000
 """What providers put around a request: their own instructions for tools, the chat template."""
 PER_MESSAGE = 32
+ANSWERED_BY = "answered_by"
+"""Where a reply's metadata name its model, as `provider:model`."""
 _OURS = 2
 _USUAL = 4
 
@@ -44,7 +46,7 @@ def _counted(message: BaseMessage, model: str) -> int | None:
     """The tokens up to the end of this reply, by the same model's count."""
     if not isinstance(message, AIMessage) or message.usage_metadata is None:
         return None
-    if message.response_metadata.get("model_name") != model:
+    if message.response_metadata.get(ANSWERED_BY) != model:
         return None
     return message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
 

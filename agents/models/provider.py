@@ -75,11 +75,6 @@ class ProviderModel(BaseChatModel):
         """The provider's name, without its model's."""
         return self.full_name.partition(":")[0]
 
-    @property
-    def bare_name(self) -> str:
-        """The model's name without its provider's."""
-        return self.full_name.partition(":")[2]
-
     async def aclose(self) -> None:
         """Closes the connections."""
         await self.http.aclose()
@@ -100,7 +95,7 @@ class ProviderModel(BaseChatModel):
             tries += 1
             waiting = time.monotonic()
             await self.rate_limit.wait(self.full_name, likely_used(messages, self.most_output))
-            await toll.before(lambda: most_used(self.bare_name, messages, kwargs, self.most_output))
+            await toll.before(lambda: most_used(self.full_name, messages, kwargs, self.most_output))
             started += (
                 time.monotonic() - waiting
             )  # to wait for one's turn is not to be kept waiting

@@ -24,7 +24,7 @@ async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
         models = RoleModels.alone(pool, script.model(calls))
         ports = replace(
             ports_over(MemoryRecord(), sandbox, models),
-            bounds=Bounds(steps=2 * calls, history=history),
+            bounds=Bounds(steps=2 * calls, history=history, conversation=None),
         )
         try:
             state = await build(None).ainvoke(

@@ -105,7 +105,7 @@ class Journal(MemoryJournal):
 
 @dataclass
 class Counter:
-    """A Budget, which is asked before each call that is truly made."""
+    """A Cancel, which is asked before each call that is truly made."""
 
     death: Death
     made: int = 0
@@ -144,7 +144,7 @@ ARRANGEMENTS = {
     "the journal and pending writes (as built)": Arrangement(journal=True),
 }
 TABLE = {
-    "checkpoints of the graph alone": [1, 2, 3, 4, 6],
+    "checkpoints of the graph alone": [1, 2, 3, 4, 7],
     "and pending writes": [1, 2, 3, 4, 0],
     "and checkpoints inside the pass": [1, 1, 1, 1, 0],
     "the journal, and no pending writes": [0, 0, 1, 0, 0],
@@ -160,7 +160,7 @@ async def repeated(arrangement: Arrangement, graph: Graph, cut: str, folder: Pat
     journey = Journey.plan(folder, TURNS, PlannedSandbox(ANSWERS))
     journey.graph = graph
     journal = Journal(journey.record, death, arrangement.journal)
-    journey.ports = journey.with_ports(journal=journal, budget=made)
+    journey.ports = journey.with_ports(journal=journal, cancel=made)
     with pytest.raises(Crash):
         await journey.begin(JobInput(TASK))
     death.dead = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -140,21 +141,28 @@ async def test_what_a_provider_refused_is_not_spent(house: House) -> None:
 
 
 async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House) -> None:
-    used = Tokens(input=30_000, output=1_000)  # far more than what surrounds a request
-    with ProviderServer(lambda request: replace(works(request), tokens=used)) as server:
+    """Three calls of four are paid for; the critic's finds no room."""
+
+    def honest(request: Request) -> Turn:
+        tokens = Tokens(input=len(json.dumps(request.body)) // 4, output=300)
+        return replace(works(request), tokens=tokens)
+
+    with ProviderServer(honest) as server:
         house.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
         async with house.operations() as operations:
-            ended = []
-            for dollars in ("0.0577", "0.0450"):  # for three calls of four, and for two
-                job_id = await submit(operations, max_cost_usd=dollars)
-                ended.append(await house.until(operations, job_id))
-                assert len(await operations.store.charges(job_id)) == 4 - len(ended)
-        for job in ended:
+            whole = await submit(operations)
+            assert (await house.until(operations, whole)).status is Status.SUCCEEDED, house.logs()
+            paid = await operations.store.charges(whole)
+            assert len(paid) == 4
+            before = [Decimal(each.cost_usd or 0) for each in paid if each.role != "critic"]
+            cap = sum(before) + Decimal("0.0018")
+            job_id = await submit(operations, max_cost_usd=str(cap))
+            job = await house.until(operations, job_id)
             assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
             assert "max_cost_usd" in job.detail
-        answers = [job.result and job.result.answer for job in ended]
-        assert answers[0] == "It prints 42."
-        assert "print(6 * 7)" in (answers[1] or "")
+            assert job.result is not None
+            assert job.result.answer == "It prints 42."
+            assert len(await operations.store.charges(job_id)) == 3
 
 
 async def test_without_a_price_nothing_is_spent_under_a_cost_limit(house: House) -> None:

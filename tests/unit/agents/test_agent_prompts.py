@@ -68,6 +68,7 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_broken_call": {},
     "executor_unmended": {},
     "executor_paused": {},
+    "executor_left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
     "executor_hint": {"failure": {"class": "key"}, "same": "failure", "of": "r1"},
     "executor_taken_over": {
         "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]

@@ -11,11 +11,13 @@ TASK = HumanMessage("x" * 1_000)
 
 def reply(model: str = "small", tokens: int = 500) -> AIMessage:
     figures = {"input_tokens": tokens - 20, "output_tokens": 20, "total_tokens": tokens}
-    return AIMessage("y" * 9_000, usage_metadata=figures, response_metadata={"model_name": model})
+    return AIMessage(
+        "y" * 9_000, usage_metadata=figures, response_metadata={"answered_by": f"groq:{model}"}
+    )
 
 
 def most(*messages: AnyMessage, **options: object) -> int:
-    return most_used("small", messages, options, 2_048).input_tokens
+    return most_used("groq:small", messages, options, 2_048).input_tokens
 
 
 def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
