@@ -6,6 +6,7 @@ from cli.asking import Later, ask
 from cli.errors import FAILED
 from cli.live import LiveView
 from cli.progress import Detail
+from cli.render.checks import questions_parts
 from cli.render.job import outcome_parts
 from cli.render.review import how_to_decide
 from cli.screen import Screen, print_json
@@ -52,6 +53,8 @@ def _at_review(
     if not job["review"] or job["review"]["id"] != review_id:  # decided since
         return
     if not asking:
+        if job["review"]["kind"] == "questions":
+            screen.parts(questions_parts(job["review"]["payload"]["questions"]))
         screen.line("decide", how_to_decide(job_id, job["review"]))
         return
     view.pause()

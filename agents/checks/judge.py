@@ -17,9 +17,6 @@ from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUn
 
 REPORT_BYTES = 2 * 1024 * 1024
 """Kept of what the supervisor says: it is the only one whose word counts."""
-TESTS_TOLD = 500
-DETAILS_CHARACTERS = 40_000
-"""Of all tests together; what comes later is told without details."""
 OWN_SECONDS = 1.0
 """Of the run's wall time, what is left to the supervisor to say who was not done."""
 
@@ -82,22 +79,11 @@ def _read(result: RunResult, secret: str) -> Report:
             )
         return Report((), _silence(result), bare, result.seconds)
     told: dict[str, Any] = json.loads(said[len(secret) :])
-    return Report(_tests(told["tests"]), told["problem"], bare, result.seconds)
+    tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in told["tests"])
+    return Report(tests, told["problem"], bare, result.seconds)
 
 
 def _silence(result: RunResult) -> str:
     """Why there is no report."""
     how = _ENDS.get(result.end)
     return how or "what judges the tests was ended by the code under test"
-
-
-def _tests(told: list[dict[str, str]]) -> tuple[Test, ...]:
-    """Within bounds: what fails comes first where there are too many."""
-    if len(told) > TESTS_TOLD:
-        told = sorted(told, key=lambda test: test["outcome"] == "passed")
-    tests, left = [], DETAILS_CHARACTERS
-    for test in told[:TESTS_TOLD]:
-        detail = test["detail"][: max(left, 0)]
-        left -= len(detail)
-        tests.append(Test(test["id"], test["outcome"], detail))  # type: ignore[arg-type]
-    return tuple(tests)

@@ -14,7 +14,7 @@ from cli.progress import (
     plan_parts,
     run_parts,
 )
-from cli.render.checks import checked_parts
+from cli.render.checks import checked_parts, questions_parts
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.words import duration, printable, spend
 
@@ -43,6 +43,8 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
 def outcome_parts(job: Job) -> Iterator[Part]:
     """How the job stands: status, answer, files, what it cost."""
     yield status_line(job)
+    if (review := job["review"]) is not None and review["kind"] == "questions":
+        yield from questions_parts(review["payload"]["questions"])
     if checks := job.get("checks"):
         yield from checked_parts(checks)
     if job["result"]:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import docker_engine as engines
 import pytest
 import pytest_asyncio
 from package_index import wheel
@@ -16,6 +17,7 @@ from package_index import wheel
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.report import Report
+from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Limits
 
@@ -468,3 +470,18 @@ async def test_these_attacks_fool_a_plain_pytest(sandbox: LocalSandbox, attack: 
     files = {**CHECKS.files, "solution.py": f"{WRONG}\n{ATTACKS[attack]}\n"}
     command = Command(("python", "-m", "pytest", "-q"), {k: v.encode() for k, v in files.items()})
     assert (await sandbox.run(command, LIMITS)).succeeded
+
+
+@pytest.mark.parametrize("backend", engines.BACKENDS)
+async def test_the_other_backend_judges_the_same(
+    request: pytest.FixtureRequest, backend: str
+) -> None:
+    made = DockerSandbox(engines.IMAGE, engine=request.getfixturevalue("docker_engine").host)
+    try:
+        files = {"solution.py": HONEST.encode()}
+        assert (await judge(made, files, CHECKS, LIMITS)).passed
+        for attack in ("os._exit at import", "the parent's output", "reports to all descriptors"):
+            files = {"solution.py": f"{WRONG}\n{ATTACKS[attack]}\n".encode()}
+            assert not (await judge(made, files, CHECKS, LIMITS)).passed
+    finally:
+        await made.close()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 WORK = "/work"
 _PR_SET_DUMPABLE = 4
 _LENGTH_BYTES = 10
+_TESTS, _ID, _DETAILS = 500, 500, 100_000
+"""Tests that are told of, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
 _SPENT = "the time for all checks was over"
 
@@ -46,6 +48,7 @@ def main() -> None:
     else:
         secret = report.pop("secret")
     _sweep()
+    report["tests"] = _bounded(report["tests"])
     _write_all(secret + json.dumps(report).encode())
 
 
@@ -204,6 +207,18 @@ def _case(name: str, case: dict[str, Any], may_skip: bool) -> dict[str, Any]:
         detail = f"{outcome}, which its source does not say. {detail}".strip()
         outcome = "failed"
     return {"id": name, "outcome": outcome, "detail": detail}
+
+
+def _bounded(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """So many that the report is kept whole; what has not passed comes first where some go."""
+    if len(tests) > _TESTS:
+        tests = sorted(tests, key=lambda test: bool(test["outcome"] == "passed"))[:_TESTS]
+    left = _DETAILS
+    for test in tests:
+        test["id"] = test["id"][:_ID]
+        test["detail"] = test["detail"][:left]
+        left -= len(test["detail"])
+    return tests
 
 
 def _sweep() -> None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agents.checks.checks import Checks, Plan, plan
-from agents.checks.judge import _read, _tests
+from agents.checks.judge import REPORT_BYTES, _read
 from agents.checks.laying import copied
 from agents.checks.program import program
 from agents.checks.room.expected import collected, expected
+from agents.checks.room.supervisor import _bounded
 from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
@@ -145,9 +148,12 @@ def test_no_report_of_nothing_passes() -> None:
 
 
 def test_details_and_tests_are_bounded_failures_first() -> None:
-    many = [{"id": str(i), "outcome": "passed", "detail": "x" * 2000} for i in range(600)]
+    many = [
+        {"id": f"{i}{'x' * 600}", "outcome": "passed", "detail": "x" * 2000} for i in range(600)
+    ]
     many[-1]["outcome"] = "failed"
-    told = _tests(many)
+    told = _bounded(many)
     assert len(told) == 500
-    assert told[0].outcome == "failed"
-    assert sum(len(test.detail) for test in told) <= 40_000
+    assert told[0]["outcome"] == "failed"
+    assert sum(len(test["detail"]) for test in told) == 100_000
+    assert len(json.dumps(told)) < REPORT_BYTES / 2

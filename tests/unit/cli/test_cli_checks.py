@@ -114,6 +114,7 @@ def test_run_without_a_terminal_says_how_to_answer(fettle, finished, tiny):
     waiting = job(status="awaiting_review", review=review)
     tiny.on("GET /jobs/j1", Answer(200, waiting), Answer(200, job()))
     _, out, _ = fettle("run", "Sort", "--questions")
+    assert "    Which?\nelse: Both.\n" in out
     assert "decide: fettle review j1 answer --answer TEXT ... (one for each question)\n" in out
 
 
