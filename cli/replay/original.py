@@ -10,7 +10,10 @@ from cli.errors import CliError
 from cli.service import Job, Service
 from cli.written import as_text
 
-ASKED = ("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair")
+ASKED = (
+    *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
+    *("write_tests", "questions"),
+)
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
@@ -53,6 +56,10 @@ def _unfit(job: Job) -> str | None:
         return f"it is {job['status']}, and did not come to an end of its own"
     if job["status"] == "failed" and job["reason"] not in ENDS_OF_ITS_OWN:
         return f"it failed from outside ({job['reason']}): that does not repeat"
+    if job["spec"].get("kind") == "verification":
+        return "it is a verification: no model was asked"
+    if job["spec"].get("checks"):
+        return "it carries acceptance checks, whose files nobody but a worker is told"
     if job["spec"]["retry_of"]:
         return f"it went on where {job['spec']['retry_of']} had stopped"
     if job["conversation_id"] != job["id"]:
@@ -75,7 +82,12 @@ def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, A
     """A person's own code is not in the decision, but it has run: it is in the run."""
     edited = (run for run in job["runs"] if run["by"] != EXECUTOR)
     for decision in job["decisions"]:
-        said = {"action": decision["action"], "feedback": decision["feedback"] or ""}
+        said: dict[str, Any] = {
+            "action": decision["action"],
+            "feedback": decision["feedback"] or "",
+        }
+        if answers := decision.get("answers"):
+            said["answers"] = answers
         if decision["action"] == "edit":
             said["code"] = service.text(next(edited)["code"]["href"])
         yield decision["by"], said

@@ -121,6 +121,8 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     [
         ({"status": "cancelled"}, "it is cancelled"),
         ({"status": "failed", "reason": "deadline"}, "from outside (deadline)"),
+        ({"spec": {**SPEC, "kind": "verification"}}, "no model was asked"),
+        ({"spec": {**SPEC, "checks": {"files": ["t.py"]}}}, "it carries acceptance checks"),
         ({"spec": {**SPEC, "retry_of": "j0"}}, "it went on where j0 had stopped"),
         ({"conversation_id": "c"}, "it follows up other jobs"),
     ],
