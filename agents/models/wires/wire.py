@@ -2,7 +2,8 @@
 
 Every reply is asked for as a stream, so that there is a first token to wait for and there are
 tokens to show. What the clients are given is the whole reply, as if it had not been streamed: one
-way for all of them to read it, at a tenth of the processor time that LangChain's own chunks take.
+way for all of them to read it, at a sixth of the processor time that LangChain's own chunks take
+(measured with ChatGroq: 33 µs a chunk against 190).
 """
 
 from __future__ import annotations
