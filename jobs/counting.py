@@ -51,7 +51,7 @@ def counted(
         own = current(_own(told))
         counts.update(_ended(change.after))
         counts.update(_worked(change.after, own))
-        counts.update(_paid(charges))
+        counts.update(paid(charges))
         for stage, ms in _stages(change.after, own).items():
             counts.update({f"stage_ms|{stage}": ms, f"stage_jobs|{stage}": 1})
     return counts
@@ -99,7 +99,8 @@ def _worked(after: JobRecord, told: Sequence[Event]) -> Counts:
     return counts
 
 
-def _paid(charges: Iterable[Charge]) -> Counts:
+def paid(charges: Iterable[Charge]) -> Counts:
+    """What model calls add: of a job that ends, and of a call that was still on its way then."""
     counts: Counter[str] = Counter()
     for charge in charges:
         model = charge.model

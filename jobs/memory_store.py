@@ -17,6 +17,7 @@ from jobs import memory_listing
 from jobs.admission import Load
 from jobs.blob_index import MemoryBlobIndex
 from jobs.codec import read_record, record_fields
+from jobs.counting import paid
 from jobs.decisions import MemoryDecisions
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, Event
@@ -146,6 +147,10 @@ class MemoryStore:
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
+        record, known = self._records.get(job_id), {c.call for c in self._charges.of(job_id)}
+        if record is not None and record.status.final:
+            late = [charge for charge in charges if charge.call not in known]
+            self.numbers.add(record.tenant, day_of(self._clock()), paid(late))
         self._charges.post(job_id, charges)
 
     async def charges(self, job_id: str) -> Sequence[Charge]:

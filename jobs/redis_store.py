@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from jobs import keys, redis_charges, redis_decisions, redis_index, redis_numbers, redis_outbox
 from jobs.admission import Load
 from jobs.codec import read_record
+from jobs.counting import paid
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.inheritance import of_work
@@ -150,10 +151,20 @@ class RedisStore:
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
-        if charges:
-            job = JobKeys(job_id)
-            commands = [each for charge in charges for each in redis_index.charged(job, charge)]
-            await self._commit.apply(Step(job, commands=commands))
+        loaded = await self.load(job_id) if charges else None
+        for charge in charges:
+            await self._charge(JobKeys(job_id), charge, loaded)
+
+    async def _charge(self, job: JobKeys, charge: Charge, loaded: Loaded | None) -> None:
+        """One that comes behind the job's end counts on the day on which it comes."""
+        commands = tuple(redis_index.charged(job, charge))
+        if loaded is not None and loaded.record.status.final:
+            day = day_of(loaded.now)
+            counts = redis_numbers.added(loaded.record.tenant, day, paid([charge]))
+            is_new = (field_is(job.charges, charge.call, ""),)
+            if await self._commit.apply(Step(job, is_new, commands=(*commands, *counts))):
+                return
+        await self._commit.apply(Step(job, commands=commands))
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""

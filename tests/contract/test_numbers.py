@@ -55,3 +55,14 @@ async def test_a_day_is_its_tenants_own_and_others_are_empty(house):
     assert await house.store.numbers.days("other", [day]) == [{}]
     found = await house.store.numbers.days(TENANT, ["2001-01-01", day])
     assert (found[0], found[1]["ended|cancelled"]) == ({}, 1)
+
+
+async def test_what_is_paid_behind_the_end_counts_once_too(house):
+    record = await house.running()
+    job(await house.operations.cancel(record.id, "ann"))
+    late = Charge("late", "critic", "groq:m", 3, 4, "0.5")
+    for _ in range(3):
+        await house.store.charge(record.id, [late])
+    counts = await today(house)
+    assert (counts["cost|groq:m"], counts["calls|groq:m"]) == (500_000_000_000, 1)
+    assert [charge.call for charge in await house.store.charges(record.id)] == ["late"]

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis_servers
@@ -318,8 +319,12 @@ async def test_logs_are_one_object_a_line_with_the_job(shared: House) -> None:
     async with shared.operations() as operations:
         job_id = await shared.submit(operations, JobSpec(task="log", model=model))
         await shared.until(operations, job_id)
-    lines = [json.loads(line) for line in shared.logs().splitlines()]
-    told = [line for line in lines if line.get("job_id") == job_id]
+    told: list[dict[str, Any]] = []
+    async with asyncio.timeout(10):  # what is said of the end follows it
+        while not told or told[-1]["event"] != "attempt ended":
+            await asyncio.sleep(0.05)
+            lines = [json.loads(line) for line in shared.logs().splitlines()]
+            told = [line for line in lines if line.get("job_id") == job_id]
     assert [line["event"] for line in told] == ["attempt started", "attempt ended"]
     assert all(line["attempt"] == 1 for line in told)
 

@@ -14,6 +14,7 @@ from job_strategies import events, records, times
 
 from jobs.codec import dump, event_body, read_event, read_record, record_fields
 from jobs.record import JobRecord, Lease
+from jobs.review import Action, Decision, Review, ReviewKind
 
 
 @given(records())
@@ -64,3 +65,19 @@ def test_a_lease_runs_until_the_job_is_due():
 def test_text_that_no_utf8_carries_is_mended(text, kept):
     stored = dump({"text": text}).encode()
     assert json.loads(stored) == {"text": kept}
+
+
+def test_a_record_of_a_release_without_votes_and_digests_is_read():
+    opened = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, 7)
+    record = replace(queued(), review=opened, decision=Decision("r0", Action.REVISE, "bob"))
+    fields = record_fields(record, new=True)
+    state, spec = json.loads(fields["state"]), json.loads(fields["spec"])
+    del state["revisions"]
+    for name in ("approvals", "remind_at", "escalate_at"):
+        del state["review"][name]
+    for name in ("key_id", "digest"):
+        del state["decision"][name]
+    for name in ("approvals", "pause", "review_remind_seconds", "review_escalate_seconds", "kind"):
+        del spec[name]
+    old = {**fields, "state": json.dumps(state), "spec": json.dumps(spec)}
+    assert read_record(old) == record
