@@ -59,6 +59,12 @@ def drawn(template: str, **values: Any) -> str:
 
 
 @cache
+def known_templates() -> frozenset[str]:
+    """The names of all templates."""
+    return frozenset(environment().list_templates())
+
+
+@cache
 def environment() -> Environment:
     """The templates; a name that is not given is an error, not an empty place."""
     made = Environment(

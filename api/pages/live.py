@@ -2,7 +2,8 @@
 
 `timeline` carries new events as list items, with the event's number as the stream's id, so that a
 browser that comes back names the last one it has; each region of the page comes under its own name
-whenever it has changed. Whoever comes back gets the regions anew, and keeps those that he has.
+whenever it has changed; `tokens` is what models say meanwhile, see `api.token_stream`. Whoever
+comes back gets the regions anew, and keeps those that he has.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from api.pages.visitor import Reader, Visitor
 from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
 from api.services import Services, ServicesDep
+from api.token_stream import with_tokens
 from jobs.errors import StoreUnavailable
 from jobs.events import WORK, Event
 
@@ -67,7 +69,8 @@ class _Follower:
         with self._house.metrics.streams.track_inprogress():
             yield RECONNECT
             try:
-                async for chunk in self._follow():
+                told = with_tokens(self._house, self._told.record.id, self._follow())
+                async for chunk in told:
                     yield chunk
             except StoreUnavailable as error:
                 log.warning("page's stream broken", job_id=self._told.record.id, error=str(error))

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from markupsafe import Markup
 
-from api.pages.drawing import drawn
+from api.pages.drawing import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.routes.found import found
 from api.services import Services
@@ -21,6 +22,8 @@ from jobs import view
 from jobs.events import Event, current
 from jobs.record import JobRecord
 from jobs.store import Charge
+
+log = structlog.get_logger(__name__)
 
 REGIONS = ("status", "outcome", "review", "plan")
 FIRST = 20
@@ -86,8 +89,8 @@ def regions(told: Mapping[str, Any]) -> dict[str, Markup]:
 def timeline(
     job_id: str, events: Sequence[Event], created_at: int, open_runs: frozenset[int] = frozenset()
 ) -> list[dict[str, Any]]:
-    """Events as the timeline's template wants them."""
-    return [
+    """Events as the timeline's template wants them, each drawn by itself."""
+    entries = [
         {
             "job_id": job_id,
             "seq": fact.seq,
@@ -95,10 +98,26 @@ def timeline(
             "offset": max(fact.at - created_at, 0) / 1000,
             "kind": fact.kind,
             "data": Facts(fact.data),
-            "open": fact.kind == "run_finished" and fact.data["number"] in open_runs,
+            "open": fact.kind == "run_finished" and fact.data.get("number") in open_runs,
         }
         for fact in events
     ]
+    return [{**entry, "body": _body(entry)} for entry in entries]
+
+
+def _body(entry: dict[str, Any]) -> Markup:
+    """An event in words. One that its template cannot draw, such as another release's, is shown
+    plainly: it must not take the page away."""
+    try:
+        return Markup(drawn(_template(entry["kind"]), entry=entry))  # noqa: S704 - a template's
+    except Exception:
+        log.exception("event not drawn", job_id=entry["job_id"], seq=entry["seq"])
+        return Markup(drawn("events/other.html", entry=entry))  # noqa: S704 - a template's
+
+
+def _template(kind: str) -> str:
+    name = f"events/{kind}.html"
+    return name if name in known_templates() else "events/other.html"
 
 
 @dataclass(frozen=True, slots=True)
