@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test faults attacks clean
+.PHONY: help install lock demo up check format test faults attacks screenshots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,10 @@ attacks: install  ## try the attack suite on both backends; ARGS=--json; not as 
 	    echo "not root, and FETTLE_SANDBOX_ENGINE names no engine: on local alone" >&2; \
 	    $(BIN)/fettle attack --backend local $(ARGS); \
 	fi
+
+screenshots: install  ## take the README's pictures of the pages, from real jobs
+	@command -v chromium >/dev/null || deploy/packages.sh chromium
+	$(BIN)/python deploy/screenshots.py
 
 clean:  ## remove what the other targets made, the jobs of `make up` too
 	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache

@@ -50,14 +50,19 @@ class Looked:
     more_shown: float
 
 
-@contextmanager
-def browser(house: House) -> Iterator[BrowserContext]:
-    """A window that has signed in."""
+def chromium() -> str:
+    """Debian's browser. Raises CliError where there is none."""
     found = shutil.which("chromium")
     if found is None:
         raise CliError("there is no browser", next_step="deploy/packages.sh chromium")
+    return found
+
+
+@contextmanager
+def browser(house: House) -> Iterator[BrowserContext]:
+    """A window that has signed in."""
     with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=found, args=list(ARGS))
+        launched = play.chromium.launch(executable_path=chromium(), args=list(ARGS))
         context = launched.new_context(viewport={"width": 1280, "height": 860})
         page = context.new_page()
         page.goto(f"{house.url}/app/sign-in")

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Takes the README's pictures of the pages: a throw-away service, real jobs, a real browser.
+
+    deploy/screenshots.py [FOLDER]
+
+Writes FOLDER/review.png, job.png and jobs.png (docs/images by default), each under 200 KB. The
+models are played back from the demo's recordings; all else is real. Wants Debian's `chromium`.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from bench.pages.looking import ARGS, chromium
+from cli.demo.jobs import JOBS
+from cli.screen import Screen
+from cli.service import Service
+from cli.throwaway import throwaway
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
+WINDOW = {"width": 1200, "height": 780}
+SCALE = 1.5
+MOST_BYTES = 200 * 1024
+COLOURS = 160
+WAIT_SECONDS = 60.0
+
+
+def jobs(service: Service) -> dict[str, str]:
+    """The demo's jobs, each as far as it goes by itself: recording -> id."""
+    found: dict[str, str] = {}
+    conversation = None
+    for job in JOBS:
+        told = service.submit(job.spec(conversation, recorded=True))
+        conversation = told["conversation_id"]
+        found[job.recording] = told["id"]
+        _rest(service, told["id"])
+    return found
+
+
+def _rest(service: Service, job_id: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while service.job(job_id)["status"] in ("queued", "running"):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the job {job_id} did not come to rest")
+        time.sleep(0.1)
+
+
+def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path) -> None:
+    """One page, signed in by a link of its own."""
+    context = browser.new_context(viewport=WINDOW, color_scheme=scheme, device_scale_factor=SCALE)
+    page = context.new_page()
+    page.goto(service.url + service.sign_in_link())
+    page.goto(service.url + path)
+    page.wait_for_function(
+        "() => !document.querySelector('.htmx-request')"
+        " && [...document.images].every((image) => image.complete)"
+    )
+    page.wait_for_timeout(500)
+    _save(page.screenshot(), into)
+    context.close()
+
+
+def _save(picture: bytes, into: Path) -> None:
+    """Few colours are enough for a page, and a third of the bytes."""
+    drawn = Image.open(io.BytesIO(picture)).convert("RGB")
+    drawn.quantize(COLOURS, dither=Image.Dither.NONE).save(into, optimize=True)
+    size = into.stat().st_size
+    if size > MOST_BYTES:
+        raise SystemExit(f"{into} has {size} bytes, more than {MOST_BYTES}")
+    print(f"{into}: {size / 1024:.0f} KiB")
+
+
+def main(folder: Path) -> None:
+    """Run the jobs, take the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with throwaway(Screen()) as service, sync_playwright() as play:
+        made = jobs(service)
+        browser = play.chromium.launch(executable_path=chromium(), args=list(ARGS))
+        review = f"/app/jobs/{made['demo-kmeans']}"
+        shoot(browser, service, review, "light", folder / "review.png")
+        job = f"/app/jobs/{made['demo-bug-fix']}"
+        shoot(browser, service, job, "dark", folder / "job.png")
+        shoot(browser, service, "/app", "light", folder / "jobs.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
