@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from bench.pages.looking import ARGS, chromium
 from cli.demo.jobs import JOBS
@@ -57,10 +57,9 @@ def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path
     page = context.new_page()
     page.goto(service.url + service.sign_in_link())
     page.goto(service.url + path)
-    page.wait_for_function(
-        "() => !document.querySelector('.htmx-request')"
-        " && [...document.images].every((image) => image.complete)"
-    )
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    while not page.evaluate("[...document.images].every((image) => image.complete)"):
+        page.wait_for_timeout(50)
     page.wait_for_timeout(500)
     _save(page.screenshot(), into)
     context.close()

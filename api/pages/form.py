@@ -18,11 +18,15 @@ ENCODED = 3
 """A form may take so many times the bytes of its text."""
 
 
-async def fields(request: Request, settings: ApiSettings) -> dict[str, str]:
-    """The fields of an ordinary form, with a line end as it is on this side."""
+async def fields(
+    request: Request, settings: ApiSettings, *, lists: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The fields of an ordinary form, with a line end as it is on this side; those of `lists` with
+    all their values."""
     raw = await bounded(request, ENCODED * settings.max_body_bytes, settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
-    return {name: values[-1].replace("\r\n", "\n") for name, values in sent.items()}
+    found = {name: [value.replace("\r\n", "\n") for value in sent[name]] for name in sent}
+    return {name: values if name in lists else values[-1] for name, values in found.items()}
 
 
 def checked(model: type[A], asked: dict[str, Any]) -> A:

@@ -34,11 +34,12 @@ TEXTS = (
     "max_cost_usd",
 )
 NUMBERS = ("max_revisions", "timeout_seconds", "review_expires_seconds", "approvals", "max_tokens")
-LISTS = ("labels", "steps", "files")
+OTHERS = ("labels", "steps", "files", "checks")
+CHECKS_FILE = "test_acceptance.py"
 BUDGETS = frozenset({"max_cost_usd", "max_tokens"})
-SWITCHES = ("review", "record")
+SWITCHES = ("review", "record", "questions", "write_tests")
 _FIELDS = tuple(
-    name for name in (*TEXTS, *NUMBERS, *LISTS) if name not in ("conversation_id", "priority")
+    name for name in (*TEXTS, *NUMBERS, *OTHERS) if name not in ("conversation_id", "priority")
 )
 MOST_PARTS = 1_100
 """Files and fields of a form; a job's own limit of files is a setting."""
@@ -110,6 +111,8 @@ async def _asked(sent: FormData) -> dict[str, Any]:
     asked["task"] = lines
     asked["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
     asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
+    if checks := texts.get("checks", "").strip():
+        asked["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
     asked["files"] = await _files(sent)
     return asked
 

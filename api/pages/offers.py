@@ -29,7 +29,8 @@ def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> l
     found: dict[str, Offer] = {}
     for worker in workers:
         told = worker.get("models", {})
-        default = told.get("default")
+        # a chain is told by its names in order; the first is asked first
+        default = (told.get("default") or "").partition(",")[0].strip()
         listed = {str(name): price for name, price in _listed(told)}
         if default:
             listed.setdefault(default, "")
@@ -47,6 +48,8 @@ def _listed(told: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _price(model: Mapping[str, Any]) -> str:
+    if model.get("missing"):
+        return f"cannot be asked: {model['missing']}"
     per_million = (model.get("input_usd"), model.get("output_usd"))
     if None in per_million:
         return ""

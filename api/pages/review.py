@@ -27,7 +27,8 @@ router = APIRouter(prefix="/jobs/{job_id}/review")
 
 MOST_FILES = 20
 MOST_BYTES = 256 * 1024
-DECISION = ("action", "feedback", "code", "review_id", "digest")
+LISTS = frozenset({"answers"})
+DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Changed:
 async def decide(job_id: str, request: Request, house: ServicesDep, visitor: Reviewer) -> Response:
     """Decide; the page tells what came of it by itself."""
     loaded = await found(house, visitor.credential, job_id)
-    sent = await form.fields(request, house.settings)
+    sent = await form.fields(request, house.settings, lists=LISTS)
     asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
     await settle(house, visitor.credential, loaded, asked)
     return Response(status_code=204)

@@ -158,7 +158,11 @@ def newest_runs(told: Told) -> frozenset[int]:
 
 
 def _region(name: str, told: Mapping[str, Any]) -> Markup:
-    html = drawn(f"job_{name}.html", **told)
+    try:
+        html = drawn(f"job_{name}.html", **told)
+    except Exception:  # the wall around a region: the rest of the page is worth showing
+        log.exception("region not drawn", job_id=told["job"]["id"], region=name)
+        html = drawn("region_lost.html", job=told["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
     return Markup(wrapped)  # noqa: S704 - a template has drawn it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,10 +20,12 @@ from house import a_house
 from playwright.sync_api import Browser, expect
 
 from cli import ports
+from cli.demo.jobs import JOBS
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
 
+RECORDINGS = Path(__file__).resolve().parent.parent.parent / "agents" / "recordings"
 PLOT = """\
 import struct, time, zlib
 def chunk(kind, data):
@@ -71,9 +74,11 @@ class Site:
     api: ApiProcess = field(init=False)
 
     def start(self) -> None:
-        self._own = ExitStack()
-        self.api = self._own.enter_context(running(self.env, self.folder / "api.log"))
-        self.stack.push(self._own)
+        log = self.folder / f"api-{len(list(self.folder.glob('api-*.log')))}.log"
+        self.api = self.stack.enter_context(running(self.env, log))
+
+    def said(self) -> str:
+        return "\n".join(log.read_text() for log in self.folder.glob("api-*.log"))
 
     @property
     def url(self) -> str:
@@ -114,6 +119,8 @@ def site(tmp_path_factory):
             "evil": story(HOSTILE, "1", f"{EVIL}\n\n[a](javascript:hacked=1) ![b](x.svg)"),
         }.items():
             house.record(name, turns)
+        for demo in RECORDINGS.glob("*.yaml"):
+            shutil.copy(demo, folder / "recordings")
         house.worker()
         port = str(ports.free(1)[0])
         env = environment(house.redis_url, folder, broker_url=house.broker_url, port=port)
@@ -282,6 +289,22 @@ def test_nothing_that_a_job_brings_acts(site, hostile):
         assert page.evaluate("window.hacked") is None
 
 
+def test_the_demos_are_shown_in_their_own_words(site):
+    made = []
+    for job in JOBS:
+        spec = job.spec(made[-1][0] if made else None, recorded=True)
+        made.append((site.submit(**{**spec, "review": False}), job.task))
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        for job_id, task in made:
+            site.until(job_id, "succeeded")
+            page = visitor.go(f"/app/jobs/{job_id}")
+            expect(page.locator("h1")).to_contain_text(task[:40])
+            expect(page.locator("#outcome")).to_contain_text("approved by critic")
+        expect(page.locator(".event-repaired")).to_contain_text("zero division")
+    assert "not drawn" not in site.said()
+
+
 PAGES = (
     "/app",
     "/app/new",
@@ -306,7 +329,7 @@ def test_every_page_is_accessible_and_fits(site, hostile, scheme, size):
 
 def _faults(page, scheme, size):
     """What is wrong with a page: it does not fit, has the other scheme, or axe finds it serious."""
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    expect(page.locator(".htmx-request")).to_have_count(0)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200
     found = [] if dark == (scheme == "dark") else [(page.url, scheme)]

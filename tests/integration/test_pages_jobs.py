@@ -62,6 +62,7 @@ async def test_a_job_is_submitted_with_files_and_options(front):
     async with visiting(front.app) as visit:
         assert 'name="task"' in (await visit.get("/app/new")).text
         data = {"task": "do\r\nit", "labels": "a, b", "steps": "one\ntwo", "max_revisions": "0"}
+        data |= {"checks": "def test_it():\r\n    pass", "max_cost_usd": "0.5"}
         files = [("files", ("x.py", b"x = 1\n")), ("files", ("y.txt", b"y"))]
         sent = await visit.post("/app/new", data={**data, "review": "true"}, files=files)
         assert (sent.status_code, sent.text) == (204, "")
@@ -71,6 +72,9 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert job["spec"]["labels"] == ["a", "b"]
         assert job["spec"]["steps"] == ["one", "two"]
         assert (job["spec"]["max_revisions"], job["spec"]["review"]) == (0, True)
+        checks = {"test_acceptance.py": "def test_it():\n    pass\n"}
+        assert job["spec"]["checks"]["files"] in (checks, list(checks))
+        assert job["spec"]["max_cost_usd"] == "0.5"
         assert job["submitted_by"] == "development"
         listed = (await visit.get(f"/app/jobs/{job_id}/files/shown")).text
         assert ("x.py" in listed, "y.txt" in listed) == (True, True)
@@ -86,7 +90,7 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         ("model", {"model": "elsewhere:m"}, "not on the allow-list"),
         ("max_revisions", {"max_revisions": "99"}, "less than or equal to 20"),
         ("timeout_seconds", {"timeout_seconds": "soon"}, "valid integer"),
-        ("review_expires_seconds", {"on_expiry": "approve"}, "needs review_expires_seconds"),
+        ("max_tokens", {"max_tokens": "0"}, "greater than or equal to 1"),
         ("labels", {"labels": "x" * 101}, "1 to 100 characters"),
     ],
 )
@@ -167,6 +171,37 @@ async def test_a_decision_counts_for_what_was_shown(front):
         ("revise", True),
         ("approve", True),
     ]
+
+
+async def test_questions_are_answered_one_by_one(front):
+    job_id = await front.submit(questions=True)
+    held = await front.claim(job_id)
+    asked = [
+        {"question": f"Which {EVIL}?", "default": "any"},
+        {"question": "When?", "default": "x"},
+    ]
+    payload = {"task": "t", "questions": asked}
+    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.house.store.now())
+    done(await front.house.operations.pause(held, review))
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert ("2 questions" in page, EVIL in page) == (True, False)
+        answers = {**hidden(page, "answer"), "answers": ["ISO\r\ndates", ""]}
+        assert (await visit.post(f"/app/jobs/{job_id}/review", data=answers)).status_code == 204
+    assert (await front.job(job_id))["decisions"][0]["answers"] == ["ISO\ndates", ""]
+
+
+async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
+    job_id = await front.submit(review=True)
+    held = await front.claim(job_id)
+    payload = {"questions": 3, "runs": 5, "artifacts": {"a": 1}, "answer": ["x"]}
+    for kind in (ReviewKind.QUESTIONS,):
+        review = Review("q1", kind, payload, await front.house.store.now())
+        done(await front.house.operations.pause(held, review))
+        async with visiting(front.app) as visit:
+            with capture_logs():
+                page = await visit.get(f"/app/jobs/{job_id}")
+            assert (page.status_code, "cannot be shown here" in page.text) == (200, True)
 
 
 async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):

@@ -55,6 +55,8 @@ WHOLE = {
     "decided": DECIDED,
     "begun_anew": {"by": "a", "format": 2},
     "checked": {"revision": 1, "passed": False, "problem": "p", "tests": TESTS, "run": {}},
+    "asked": {"questions": [{"question": "q", "default": "d"}], "note": "n"},
+    "tests_written": {"files": ["t.py"], "tests": ["a"], "dropped": [{"id": "b", "why": "w"}]},
     "critiqued": CRITIQUED,
     "routed": {"difficulty": "hard", "model": "m", "reason": "r", "by": "rules"},
     "summarized": {"text": "t"},
