@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 from api_process import ApiProcess, environment, running
 from axe_playwright_python.sync_playwright import Axe
 from chromium import DESK, PHONE, launched, visiting
@@ -21,9 +23,11 @@ from playwright.sync_api import Browser, expect
 
 from cli import ports
 from cli.demo.jobs import JOBS
+from jobs.keys import JobKeys
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
+expect.set_options(timeout=20_000)  # the machine may be busy with others
 
 RECORDINGS = Path(__file__).resolve().parent.parent.parent / "agents" / "recordings"
 PLOT = """\
@@ -205,6 +209,26 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
         assert shown == list(range(1, told + 1))
         assert page.locator(".event-review_opened").count() == 1
         assert page.evaluate("window.here") == 1
+
+
+def test_what_a_model_says_is_shown_while_it_speaks(site):
+    job_id = site.submit("recording:plot", "The task is spoken of.")
+    site.until(job_id, "awaiting_review")
+    said = {"call": "c1", "role": "executor", "part": "text", "try": 1}
+    with site.visiting() as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = visitor.go(f"/app/jobs/{job_id}")
+        spoken = page.locator("#streamed")
+        with redis.Redis.from_url(site.house.redis_url) as client:
+            while not client.pubsub_numsub(JobKeys(job_id).tokens)[0][1]:
+                time.sleep(0.05)
+            for text in (f"one {EVIL}", " two"):
+                client.publish(JobKeys(job_id).tokens, json.dumps([{**said, "text": text}]))
+            expect(spoken).to_have_text(f"executor one {EVIL} two")
+            again = {**said, "try": 2, "text": "three"}
+            client.publish(JobKeys(job_id).tokens, json.dumps([again]))
+            expect(spoken).to_have_text("executor three")
+        assert page.evaluate("window.hacked") is None
 
 
 def test_of_two_reviewers_the_second_is_told_what_the_first_decided(site):
