@@ -56,6 +56,7 @@ def build(
         full_name=str(name),
         most_output=options.output_bound(name),
         rate_limit=rate_limit or NoLimit(),
+        caching=dict(name.of.caching),
     )
 
 

@@ -51,6 +51,8 @@ class ProviderModel(BaseChatModel):
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
     rate_limit: RateLimit
+    caching: dict[str, Any]
+    """What goes with a request of a conversation; one with a forced tool is a single question."""
 
     @override
     def bind_tools(
@@ -88,6 +90,8 @@ class ProviderModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         messages = understood_by(self.provider, messages)
+        if "tool_choice" not in kwargs:
+            kwargs = {**self.caching, **kwargs}
         toll = current_toll()
         started = time.monotonic()
         tries = 0
@@ -96,9 +100,7 @@ class ProviderModel(BaseChatModel):
             waiting = time.monotonic()
             await self.rate_limit.wait(self.full_name, likely_used(messages, self.most_output))
             await toll.before(lambda: most_used(self.full_name, messages, kwargs, self.most_output))
-            started += (
-                time.monotonic() - waiting
-            )  # to wait for one's turn is not to be kept waiting
+            started += time.monotonic() - waiting  # one's turn is no part of our patience
             left = self.patience.total_seconds - (time.monotonic() - started)
             try:
                 return await self._try(left, messages, stop, run_manager, kwargs)

@@ -10,10 +10,10 @@ from bench.tokens.__main__ import main
 
 
 def test_a_long_history_is_sent_in_part() -> None:
-    done = CliRunner().invoke(main, ["--json", "--calls", "3", "--calls", "12"])
+    done = CliRunner().invoke(main, ["--json", "--calls", "3", "--calls", "9"])
     assert done.exit_code == 0, done.output
     keys = json.loads(done.stdout.splitlines()[-1])
     assert keys["ratio_3"] == 1.0
     assert keys["tokens_3"] == keys["tokens_untrimmed_3"]
-    assert 0.4 < keys["ratio_12"] < 0.85
-    assert keys["cached_12"] > 0.6
+    assert 0.4 < keys["ratio_9"] < 0.95
+    assert keys["cached_9"] > 0.6

@@ -59,6 +59,7 @@ PROVIDER = Provider(
     address="FETTLE_ANTHROPIC_BASE_URL",
     public="https://api.anthropic.com",
     priced_as="anthropic",
+    caching={"cache_control": {"type": "ephemeral"}},
     package="langchain_anthropic",
     extra="anthropic",
     large="claude-sonnet-5",

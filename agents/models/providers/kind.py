@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 from langchain_core.language_models import BaseChatModel
@@ -44,6 +45,7 @@ class Provider:
     `thinking_tokens` is what a model may use beyond the limit on output tokens. `large` and `small`
     are the models where none is named. `package` is the library it needs beyond the base install,
     and `extra` what installs it. `priced_as` is its name in genai-prices.
+    `caching` goes with each request of a conversation, where its beginning is not cached unasked.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Provider:
     address: str
     public: str | None
     priced_as: str | None = None
+    caching: Mapping[str, Any] = field(default_factory=dict)
     key_is_needed: bool = True
     package: str | None = None
     extra: str | None = None
