@@ -1,10 +1,10 @@
 """An experiment that is kept: what LangGraph's checkpoints, its pending writes, checkpoints inside
 the executor's pass, and the journal each cover when a worker dies.
 
-The real graph with a job of 12 calls (8 of models, 4 of tools) is cut at five places, under five
-arrangements, and goes on. A cell of TABLE is how many calls were made twice; the table stands in
-docs/reliability.md. `PYTHONPATH=tests python tests/integration/test_what_crashes_repeat.py` prints
-it.
+The real graph with a job of 13 calls (8 of models, 4 of tools, and the run of what is delivered) is
+cut at five places, under five arrangements, and goes on. A cell of TABLE is how many calls were
+made twice; the table stands in docs/reliability.md.
+`PYTHONPATH=tests python tests/integration/test_what_crashes_repeat.py` prints it.
 """
 
 from __future__ import annotations
