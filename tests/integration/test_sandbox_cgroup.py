@@ -358,6 +358,14 @@ def test_who_may_not_make_a_group_is_told_so() -> None:
 
 
 @pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    program = subprocess.Popen(["sleep", "60"])
+    yield program
+    program.kill()
+    program.wait()
+
+
+@pytest.fixture
 def delegated() -> Iterator[Path]:
     """A group of version 2, such as a service has, with every controller of the machine's."""
     at = next(m.at for m in mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2)
@@ -377,10 +385,10 @@ def words(file: Path) -> frozenset[str]:
 
 @pytest.mark.parametrize("mark", [b"1", None])
 def test_a_delegated_subtree_is_divided_and_no_other(
-    delegated: Path, start: Callable[..., subprocess.Popen[str]], mark: bytes | None
+    delegated: Path, sleeper: subprocess.Popen[bytes], mark: bytes | None
 ) -> None:
     controllers = words(delegated / "cgroup.controllers")
-    program = start("import time; time.sleep(60)")
+    program = sleeper
     (delegated / "cgroup.procs").write_text(str(program.pid))
     if mark is None:
         with pytest.raises(delegation.NotDelegatedError, match="Delegate=yes"):

@@ -41,17 +41,16 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 talk = socket.socket(fileno=control)
 talk.send(b"ready")
 while True:
-    data, fds, _, _ = socket.recv_fds(talk, 4096, 1)
+    data, fds, _, _ = socket.recv_fds(talk, 4096, 8)
     if not data: sys.exit()
     agent = os.fork()
     if not agent:
-        os.read(fds[0], 1)
         os.write(fds[0], b"R")
         os.read(fds[0], 1)
         os.write(fds[0], ANSWER)
         sys.exit()
     socket.send_fds(talk, [b"made"], [os.pidfd_open(agent)])
-    os.close(fds[0])
+    for each in fds: os.close(each)
 """
 
 

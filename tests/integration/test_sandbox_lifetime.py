@@ -53,7 +53,7 @@ common = plan.plan(found)
 common = replace(common, ground=stepdown.step_down(found, 61100))
 for number in range(40):
     made = generation.Generation(common, policy.Stock.NOTHING)
-    made.make(1 << 20)
+    made.make(1 << 20, None)
     time.sleep(number * 0.002)
     made.kill()
     made.bury()

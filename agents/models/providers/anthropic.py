@@ -32,7 +32,7 @@ def _make(it: Making) -> BaseChatModel:
         base_url=it.base_url,
         max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
         max_retries=0,
-        model_kwargs={"extra_body": {"stream": True, "cache_control": _CACHE}},
+        model_kwargs={"extra_body": {"stream": True}},
     )
     if (chat.profile or {}).get("temperature", True):
         chat.temperature = it.temperature
@@ -59,7 +59,7 @@ PROVIDER = Provider(
     address="FETTLE_ANTHROPIC_BASE_URL",
     public="https://api.anthropic.com",
     priced_as="anthropic",
-    caching={"cache_control": {"type": "ephemeral"}},
+    caching={"cache_control": _CACHE},
     package="langchain_anthropic",
     extra="anthropic",
     large="claude-sonnet-5",
