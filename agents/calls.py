@@ -99,7 +99,11 @@ async def model_call(
         fields = {**_fields(charge, seconds), **got.fields()}
         if ports.redaction is not None:
             turn = turn_of(role, got.model, given.messages, given.tools, message, ports.redaction)
-            fields["recorded"] = await ports.workspace.keep(written(turn).encode())
+            try:
+                fields["recorded"] = await ports.workspace.keep(written(turn).encode())
+            except BaseException:  # however it is given up, the answer has been paid for
+                await ports.journal.paid(charge)
+                raise
         fact = Fact(at, "model_called", fields)
         return message, finished(message, facts=(fact,), charge=charge)
 

@@ -8,7 +8,12 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from agents.models import ModelError, ModelUnavailable, another_may_answer
+from agents.models import (
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    another_may_answer,
+)
 from agents.ports import Models
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]
@@ -47,11 +52,12 @@ async def first_to_answer(models: Models, role: str, level: int, ask: Ask) -> An
     """
     chain = models.chain(role, level)
     over: list[PassedOver] = []
+    later: ModelUnavailable | None = None
     absent = {name: why for name in chain if (why := models.absent(name)) is not None}
-    if len(absent) < len(chain):
+    if absent and len(absent) < len(chain):
+        later = ModelUnavailable(next(iter(absent.values())))
         over = [PassedOver(name, why) for name, why in absent.items()]
         chain = [name for name in chain if name not in absent]
-    later: ModelUnavailable | None = None
     for place, name in enumerate(chain, start=1):
         try:
             message = await ask(name, models.named(name, role))
@@ -59,10 +65,11 @@ async def first_to_answer(models: Models, role: str, level: int, ask: Ask) -> An
             if isinstance(error, ModelUnavailable):
                 models.note_absent(name, error)
                 later = error
-            if not another_may_answer(error):
+            goes_on = another_may_answer(error)
+            if not goes_on and not (later and isinstance(error, ModelRefused)):
                 raise
             over.append(PassedOver(name, str(error)))
-            if place == len(chain):
+            if not goes_on or place == len(chain):
                 raise _of_all(over, later or error) from error
         else:
             return Answered(message, name, over)

@@ -79,6 +79,10 @@ class MemoryJournal:
             self._record.post(finished.charge)
         self._record.workspace = finished.workspace or self._record.workspace
 
+    async def paid(self, charge: Charge) -> None:
+        """See `agents.ports.Journal`."""
+        self._record.post(charge)
+
 
 class MemoryEvents:
     """Events over a record."""

@@ -86,6 +86,10 @@ class Journal(Protocol):
         """Put a finished call on record, atomically with all that came of it."""
         ...
 
+    async def paid(self, charge: Charge) -> None:
+        """Post the charge of a call that will not be on record, as far as that can be done now."""
+        ...
+
 
 class Events(Protocol):
     """Facts that belong to no call: a plan, a critique. They become visible in order."""

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.prebuilt import ToolRuntime
 
 from agents.calls import finished, once
+from agents.errors import ToolRefused
 from agents.history import this_pass
 from agents.mending import behind, whole_program
 from agents.middleware.tools import told_of
@@ -20,16 +21,19 @@ from agents.tools.python import python
 from agents.tools.registry import Body
 from agents.tools.run_tests import run_tests
 from agents.tools.shell import shell
-from agents.tools.trace import traces
+from agents.tools.trace import Trace, traces
 
 CALL_ID: Final = "proof"
 OFFSET = 900
 """Its place behind the pass's last reply: no tool call of a reply has this one."""
+CHANGING: Final = frozenset({"edit_file", "install"})
+"""Tools that may delete files, or lay what is no file of the job's."""
 
 
 async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
     """The run that shows what the pass's last changes do, as a tool's message; None where nothing
-    was changed since the last run. `state` is that of the pass, as it has ended."""
+    was changed since the last run, or where that run cannot be made again. `state` is that of the
+    pass, as it has ended."""
     run = unproven_run(state)
     if run is None:
         return None
@@ -42,7 +46,10 @@ async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
         facts = told_of(message, await behind(trace["data"], state, ports), at)
         return message, finished(message, facts=facts, workspace=ports.workspace.digest)
 
-    return await once(ports, at.key(digest("proof", run["id"])), make)
+    try:
+        return await once(ports, at.key(digest("proof", run["id"])), make)
+    except ToolRefused:  # what once ran cannot be run over these files: they stay unproven
+        return None
 
 
 def unproven_run(state: Mapping[str, Any]) -> Run | None:
@@ -54,8 +61,14 @@ def unproven_run(state: Mapping[str, Any]) -> Run | None:
         if trace["kind"] == "run_finished":
             last, written = trace["data"], False
         else:
-            written = written or bool(trace["files"])
+            written = written or _changes(trace)
     return last if written else None
+
+
+def _changes(trace: Trace) -> bool:
+    """Whether a call that ran nothing has changed files: not all that do leave files of theirs."""
+    told = trace["data"]
+    return bool(trace["files"]) or (told.get("ok", False) and told.get("tool") in CHANGING)
 
 
 async def _again(
@@ -73,14 +86,18 @@ async def _again(
 
 
 def _last_args(messages: list[AnyMessage], tool: str) -> Mapping[str, Any]:
-    calls = (
-        call["args"]
-        for message in reversed(messages)
-        if isinstance(message, AIMessage)
-        for call in reversed(message.tool_calls)
-        if call["name"] == tool
-    )
-    return next(calls, {})
+    """Of its last call that has reached it: what was refused has run nothing."""
+    reached: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage) and message.status != "error":
+            reached.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            for call in reversed(message.tool_calls):
+                if call["name"] == tool and call["id"] in reached:
+                    args: Mapping[str, Any] = call["args"]
+                    return args
+            reached.clear()
+    return {}
 
 
 def _runtime(state: Mapping[str, Any], ports: Ports) -> ToolRuntime[Any, Any]:

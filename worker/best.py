@@ -24,7 +24,9 @@ def best(values: Mapping[str, Any], told: Sequence[Event]) -> Result | None:
     answer = ended.answer or _code(runs)
     if not answer and not artifacts:
         return None
-    return Result(answer, ended.approved_by, tuple(artifacts.values()), ended.override)
+    return Result(
+        answer, ended.approved_by, tuple(artifacts.values()), ended.override, ended.checks
+    )
 
 
 def _code(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -108,6 +108,11 @@ class Ledger:
             batch.charges.append(charge)
         await self._sent()
 
+    async def paid(self, charge: Charge) -> None:
+        """See agents.ports.Journal."""
+        self.tokens += charge.input_tokens + charge.output_tokens
+        await self._post([_charge(charge)])
+
     async def emit(self, fact: Fact) -> None:
         """See agents.ports.Events: visible with the next write."""
         self._waiting.append(_event(fact))
@@ -167,7 +172,7 @@ class Ledger:
             await asyncio.wait({before})
         self._open = None
         if self._given_up is not None:
-            await self._paid(batch)
+            await self._post(batch.charges)
             raise self._given_up
         try:
             await patient(lambda: self._write(batch.writes()), self._patience)
@@ -180,10 +185,10 @@ class Ledger:
         await self._store.write(self.held.job_id, self.held.epoch, writes)
         self.accepted_at = begun
 
-    async def _paid(self, batch: Batch) -> None:
+    async def _post(self, charges: Sequence[jobs_store.Charge]) -> None:
         """The money is gone, whatever becomes of the rest (J5)."""
         with contextlib.suppress(StoreUnavailable):
-            await self._store.charge(self.held.job_id, batch.charges)
+            await self._store.charge(self.held.job_id, charges)
 
 
 CURRENT: ContextVar[Ledger] = ContextVar("ledger")

@@ -8,7 +8,6 @@ from agents.difficulty import Difficulty, Thresholds
 from agents.ports import Ports
 from agents.role_models import RoleModels
 from agents.router import AUTO, Routes, route
-from jobs.events import current
 from jobs.record import JobRecord
 from jobs.store import Store
 from settings.routing import RoutingSettings
@@ -53,7 +52,8 @@ async def routed(
 async def _known(record: JobRecord, store: Store) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
-    told = current(await patient(lambda: store.events(record.id)))
+    # One decision a job, also where an upgrade has begun it anew: the event is told only once.
+    told = await patient(lambda: store.events(record.id))
     said = [event.data["difficulty"] for event in told if event.kind == "routed"]
     return Difficulty(said[-1]) if said else None
 

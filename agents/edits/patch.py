@@ -18,7 +18,8 @@ from agents.lines import lines_of
 
 PLACES_SHOWN = 8
 MOST_COMPARED = 5_000_000
-"""Lines of a hunk times lines of a file: what is compared beyond the place that the diff names."""
+"""Lines of hunks times lines of their files: what a whole diff may have compared beyond the places
+that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,11 @@ def patched(texts: Mapping[str, str | None], diffs: Sequence[FileDiff]) -> Patch
     changed: dict[str, str] = {}
     deleted: set[str] = set()
     done = []
+    looks = sum(_compared(texts[diff.path] or "", diff) for diff in diffs) <= MOST_COMPARED
     for diff in diffs:
         before = texts[diff.path]
         _require(diff, before)
-        after = _applied(diff, before or "")
+        after = _applied(diff, before or "", looks=looks)
         if diff.deleted:
             if after:
                 raise ToolRefused(f"the diff deletes {diff.path!r}, but not all of its lines")
@@ -61,7 +63,12 @@ def _require(diff: FileDiff, before: str | None) -> None:
         raise ToolRefused(f"there is no file {diff.path!r}; a diff makes one from --- /dev/null")
 
 
-def _applied(diff: FileDiff, text: str) -> str:
+def _compared(text: str, diff: FileDiff) -> int:
+    """What looking for all hunks everywhere would compare."""
+    return (text.count("\n") + 1) * sum(len(hunk.old) for hunk in diff.hunks)
+
+
+def _applied(diff: FileDiff, text: str, *, looks: bool) -> str:
     lines, crlf = lines_of(text), has_only_crlf(text)
     after: list[str] = []
     floor = 0
@@ -69,7 +76,7 @@ def _applied(diff: FileDiff, text: str) -> str:
         old, new = (
             [as_crlf(line) for line in part] if crlf else part for part in (hunk.old, hunk.new)
         )
-        place = _place(diff.path, hunk, old, lines, floor)
+        place = _place(diff.path, hunk, old, lines, floor, looks=looks)
         after += [*lines[floor:place], *new]
         floor = place + len(old)
     after += lines[floor:]
@@ -83,8 +90,13 @@ def _applied(diff: FileDiff, text: str) -> str:
     return "".join(after)
 
 
-def _place(path: str, hunk: Hunk, old: list[str], lines: list[str], floor: int) -> int:
-    """The index of the line where the hunk's old lines begin; not before `floor`."""
+def _place(
+    path: str, hunk: Hunk, old: list[str], lines: list[str], floor: int, *, looks: bool
+) -> int:
+    """The index of the line where the hunk's old lines begin; not before `floor`.
+
+    Unless it `looks`, which could hold up other jobs, only the place counts that the diff names.
+    """
     if not old:
         if lines:
             raise ToolRefused(
@@ -95,6 +107,11 @@ def _place(path: str, hunk: Hunk, old: list[str], lines: list[str], floor: int) 
     told = None if hunk.start is None else hunk.start - 1
     if told is not None and told >= floor and lines[told : told + len(old)] == old:
         return told
+    if not looks:
+        raise ToolRefused(
+            f"hunk {hunk.number} of {path!r} does not fit, nothing was changed: it is not at the "
+            "line it names, and this is too much to look for elsewhere; read_file shows the file"
+        )
     places = list(islice(_places(old, lines, floor), PLACES_SHOWN))
     if len(places) == 1:
         return places[0]
@@ -108,9 +125,7 @@ def _place(path: str, hunk: Hunk, old: list[str], lines: list[str], floor: int) 
 
 
 def _places(old: list[str], lines: list[str], floor: int) -> Iterator[int]:
-    """Where the lines are, all of them; nowhere, if looking would hold up other jobs."""
-    if len(old) * len(lines) > MOST_COMPARED:
-        return
+    """Where the lines are, all of them."""
     for place in range(floor, len(lines) - len(old) + 1):
         if lines[place] == old[0] and lines[place : place + len(old)] == old:
             yield place

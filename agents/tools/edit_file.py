@@ -13,11 +13,13 @@ from agents.edits.patch import patched
 from agents.edits.unified import read
 from agents.errors import ToolRefused
 from agents.paths import checked, in_workspace, objection
-from agents.ports import Ports
+from agents.ports import Ports, Workspace
 from agents.tools.call import Answer, Runtime
 from agents.tools.read_file import text_of
 from agents.tools.trace import Trace, of_use
 
+MOST_BYTES = 1024 * 1024
+"""Of a file that is edited here: this runs beside other jobs, and a room does not."""
 EITHER = "give path, old_text and new_text, or diff"
 
 
@@ -49,7 +51,7 @@ async def edit_file(
     if path is None or old_text is None or new_text is None:
         raise ToolRefused(EITHER)
     name = checked(in_workspace(path))
-    edit = replaced(await text_of(ports.workspace, name), old_text, new_text, name)
+    edit = replaced(await _text(ports.workspace, name), old_text, new_text, name)
     trace = await _lay(ports, {name: edit.text}, frozenset())
     return f"edited {name} (line {edit.line})", trace
 
@@ -58,12 +60,22 @@ async def _patch(ports: Ports, diff: str, path: str | None) -> Answer:
     diffs = read(diff, path)
     there = ports.workspace.list()
     texts = {
-        each.path: await text_of(ports.workspace, each.path) if each.path in there else None
+        each.path: await _text(ports.workspace, each.path) if each.path in there else None
         for each in diffs
     }
     done = patched(texts, diffs)
     trace = await _lay(ports, done.changed, done.deleted)
     return f"applied: {', '.join(done.done)}", trace
+
+
+async def _text(workspace: Workspace, name: str) -> str:
+    size = workspace.list().get(name, 0)
+    if size > MOST_BYTES:
+        raise ToolRefused(
+            f"{name!r} is too large to edit here: {size} bytes of at most {MOST_BYTES}; change it "
+            "with a program"
+        )
+    return await text_of(workspace, name)
 
 
 async def _lay(ports: Ports, texts: Mapping[str, str], deleted: frozenset[str]) -> Trace:

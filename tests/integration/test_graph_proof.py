@@ -51,3 +51,22 @@ async def test_the_last_repair_is_run_by_the_tool_of_the_last_run(
     (repair,) = journey.told("repaired")
     assert (repair["fixed"], repair["lines"]) == (True, {"added": 1, "removed": 1})
     assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_refused_call_is_not_what_is_run_again(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    fix = call("edit_file", path="sums.py", old_text="a - b", new_text="a + b")
+    bad = call("run_tests", paths=["../elsewhere"])
+    turns = [
+        PLAN,
+        turn("executor", "Add.", call("run_tests", paths=["test_sums.py"]), after=0),
+        turn("executor", "hint (", fix, bad, after=1),
+        turn("executor", "error:", "It adds.", after=2),
+        verdict("(revision 1)", "approve", run="r2"),
+    ]
+    files = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
+    journey = Journey.plan(tmp_path, turns, sandbox, files)
+    await journey.begin(JobInput("Add.", files=tuple(files)))
+    assert [run["succeeded"] for run in journey.told("run_finished")] == [False, True]
+    assert (await journey.outcome()).approved_by == "critic"

@@ -159,3 +159,15 @@ async def test_at_a_higher_level_the_stronger_one_answers_and_the_role_s_own_sta
     with scene(always(Refusal(503)), [Reply("yes")]) as it:
         await it.ask(level=7)
     assert [each["model"] for each in it.told["fell_back_from"]] == [BIG, FIRST]
+
+
+@pytest.mark.parametrize("status", [401, 400])
+async def test_one_that_is_only_away_may_still_answer_later(status: int) -> None:
+    """Whether it is asked in this call, or is passed over since it did not answer the last one."""
+    with scene([Refusal(503)], [Reply("one"), Refusal(status)]) as it:
+        await it.ask(text="1")
+        with pytest.raises(ModelUnavailable, match="none of 2 models answered"):
+            await it.ask(text="2")
+        assert len(it.groq.requests) == 1
+    with scene([Refusal(503)], [Refusal(status)]) as it, pytest.raises(ModelUnavailable):
+        await it.ask()

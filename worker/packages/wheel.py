@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from email.parser import BytesParser
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -13,6 +15,13 @@ from agents.errors import ToolRefused
 from sandbox.protocol import MIB
 
 MOST_METADATA = 1 * MIB
+_PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""As wheels are. Others may ask for gigabytes before the first byte comes out."""
+_NO_WHEEL = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError),
+    *(EOFError, OSError, OverflowError, ValueError),
+)
+"""What `zipfile` raises over bytes that nobody would pack."""
 
 
 def needs(content: bytes, filename: str, name: str) -> tuple[Requirement, ...]:
@@ -22,13 +31,14 @@ def needs(content: bytes, filename: str, name: str) -> tuple[Requirement, ...]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             metadata = _metadata(archive)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except _NO_WHEEL as error:
         raise ToolRefused(f"{filename} is no wheel: {error}") from None
     told = BytesParser().parsebytes(metadata, headersonly=True)
-    if canonicalize_name(told["Name"] or "") != name:
+    # str: a value that is not ASCII comes as an object of the email package
+    if canonicalize_name(str(told["Name"] or "")) != name:
         raise ToolRefused(f"{filename} is no wheel of {name}: it says {told['Name']!r}")
     try:
-        return tuple(Requirement(each) for each in told.get_all("Requires-Dist", []))
+        return tuple(Requirement(str(each)) for each in told.get_all("Requires-Dist", []))
     except InvalidRequirement as error:
         raise ToolRefused(f"{filename} does not tell what it needs: {error}") from None
 
@@ -39,6 +49,8 @@ def _metadata(archive: zipfile.ZipFile) -> bytes:
         if folder.endswith(".dist-info") and name == "METADATA":
             if entry.file_size > MOST_METADATA:
                 raise zipfile.BadZipFile("its METADATA is too large")
+            if entry.compress_type not in _PACKED:
+                raise zipfile.BadZipFile("its METADATA is neither stored nor deflated")
             with archive.open(entry) as file:
                 return file.read(MOST_METADATA)
     raise zipfile.BadZipFile("it has no METADATA")

@@ -18,9 +18,11 @@ _NEVER = tuple(
     for each in (
         *("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4", "192.0.0.0/24"),
         *("fe80::/10", "fec0::/10", "ff00::/8"),
+        *("100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
     )
 )
-"""Unspecified, link-local (a cloud's metadata), multicast, reserved: nobody's intranet."""
+"""Unspecified, link-local (a cloud's metadata), multicast, reserved: nobody's intranet. And the
+metadata addresses of clouds that look like an intranet's, or like public ones."""
 
 
 def require(address: str, *, private: bool) -> None:

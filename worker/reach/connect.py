@@ -22,6 +22,8 @@ async def resolved(host: str, port: int) -> Sequence[str]:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ToolRefused(f"the host {host} is not known: {error.strerror or error}") from None
+    except UnicodeError as error:  # a label that is empty or too long
+        raise ToolRefused(f"{host!r} is no host's name: {error}") from None
     return list(dict.fromkeys(str(address[0]) for _, _, _, _, address in found))
 
 

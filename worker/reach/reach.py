@@ -98,7 +98,7 @@ class Reach:
     async def _read(self, url: httpx.URL, response: httpcore.Response) -> Page | httpx.URL:
         headers = _headers(response.headers)
         if response.status in _REDIRECTS and headers["location"]:
-            return parsed(str(url.join(headers["location"])))
+            return _redirected(url, headers["location"])
         if response.status != 200:
             raise Answered(shown(url), response.status)
         kind = headers.get_content_type() if headers["content-type"] else ""
@@ -112,6 +112,13 @@ class Reach:
             if len(body) > self.most_bytes:
                 raise ToolRefused(f"{shown(url)} is larger than {self.most_bytes} bytes")
         return Page(shown(url), kind, headers.get_content_charset(), bytes(body))
+
+
+def _redirected(url: httpx.URL, location: str) -> httpx.URL:
+    try:
+        return parsed(str(url.join(location)))
+    except (httpx.InvalidURL, ValueError) as error:
+        raise ToolRefused(f"{shown(url)} leads to what is no address: {error}") from None
 
 
 def _headers(raw: Sequence[tuple[bytes, bytes]]) -> Message:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +67,10 @@ def test_only_the_one_place_changes(text: str, old: str, new: str) -> None:
     else:
         with pytest.raises(ToolRefused):
             replaced(text, old, new, "a")
+
+
+def test_a_large_file_is_not_gone_through_for_what_is_like_the_text() -> None:
+    begun = time.process_time()
+    with pytest.raises(ToolRefused, match="read_file shows the file"):
+        replaced("a b c\n" * 5_000_000, "a b d\n", "x", "a.txt")
+    assert time.process_time() - begun < 1

@@ -202,3 +202,14 @@ def test_a_hostile_diff_takes_no_time() -> None:
     text = "a\n" * 200_000
     diff = "--- x\n+++ x\n@@\n" + " a\n" * 20_000 + "-b\n+c\n"
     assert "does not fit" in refused(diff, {"x": text})
+
+
+def test_many_hunks_are_not_looked_for_in_a_large_file() -> None:
+    text = "a\n" * 200_000
+    hunks = "@@\n-b\n+c\n" * 1_000
+    assert "too much to look for" in refused(f"--- x\n+++ x\n{hunks}", {"x": text})
+    named = "--- x\n+++ x\n@@ -150000 +150000 @@\n-a\n+c\n" + "".join(
+        f"@@ -{line} +{line} @@\n-a\n+c\n" for line in range(150_001, 150_100)
+    )
+    after = apply(named, {"x": text}).changed["x"]
+    assert after.count("c") == 100  # where the lines are named, nothing is looked for

@@ -118,3 +118,15 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(store: Moody, hous
     assert await store.journal(job.id) == {}
     assert await charged(store, job.id) == ["one"]
     await old.settled()  # tells nothing more
+
+
+async def test_what_was_paid_counts_without_a_record_of_the_call(
+    store: Moody, house: House
+) -> None:
+    job = await house.running()
+    ledger = Ledger(store, held(job), {})
+    charge = finished("one").charge
+    assert charge is not None
+    await ledger.paid(charge)
+    assert await charged(store, job.id) == ["one"]
+    assert (await store.journal(job.id), ledger.tokens) == ({}, 15)

@@ -1,0 +1,43 @@
+"""An answer that was paid for is on the bill, also where its recording cannot be kept."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graph_house import Journey, PlannedSandbox, turn
+from langchain_core.messages import AIMessage, HumanMessage
+
+from agents.calls import model_call
+from agents.memory import MemoryWorkspace
+from agents.models import Redaction
+from agents.ports import Place
+
+
+@dataclass
+class Full(MemoryWorkspace):
+    """Keeps nothing."""
+
+    why: BaseException
+
+    async def keep(self, content: bytes) -> str:
+        raise self.why
+
+
+@pytest.mark.parametrize("why", [OSError("full"), asyncio.CancelledError()])
+async def test_a_paid_answer_counts(tmp_path: Path, why: BaseException) -> None:
+    journey = Journey.plan(tmp_path, [turn("executor", "hi", "yes")], PlannedSandbox({}))
+    ports = replace(journey.ports, workspace=Full(why), redaction=Redaction())
+
+    async def call(model: Any) -> AIMessage:
+        got: AIMessage = await model.ainvoke([HumanMessage("hi")])
+        return got
+
+    with pytest.raises(type(why)):
+        await model_call(ports, "executor", Place("", "n", 0), [HumanMessage("hi")], call)
+    (charge,) = journey.record.charges.values()
+    assert (charge.input_tokens, charge.output_tokens) == (100, 10)
+    assert journey.record.outcomes == {}

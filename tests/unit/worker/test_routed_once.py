@@ -1,0 +1,33 @@
+"""A job is routed once, also where an approved upgrade has begun it anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from graph_house import PlannedSandbox
+from job_examples import House
+
+from agents.memory import MemoryRecord, ports_over
+from agents.models import ModelOptions, ModelPool
+from agents.role_models import RoleModels
+from agents.router import Routes
+from jobs.events import NewEvent
+from jobs.memory_store import MemoryStore
+from jobs.store import Writes
+from worker.routing import routed
+
+
+async def test_an_upgrade_does_not_choose_anew(tmp_path: Path) -> None:
+    store = MemoryStore()
+    job = await House(store).running(task="Print hello world", model="auto")
+    events = [NewEvent("r", "routed", {"difficulty": "hard"}), NewEvent("b", "begun_anew", {})]
+    await store.write(job.id, job.epoch, Writes(events=events))
+    record = MemoryRecord()
+    pool = ModelPool(ModelOptions(recordings=tmp_path))
+    models = RoleModels.alone(pool, "groq:default")
+    ports = ports_over(record, PlannedSandbox({}), models)
+    routes = Routes({"simple": ("groq:small",), "hard": ("groq:large",)})
+    got = await routed(replace(job, attempts=2), ports, models, store, routes)
+    assert got.models.name("executor") == "groq:large"
+    assert record.facts == {}
