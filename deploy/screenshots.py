@@ -56,6 +56,8 @@ def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path
     context = browser.new_context(viewport=WINDOW, color_scheme=scheme, device_scale_factor=SCALE)
     page = context.new_page()
     page.goto(service.url + service.sign_in_link())
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/app")
     page.goto(service.url + path)
     expect(page.locator(".htmx-request")).to_have_count(0)
     while not page.evaluate("[...document.images].every((image) => image.complete)"):

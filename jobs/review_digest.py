@@ -1,8 +1,9 @@
 """The digest of what a person is shown at a Review: a Decision names it, and counts for that alone.
 
-It covers what is approved: the code, how it ran and what it printed, the answer, the artifacts by
-their own digests, and the report of checks where there is one. Plan, critiques and earlier
-decisions are how it came about. What another kind of review asks counts whole.
+It covers what is approved: the code, how it ran, what it printed and which files it left (so that a
+deleted one counts), the answer, the artifacts by their own digests, and the report of checks. What
+an older release did not put into a review is left out, so that the review keeps its digest. Plan,
+critiques and earlier decisions are how it came about. Another kind of review counts whole.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ def _approved(payload: Mapping[str, Any]) -> dict[str, Any]:
     covered = {
         "code": payload.get("code", ""),
         "answer": payload.get("answer", ""),
-        "runs": [_part(run, _OF_RUN) for run in payload.get("runs", ())],
+        "runs": [_run(run) for run in payload.get("runs", ())],
         "artifacts": sorted(artifacts, key=lambda made: str(made["name"])),
     }
     return {**covered, "checks": payload["checks"]} if "checks" in payload else covered
+
+
+def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+    covered = _part(run, _OF_RUN)
+    return {**covered, "workspace": run["workspace"]} if "workspace" in run else covered
 
 
 def _part(whole: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pygments.util import ClassNotFound
 
 from api.pages.words import visible
 
-MOST = 100_000
+MOST = 50_000
 """Characters that are coloured; of more the time would be felt."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import zip_longest
+from difflib import Match, SequenceMatcher
+from itertools import takewhile, zip_longest
 from typing import Literal
 
 from markupsafe import Markup, escape
@@ -15,7 +16,10 @@ from api.pages.words import visible
 
 AROUND = 3
 MOST = 4_000
-"""Lines a side; longer texts are shown one behind the other by their own pages."""
+"""Lines a side; of longer texts it is only said that they differ."""
+MOST_PAIRS = 250_000
+"""Pairs of equal lines, one of each side, between the first difference and the last: what has more
+is one difference as a whole. They are looked through for every block that both sides have."""
 Kind = Literal["same", "changed", "added", "removed", "gap"]
 
 
@@ -29,13 +33,46 @@ class Row:
     skipped: int = 0
 
 
-def side_by_side(before: str, after: str, name: str = "code.py") -> Sequence[Row]:
-    """The rows of a table; runs of equal lines are cut to their edges. Empty: nothing differs."""
-    old, new = before.splitlines()[:MOST], after.splitlines()[:MOST]
+class _Lines(SequenceMatcher[str]):
+    """Compares lines in bounded time: what both begin and end with is not searched through."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(None, old, new)
+        self._old, self._new = old, new
+
+    def get_matching_blocks(self) -> list[Match]:
+        old, new = self._old, self._new
+        head = _alike(zip(old, new, strict=False))
+        tail = _alike(zip(reversed(old[head:]), reversed(new[head:]), strict=False))
+        left, right = old[head : len(old) - tail], new[head : len(new) - tail]
+        blocks = [Match(0, 0, head)]
+        counted = Counter(right)
+        if sum(counted[line] for line in left) <= MOST_PAIRS:
+            inner = SequenceMatcher(None, left, right).get_matching_blocks()
+            blocks += [Match(a + head, b + head, size) for a, b, size in inner if size]
+        return [
+            *blocks,
+            Match(len(old) - tail, len(new) - tail, tail),
+            Match(len(old), len(new), 0),
+        ]
+
+
+def _alike(pairs: Iterable[tuple[str, str]]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def side_by_side(before: str, after: str, name: str = "code.py") -> Sequence[Row] | None:
+    """The rows of a table; runs of equal lines are cut to their edges. Empty: no line differs.
+    None: there are more than `MOST` lines on a side. It may take a second: not for the event loop.
+    """
+    old, new = _split(before), _split(after)
+    if max(len(old), len(new)) > MOST:
+        return None
+    found = _Lines(old, new).get_grouped_opcodes(AROUND)
+    old, new = _with_ends(old, new)
     left = _numbered(old, name)
     right = _numbered(new, name)
     rows: list[Row] = []
-    found = SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(AROUND)
     at = 0
     for group in found:
         if group[0][1] > at:
@@ -46,6 +83,26 @@ def side_by_side(before: str, after: str, name: str = "code.py") -> Sequence[Row
     if rows and at < len(old):
         rows.append(Row("gap", skipped=len(old) - at))
     return rows
+
+
+def _split(text: str) -> list[str]:
+    """Its lines. Only a line feed ends one: a form feed, say, is a sign within a line."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _with_ends(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """The lines with carriage returns at their ends left out, or spelled out where only some lines
+    have one: they are then a difference that could not be seen."""
+    ends = {line.endswith("\r") for line in (*old, *new)}
+    if True not in ends:
+        return old, new
+    spelled = "" if len(ends) == 1 else "\\x0d"
+    drawn = (
+        [f"{text[:-1]}{spelled}" if text.endswith("\r") else text for text in side]
+        for side in (old, new)
+    )
+    return next(drawn), next(drawn)
 
 
 def _numbered(texts: Sequence[str], name: str) -> list[tuple[int, Markup]]:

@@ -19,11 +19,12 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from api.pages import telling
 from api.pages.drawing import drawn
 from api.pages.telling import Told
-from api.pages.visitor import Reader, Visitor
+from api.pages.visitor import Reader, Visitor, seen
 from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
 from api.services import Services, ServicesDep
 from api.token_stream import with_tokens
+from api.welcome import Welcome
 from jobs.errors import StoreUnavailable
 from jobs.events import WORK, Event
 
@@ -43,11 +44,17 @@ async def live(
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
 ) -> Response:
-    """The stream; it ends behind the final event."""
+    """The stream; it ends behind the final event, and soon after the session or its key does."""
     told = await telling.load(house, visitor, job_id)
     start = min(max(after, int(last_event_id or 0)), told.last)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    follower = _Follower(house, visitor, told, start, str(request.base_url).rstrip("/"))
+    base_url = str(request.base_url).rstrip("/")
+
+    async def stays() -> bool:
+        return await seen(request, house) is not None
+
+    welcome = Welcome(stays, house.settings.stream_heartbeat_seconds / 2)
+    follower = _Follower(house, visitor, told, start, base_url, welcome)
     return EventSourceResponse(follower.stream(), headers=headers)
 
 
@@ -55,13 +62,20 @@ class _Follower:
     """One open page."""
 
     def __init__(
-        self, house: Services, visitor: Visitor, told: Told, after: int, base_url: str
+        self,
+        house: Services,
+        visitor: Visitor,
+        told: Told,
+        after: int,
+        base_url: str,
+        welcome: Welcome,
     ) -> None:
         self._house = house
         self._visitor = visitor
         self._told = told
         self._after = after
         self._base_url = base_url
+        self._welcome = welcome
         self._sent: dict[str, str] = {}
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -81,7 +95,7 @@ class _Follower:
     async def _follow(self) -> AsyncIterator[bytes]:
         heartbeat = self._house.settings.stream_heartbeat_seconds
         stale, drawn_at = True, 0.0
-        while not self._house.closing.is_set():
+        while not self._house.closing.is_set() and await self._welcome.lasts():
             if missed := self._told.events[self._after :]:
                 yield self._new(missed)
                 self._after = missed[-1].seq

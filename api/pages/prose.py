@@ -10,14 +10,23 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from api.pages.code import coloured
 from api.pages.words import visible
 
+MOST = 200_000
+"""Characters that are taken for Markdown; a longer text is shown as it is."""
+MOST_COLOURED = 50_000
+"""Characters of a text whose code is coloured, all blocks together."""
+
 
 def shown(text: str) -> Markup:
     """The text as HTML; what is HTML in it is shown as text."""
+    if len(text) > MOST:
+        return Markup('<pre class="output">{}</pre>').format(escape(visible(text)))
+    if len(text) > MOST_COLOURED:
+        return Markup(_parser(coloring=False).render(visible(text)))  # noqa: S704 - html is off
     return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
 
 
@@ -27,8 +36,9 @@ def line(text: str) -> Markup:
 
 
 @cache
-def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
+def _parser(*, coloring: bool = True) -> MarkdownIt:
+    options = {"html": False, "highlight": _coloured if coloring else None}
+    made = MarkdownIt("commonmark", options).enable("table")
     made.disable("image")
     made.add_render_rule("link_open", _link)
     for level in ("heading_open", "heading_close"):

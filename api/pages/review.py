@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from jobs import manifest, view
 from jobs.blobs import Blobs
 from jobs.errors import BlobMissing
 from jobs.events import Event, current
+from jobs.record import JobRecord
 
 router = APIRouter(prefix="/jobs/{job_id}/review")
 
@@ -66,7 +68,7 @@ async def changes(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     """What is not as it was at the last pause, or, at the first one, as it was brought."""
     told = await telling.load(house, visitor, job_id)
     before = last_pause(told.events)
-    files = await _files(house, told.record.spec.workspace, before, told.events)
+    files = await files_since(house, told.record, before, told.events)
     code = await _code(house, before, told.events)
     return page(
         "review_changes.html",
@@ -83,32 +85,62 @@ def last_pause(events: Sequence[Event]) -> Sequence[Event]:
     return known[: opened[-2]] if len(opened) > 1 else ()
 
 
-async def _files(
-    house: Services, brought: str | None, before: Sequence[Event], events: Sequence[Event]
+async def files_since(
+    house: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
 ) -> list[Changed]:
-    start = await manifest.load(house.blobs, brought)
+    """Every file that is not as it was: what is not compared is named all the same."""
+    start = await manifest.load(house.blobs, record.spec.workspace)
+    here = (await manifest.load(house.blobs, record.workspace)).files
     old = {path: entry.digest for path, entry in start.files.items()}
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
-    now = view.artifacts(events)
+    now = {name: made for name, made in view.artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
-    return [await _file(house.blobs, name, old.get(name), now[name]) for name in names[:MOST_FILES]]
+    return [
+        *[await _file(house.blobs, name, old.get(name), now[name]) for name in names[:MOST_FILES]],
+        *[
+            Changed(name, why=f"{_what(old.get(name))}, NOT compared here")
+            for name in names[MOST_FILES:]
+        ],
+        *[Changed(name, why="deleted") for name in sorted(old.keys() - here.keys())],
+    ]
+
+
+def _what(digest: str | None) -> str:
+    return "changed" if digest else "new"
 
 
 async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, Any]) -> Changed:
     if made["size"] > MOST_BYTES or not _is_text(made["media_type"]):
         size = f"{made['media_type']}, {made['size']:,} bytes"
-        return Changed(name, why=f"{'changed' if digest else 'new'}: {size}")
+        return Changed(name, why=f"{_what(digest)}: {size}; not shown here")
     try:
         old = await blobs.get(digest) if digest else b""
         new = await blobs.get(made["digest"])
     except BlobMissing:
         return Changed(name, why="its bytes are gone from the artifact store")
     if digest is None:
-        return Changed(name, why="new", code=coloured(new.decode(errors="replace"), name=name))
+        drawn = await asyncio.to_thread(coloured, _decoded(new), name=name)
+        return Changed(name, why="new", code=drawn)
     if len(old) > MOST_BYTES:
         return Changed(name, why="changed; it was too large to show")
-    rows = side_by_side(old.decode(errors="replace"), new.decode(errors="replace"), name)
-    return Changed(name, rows)
+    return await _compared(name, _decoded(old), _decoded(new), name)
+
+
+async def _compared(title: str, old: str, new: str, name: str = "code.py") -> Changed:
+    """Two texts that differ; in a thread, as comparing takes its time."""
+    rows = await asyncio.to_thread(side_by_side, old, new, name)
+    if rows is None:
+        return Changed(title, why="changed; too large to show")
+    return Changed(
+        title,
+        rows,
+        "" if rows else "changed: only how its last line ends, or bytes that are no text",
+    )
+
+
+def _decoded(content: bytes) -> str:
+    """What is no UTF-8 is spelled out, so that no two contents look the same."""
+    return content.decode(errors="backslashreplace")
 
 
 async def _code(house: Services, before: Sequence[Event], events: Sequence[Event]) -> list[Changed]:
@@ -119,7 +151,7 @@ async def _code(house: Services, before: Sequence[Event], events: Sequence[Event
     old, new = [await _text(house.blobs, told[-1]["code"]) for told in runs]
     if old == new:
         return []
-    return [Changed(f"what ran (run {runs[1][-1]['number']})", side_by_side(old, new))]
+    return [await _compared(f"what ran (run {runs[1][-1]['number']})", old, new)]
 
 
 async def _text(blobs: Blobs, part: Mapping[str, Any]) -> str:

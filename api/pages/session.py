@@ -77,6 +77,12 @@ class Sessions:
         await reached(self._redis.set(place, told, ex=LINK_SECONDS))
         return token
 
+    async def linked(self, token: str) -> Session | None:
+        """The session that a link would begin; the link stays good."""
+        place = keys.sign_in_link(digest_of(token))
+        told = await reached(cast("Awaitable[Any]", self._redis.get(place)))
+        return Session.begin(*json.loads(told)) if told else None
+
     async def follow(self, token: str) -> Session | None:
         """The session that a link begins; None where it was used before, or is too old."""
         told = await reached(

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from api import problems
 from api.body import bounded
-from api.caller import known, stamp_of
+from api.caller import holder, known, stamp_of
 from api.pages.drawing import page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, seen
@@ -53,17 +53,35 @@ async def sign_in(request: Request, house: ServicesDep) -> Response:
 
 
 @router.get("/sign-in/{token}")
+async def ask(token: str, request: Request, house: ServicesDep) -> Response:
+    """Whom a link signs in, and a button. Following the link does nothing yet: a program that looks
+    ahead must not use it up, and nobody becomes another person unasked."""
+    if await seen(request, house):
+        return RedirectResponse(FRONT, 303)
+    session = await house.sessions.linked(token)
+    found = await holder(house, session.key_id, session.stamp) if session else None
+    if found is None:
+        return _used()
+    return page("sign_in_link.html", None, token=token, name=found.name, tenant=found.tenant)
+
+
+@router.post("/sign-in/{token}")
 async def follow(token: str, request: Request, house: ServicesDep) -> Response:
     """Begin a session by a link. A session that goes on is kept: nobody is made another person by
     a link that he was sent."""
+    check_origin(request)
     if await seen(request, house):
         return RedirectResponse(FRONT, 303)
     session = await house.sessions.follow(token)
     if session is None:
-        wrong = "This link was used before, or is too old. Sign in with your key."
-        return page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
+        return _used()
     log.info("signed in", caller=session.key_id, by="link")
     return await _begun(request, house, session, FRONT)
+
+
+def _used() -> Response:
+    wrong = "This link was used before, or is too old. Sign in with your key."
+    return page("sign_in.html", None, status=401, next=FRONT, wrong=wrong)
 
 
 @router.post("/sign-out")

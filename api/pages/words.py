@@ -8,7 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 _LEAST = Decimal("0.0001")
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
+)
 _UNITS = (("day", 86_400), ("h", 3_600), ("min", 60))
 STATUS = {
     "queued": "queued",
@@ -31,8 +34,8 @@ _ENDS = {
 
 
 def visible(text: Any) -> str:
-    """Foreign text, '' for None, whose control characters and direction marks are spelled out:
-    they could hide code, or show it in an order in which it does not run."""
+    """Foreign text, '' for None, whose control characters, invisible signs and direction marks
+    are spelled out: they could hide code, or show it in an order in which it does not run."""
     told = "" if text is None else str(text)
     return _HIDDEN.sub(_spelled, told.replace("\r\n", "\n"))
 
@@ -109,7 +112,9 @@ def since(iso: str, now: datetime | None = None) -> float:
 
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    if code < 256:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def ending(run: Any) -> str:

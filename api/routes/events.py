@@ -12,7 +12,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 
 from api import problems
 from api.answers import as_json
-from api.caller import Reader
+from api.caller import Reader, holder, stamp_of
 from api.documented import responses
 from api.routes.found import found
 from api.schemas import patterns
@@ -20,6 +20,7 @@ from api.schemas.event import Event as EventTold
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
 from api.token_stream import with_tokens
+from api.welcome import Welcome
 from jobs import view
 from jobs.codec import dump
 from jobs.errors import StoreUnavailable
@@ -73,7 +74,7 @@ async def events(
 
     Comment lines keep a quiet stream alive. When it ends without a final event (the server
     restarts), connect again with `Last-Event-ID`: nothing is missed and nothing comes twice. 204
-    says that you have had the final event already.
+    says that you have had the final event already. It ends soon after your key is revoked, too.
 
     With `tokens=true` there is more in between: `event: tokens`, without an id, {call, role, part,
     text, try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON); a higher
@@ -87,14 +88,21 @@ async def events(
     if loaded.record.status.final and not await house.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # tells an EventSource not to connect again
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    told = _told(house, job_id, start)
+
+    async def stays() -> bool:
+        return await holder(house, caller.id, stamp_of(house.settings, caller)) is not None
+
+    welcome = Welcome(stays, house.settings.stream_heartbeat_seconds / 2)
+    told = _told(house, job_id, start, welcome)
     if tokens:
         told = with_tokens(house, job_id, told)
     return EventSourceResponse(_stream(house, job_id, told), headers=headers)
 
 
-async def _told(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
+async def _told(house: Services, job_id: str, after: int, welcome: Welcome) -> AsyncIterator[bytes]:
     async for facts in _followed(house, job_id, after):
+        if not await welcome.lasts():
+            return
         for chunk in _chunks(facts):
             yield chunk
 

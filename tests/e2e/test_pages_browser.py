@@ -137,6 +137,8 @@ def site(tmp_path_factory):
 def test_from_a_link_to_an_approval(site):
     with site.visiting() as visitor:
         page = visitor.go(site.call("POST", "/sign-in-links")["path"])
+        expect(page.locator("h1")).to_contain_text("Sign in as development")
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("link", name="New job").first.click()
         page.fill("#task", "Plot something.")
         page.reload()

@@ -65,7 +65,8 @@ def test_it_says_where_everything_is(house):
     assert "worker   | " in house.up.text
     link = house.up.text.partition("pages: ")[2].split()[0]
     assert link.startswith(f"{house.env['FETTLE_URL']}/app/sign-in/")
-    assert httpx.get(link).headers["location"] == "/app"
+    assert "Sign in as development" in httpx.get(link).text
+    assert httpx.post(link).headers["location"] == "/app"
     assert httpx.get(link).status_code == 401
     assert httpx.get(f"{house.env['FETTLE_URL']}/docs").status_code == 200
 

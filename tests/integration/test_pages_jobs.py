@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 from api_front import a_run, done, settings_for, started, text
 from pages_browser import visiting
 from structlog.testing import capture_logs
 
+from api.pages import difference
+from api.pages.review import MOST_FILES, files_since
+from jobs import manifest
 from jobs.events import NewEvent
 from jobs.review import Review, ReviewKind
 from jobs.store import Writes
@@ -234,6 +239,58 @@ async def test_the_editor_has_the_whole_code_and_changes_are_side_by_side(front)
         told = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         assert 'class="s-changed"' in told
         assert "1,989 lines as before" in told
+
+
+async def test_no_change_is_left_out_without_a_word(front):
+    blobs = front.house.blobs
+    count = MOST_FILES + 2
+    long = "x\n" * (difference.MOST + 1)
+    brought = {f"f{n:02}.txt": b"old\n" for n in range(count)} | {"gone.txt": b"x"}
+    start = await manifest.save(blobs, {**brought, "a.txt": long.encode()})
+    job_id = await front.submit(review=True)
+    held = await front.claim(job_id)
+    files = {f"f{n:02}.txt": b"new\n" for n in range(count)} | {"a.txt": f"{long}y".encode()}
+    now = await manifest.save(blobs, files)
+    made = [await front.made(name, files[name], "text/plain") for name in sorted(files)]
+    finished = NewEvent("r", "run_finished", a_run(artifacts=made))
+    await front.house.store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
+    loaded = await front.house.store.load(job_id)
+    spec = replace(loaded.record.spec, workspace=start)
+    record = replace(loaded.record, spec=spec)
+    told = await files_since(front.house, record, (), await front.house.store.events(job_id, 0))
+    said = {one.name: one.why for one in told}
+    assert said["a.txt"] == "changed; too large to show"
+    assert said["f00.txt"] == ""
+    assert said["gone.txt"] == "deleted"
+    assert len(said) == count + 2
+    not_compared = [name for name, why in said.items() if why == "changed, NOT compared here"]
+    assert not_compared == [f"f{n:02}.txt" for n in range(MOST_FILES - 1, count)]
+
+
+async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
+    async with started(settings) as front:
+        job_id = await paused(front)
+        async with visiting(front.app) as visit:
+            stream = asyncio.create_task(visit.get(f"/app/jobs/{job_id}/live"))
+            await asyncio.sleep(0.3)
+            assert not stream.done()
+            await visit.post("/app/sign-out")
+            told = await asyncio.wait_for(stream, 5)
+            assert (told.status_code, "event: end" in told.text) == (200, False)
+
+
+async def test_a_stream_of_events_ends_with_its_key(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
+    async with started(settings) as front:
+        job_id = await paused(front)
+        made = (await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})).json()
+        async with front.with_key(made["secret"]) as ada:
+            stream = asyncio.create_task(ada.get(f"/jobs/{job_id}/events"))
+            await asyncio.sleep(0.3)
+            assert not stream.done()
+            await front.client.delete(f"/keys/{made['id']}")
+            assert (await asyncio.wait_for(stream, 5)).text.startswith("retry:")
 
 
 async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):

@@ -124,10 +124,26 @@ async def test_a_link_signs_in_once(front):
     made = await front.client.post("/sign-in-links")
     assert made.status_code == 201
     async with browser(front.app) as client, browser(front.app) as late:
-        assert (await client.get(made.json()["path"])).headers["location"] == "/app"
+        link = made.json()["path"]
+        for _ in range(2):  # a browser that looks ahead uses nothing up
+            asked = await late.get(link)
+            assert (asked.status_code, "set-cookie" in asked.headers) == (200, False)
+            assert "Sign in as development of " in asked.text
+        foreign = await late.post(link, headers={"Sec-Fetch-Site": "cross-site"})
+        assert foreign.status_code == 403
+        assert (await client.post(link)).headers["location"] == "/app"
         assert "development" in (await client.get("/app")).text
-        again = await late.get(made.json()["path"])
-        assert (again.status_code, "used before" in again.text) == (401, True)
+        for again in (await late.get(link), await late.post(link)):
+            assert (again.status_code, "used before" in again.text) == (401, True)
+
+
+async def test_a_link_of_a_revoked_key_opens_nothing(front):
+    made = (await front.client.post("/keys", json={"name": "eve", "scopes": ["read"]})).json()
+    async with front.with_key(made["secret"]) as eve:
+        link = (await eve.post("/sign-in-links")).json()["path"]
+    await front.client.delete(f"/keys/{made['id']}")
+    async with browser(front.app) as client:
+        assert (await client.get(link)).status_code == 401
 
 
 async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
@@ -136,7 +152,8 @@ async def test_a_link_does_not_make_another_person_of_who_is_signed_in(front):
         link = (await eve.post("/sign-in-links")).json()["path"]
     async with browser(front.app) as client:
         await signed_in(client)
-        assert (await client.get(link)).status_code == 303
+        for sent in (await client.get(link), await client.post(link)):
+            assert sent.status_code == 303
         assert "development" in (await client.get("/app")).text
 
 

@@ -55,6 +55,7 @@ def shown(payload, kind=ReviewKind.REVIEW) -> str:
         {"runs": [{**RUN, "exit_code": 1}]},
         {"runs": [RUN, {**RUN, "number": 2}]},
         {"runs": []},
+        {"runs": [{**RUN, "workspace": "ef"}]},
         {"artifacts": [{**PLOT, "digest": "ac"}, DATA]},
         {"artifacts": [PLOT]},
         {"checks": {"passed": False}},
@@ -62,6 +63,11 @@ def shown(payload, kind=ReviewKind.REVIEW) -> str:
 )
 def test_whatever_is_approved_changes_it(changed):
     assert shown({**PAYLOAD, **changed}) != shown(PAYLOAD)
+
+
+def test_a_file_that_a_run_deleted_counts():
+    left, deleted = ({**PAYLOAD, "runs": [{**RUN, "workspace": digest}]} for digest in "ab")
+    assert shown(left) != shown(deleted)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,26 @@ def test_control_characters_and_direction_marks_are_spelled_out():
 
 
 @pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (0xAD, 0xAD),
+        (0x61C, 0x61C),
+        (0x115F, 0x1160),
+        (0x200B, 0x200F),
+        (0x2028, 0x202E),
+        (0x2060, 0x206F),
+        (0x3164, 0x3164),
+        (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0),
+        (0xE0000, 0xE007F),
+    ],
+)
+def test_invisible_signs_are_spelled_out(first, last):
+    for sign in range(first, last + 1):
+        assert words.visible(chr(sign)) in (f"\\x{sign:02x}", f"\\u{sign:04x}", f"\\U{sign:08x}")
+
+
+@pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
 )
 def test_no_link_of_an_answer_is_active(link):
@@ -96,6 +118,41 @@ def test_side_by_side_says_what_changed_and_folds_what_did_not():
 @pytest.mark.parametrize(("old", "new"), [("", ""), ("a\n", "a\n"), ("a", "a\n")])
 def test_equal_texts_have_no_difference(old, new):
     assert difference.side_by_side(old, new) == []
+
+
+@pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029", "\r\n"])
+def test_another_sign_in_place_of_a_line_feed_is_seen(sign):
+    rows = difference.side_by_side("a\nb\nc\n", f"a{sign}b\nc\n", "a.txt")
+    assert "\\" in "".join(str(row.right[1]) for row in rows if row.right)
+
+
+def test_what_ends_all_lines_alike_is_not_spelled_out():
+    rows = difference.side_by_side("a\r\nb\r\n", "a\r\nc\r\n", "a.txt")
+    assert [str(row.right[1]) for row in rows] == ["a", "c"]
+
+
+def test_a_text_of_too_many_lines_is_not_cut():
+    text = "x\n" * difference.MOST
+    assert difference.side_by_side(text, text) == []
+    assert difference.side_by_side(text, f"{text}y") is None
+
+
+@pytest.mark.parametrize("ends", [("", ""), ("first\n", "last\n")])
+def test_lines_that_repeat_are_compared_in_bounded_time(ends):
+    old, new = ("".join(f"{n // each % 2}\n" for n in range(1_500)) for each in (1, 2))
+    old = ends[0] + old + ends[1]
+    began = time.process_time()
+    rows = difference.side_by_side(old, new, "a.txt")
+    assert time.process_time() - began < 2
+    assert [row.left[0] for row in rows if row.left][-1] == old.count("\n")
+
+
+def test_a_long_text_is_not_coloured():
+    fenced = "```python\ndef f(): ...\n```\n"
+    assert "<span" in prose.shown(fenced)
+    assert "<span" not in prose.shown(fenced + "x " * prose.MOST_COLOURED)
+    assert str(prose.shown("<b>" + "x" * prose.MOST)).startswith('<pre class="output">&lt;b&gt;')
+    assert "<span" not in code.coloured("def f(): ...\n" * code.MOST)
 
 
 @given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcd")))
