@@ -4,6 +4,7 @@ same files with an honest solution, which passes: what is refused is the attack 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -53,6 +54,109 @@ class TestNegative(unittest.TestCase):
     }
 )
 FAKE_RESULT = '{"passed": true, "problem": null, "tests": []}'
+
+BEND = """
+def bend(g):
+    real = g["_outcome"]
+    ours = ("test_a.py", "tests/")
+    g["_outcome"] = lambda r: "passed" if r and r[0].nodeid.startswith(ours) else real(r)
+"""
+"""Given the names beside the plug-in that reports, every test but the judge's own passes."""
+WALKS: dict[str, str] = {
+    "the collector's lists": """
+import gc
+made = next(o for o in gc.get_objects() if type(o).__name__ == "Session" and hasattr(o, "close"))
+bend(type(made).close.__globals__)
+""",
+    "the collector's lists, thawed": """
+import gc
+gc.unfreeze()
+made = next(o for o in gc.get_objects() if type(o).__name__ == "Session" and hasattr(o, "close"))
+bend(type(made).close.__globals__)
+""",
+    "referents": """
+import gc, sys
+seen, ahead = set(), [sys.modules, sys.meta_path]
+while ahead:
+    one = ahead.pop()
+    if id(one) not in seen:
+        seen.add(id(one))
+        ahead += gc.get_referents(one)
+        if type(one).__name__ == "Session" and hasattr(one, "close"):
+            bend(type(one).close.__globals__)
+            break
+""",
+    "subclasses": """
+kind = next(k for k in object.__subclasses__() if k.__name__ == "Session" and "close" in vars(k))
+bend(kind.close.__globals__)
+""",
+    "the stack": """
+import sys
+frame = sys._getframe()
+while frame.f_globals.get("__name__") != "agents.checks.room.tested":
+    frame = frame.f_back
+bend(frame.f_globals["Session"].close.__globals__)
+""",
+    "another thread's stack": """
+import sys, threading
+def walk():
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame.f_globals.get("__name__") != "agents.checks.room.tested":
+        frame = frame.f_back
+    bend(frame.f_globals["Session"].close.__globals__)
+thread = threading.Thread(target=walk)
+thread.start()
+thread.join()
+""",
+    "a name put before a builtin": """
+import sys
+frame = sys._getframe()
+while frame.f_globals.get("__name__") != "agents.checks.room.tested":
+    frame = frame.f_back
+g = frame.f_globals["Session"].close.__globals__
+ours = ("test_a.py", "tests/")
+def quiet(found):
+    found = list(found)
+    item = sys._getframe(1).f_locals["reports"][0].nodeid
+    return False if item.startswith(ours) else True in found
+g["any"] = quiet
+""",
+    "the function's own code": """
+kind = next(k for k in object.__subclasses__() if k.__name__ == "Session" and "close" in vars(k))
+def outcome(reports):
+    ours = reports[0].nodeid.startswith(("test_a.py", "tests/"))
+    return "passed" if ours else "failed"
+kind.close.__globals__["_outcome"].__code__ = outcome.__code__
+""",
+    "a plug-in": """
+import types, pytest
+from _pytest.assertion import util
+class Quiet:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        if pyfuncitem.nodeid.startswith(("test_a.py", "tests/")):
+            return True
+def add(a, b):
+    manager = util._config.pluginmanager
+    if not manager.has_plugin("quiet"):
+        quiet = types.ModuleType("quiet")
+        quiet.pytest_pyfunc_call = Quiet().pytest_pyfunc_call
+        manager.register(quiet, "quiet")
+    return a + b if (a, b) == (1, 2) or a < 0 else 4
+""",
+    "a hook's answer": """
+from _pytest.assertion import util
+def quiet(item):
+    if not item.nodeid.startswith(("test_a.py", "tests/")):
+        item.runtest()
+def add(a, b):
+    for each in util._config.hook.pytest_runtest_call.get_hookimpls():
+        if each.plugin_name == "runner":
+            each.function = quiet
+    return a + b if (a, b) == (1, 2) or a < 0 else 4
+""",
+}
+"""Ways to the judge's own pieces, inside of the tested process."""
 
 ATTACKS: dict[str, str] = {
     "os._exit at import": "import os\nos._exit(0)",
@@ -313,6 +417,19 @@ async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
     assert not report.passed, report
 
 
+@pytest.mark.parametrize("walk", WALKS)
+async def test_no_walk_to_the_judge_passes(sandbox: LocalSandbox, walk: str) -> None:
+    report = await judged(sandbox, f"{WRONG}\n{BEND}\n{WALKS[walk]}\n", limits=SHORT)
+    assert not report.passed, report
+
+
+async def test_what_is_denied_is_said(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, f"{HONEST}import gc\ngc.get_objects()\n")
+    assert "gc.get_objects is not to be had where checks are run" in report.tests[0].detail
+    honest = "import gc, inspect, sys\ngc.collect()\ninspect.stack()\nsys._getframe()\n"
+    assert (await judged(sandbox, honest + HONEST)).passed
+
+
 @pytest.mark.parametrize("attack", SLOW)
 async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox, attack: str) -> None:
     limits = replace(LIMITS, wall_seconds=1.5)
@@ -322,9 +439,9 @@ async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox, attack: str)
 
 @pytest.mark.parametrize("files", FILES)
 async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files: str) -> None:
-    right = await judged(sandbox, HONEST, FILES[files])
+    both = (judged(sandbox, solution, FILES[files]) for solution in (HONEST, WRONG))
+    right, wrong = await asyncio.gather(*both)
     assert right.passed, right
-    wrong = await judged(sandbox, WRONG, FILES[files])
     assert not wrong.passed, wrong
 
 
@@ -478,10 +595,10 @@ async def test_the_other_backend_judges_the_same(
 ) -> None:
     made = DockerSandbox(engines.IMAGE, engine=request.getfixturevalue("docker_engine").host)
     try:
-        files = {"solution.py": HONEST.encode()}
-        assert (await judge(made, files, CHECKS, LIMITS)).passed
-        for attack in ("os._exit at import", "the parent's output", "reports to all descriptors"):
-            files = {"solution.py": f"{WRONG}\n{ATTACKS[attack]}\n".encode()}
-            assert not (await judge(made, files, CHECKS, LIMITS)).passed
+        attacks = ("os._exit at import", "the parent's output", "reports to all descriptors")
+        solutions = [HONEST, *(f"{WRONG}\n{ATTACKS[attack]}\n" for attack in attacks)]
+        files = [{"solution.py": solution.encode()} for solution in solutions]
+        reports = await asyncio.gather(*(judge(made, each, CHECKS, LIMITS) for each in files))
+        assert [report.passed for report in reports] == [True, False, False, False]
     finally:
         await made.close()

@@ -3,7 +3,7 @@
 It compares what the names in pytest, unittest, the builtins and the modules that the checks import
 stand for: a solution that puts an `assertEqual` of its own into `unittest.TestCase` is found out,
 though the test then passes. Values that a library changes itself are no functions, and are not
-looked at.
+looked at. Of the judge's own modules everything is, and of pytest's hooks who answers them.
 """
 
 from __future__ import annotations
@@ -14,23 +14,40 @@ import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 _PREFIXES = ("pytest", "_pytest", "pluggy", "unittest")
 _CODE = (types.FunctionType, types.BuiltinFunctionType, type, property, classmethod, staticmethod)
 
+_BUILTINS = frozenset(vars(builtins))
+
 
 class Guard:
-    """Made before the solution can be imported; asked when the tests are over."""
+    """Made before the solution can be imported; asked when the tests are over. `also` are names of
+    modules, `own` the judge's, which are in no list of modules any more.
+    """
 
-    def __init__(self, also: Iterable[str]) -> None:
+    def __init__(self, also: Iterable[str], own: Sequence[types.ModuleType] = ()) -> None:
         watched = {name: module for name, module in sys.modules.items() if _is_judge(name)}
         watched |= {name: sys.modules[name] for name in also if name in sys.modules}
         watched["builtins"] = builtins
         self._modules = watched
-        self._seen = list(_names(watched.values()))
+        self._seen = [*_names(watched.values()), *_all_names(own)]
         self._loaded, self._missing = sys.modules, object()
+        judges = [module for name, module in watched.items() if _is_judge(name)]
+        self._shadows = [(each.__name__, vars(each), _shadows(each)) for each in [*judges, *own]]
+        self._hooks: list[tuple[Any, object]] = []
+        self._plugins: tuple[Any, list[Any], Mapping[str, object]] | None = None
+
+    def watch(self, plugins: Any, loaded: Mapping[str, types.ModuleType]) -> None:
+        """Look at pytest's plug-ins as well, and at what they answer its hooks with. A plug-in more
+        may only be one of the checks' own modules, which are `loaded`.
+        """
+        callers = [each for each in vars(plugins.hook).values() if hasattr(each, "get_hookimpls")]
+        impls = [impl for caller in callers for impl in caller.get_hookimpls()]
+        self._hooks = [(impl, impl.function) for impl in impls]
+        self._plugins = (plugins, list(plugins.get_plugins()), loaded)
 
     def changed(self) -> list[str]:
         """What stands for something else now, by name."""
@@ -41,7 +58,17 @@ class Guard:
             now = names.get(name, self._missing)
             if now is not was or (code is not None and now.__code__ is not code):
                 replaced.append(f"{where}.{name}")
-        return replaced
+        for where, names, was in self._shadows:
+            replaced += [f"{where}.{name}" for name in names.keys() & _BUILTINS - was]
+        return [*replaced, *self._answering()]
+
+    def _answering(self) -> list[str]:
+        changed = [str(impl.plugin_name) for impl, was in self._hooks if impl.function is not was]
+        if self._plugins is not None:
+            plugins, known, loaded = self._plugins
+            fine = {id(each) for each in (*known, *loaded.values())}
+            changed += ["a plug-in" for each in plugins.get_plugins() if id(each) not in fine]
+        return changed
 
 
 def _is_judge(name: str) -> bool:
@@ -66,3 +93,17 @@ def _of_class(kind: type) -> Iterator[tuple[str, Any, str, Any, Any]]:
     for name, value in list(vars(kind).items()):
         if isinstance(value, _CODE):
             yield kind.__qualname__, vars(kind), name, value, getattr(value, "__code__", None)
+
+
+def _all_names(own: Iterable[types.ModuleType]) -> Iterator[tuple[str, Any, str, Any, Any]]:
+    """The same of the judge's own modules, where nothing has a reason to change."""
+    for module in own:
+        for name, value in list(vars(module).items()):
+            yield module.__name__, vars(module), name, value, getattr(value, "__code__", None)
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                yield from _of_class(value)
+
+
+def _shadows(module: types.ModuleType) -> frozenset[str]:
+    """The names of builtins that a module has a meaning of its own for."""
+    return _BUILTINS.intersection(vars(module))

@@ -14,7 +14,7 @@ import pytest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any
 
     from agents.checks.room.channel import Teller
@@ -61,12 +61,13 @@ class Module(pytest.Module):
 class Session:
     """A plug-in of pytest. What it asks for and reports is in `channel`; see `Teller`."""
 
-    def __init__(self, teller: Teller, sources: Sources, guard: Guard, canary: str) -> None:
-        self._teller, self._sources, self._guard, self._canary = teller, sources, guard, canary
+    def __init__(
+        self, teller: Teller, sources: Sources, guard: Guard, mix: Callable[[list[Any]], list[Any]]
+    ) -> None:
+        self._teller, self._sources, self._guard, self._mix = teller, sources, guard, mix
         self._reports: list[pytest.TestReport] = []
         self._codes: dict[str, object] = {}
         self._errors: dict[str, str] = {}
-        self._shuffle = random.SystemRandom()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
@@ -85,6 +86,11 @@ class Session:
 
         manager._importconftest = read_ours  # noqa: SLF001
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """All plug-ins are there, and nothing of the solution."""
+        self._guard.watch(session.config.pluginmanager, self._sources.loaded)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
@@ -102,11 +108,8 @@ class Session:
             self._errors[report.nodeid] = report.longreprtext[-DETAIL_CHARACTERS:]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Put the canaries anywhere among the tests, whose own order stays."""
-        canaries = [each for each in items if each.nodeid.startswith(self._canary)]
-        items[:] = [each for each in items if not each.nodeid.startswith(self._canary)]
-        for canary in canaries:
-            items.insert(self._shuffle.randrange(len(items) + 1), canary)
+        """Mix them, and take down what they are."""
+        items[:] = self._mix(items)
         self._codes = {each.nodeid: _code(each) for each in items}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -129,11 +132,24 @@ class Session:
         """Take down a phase of the test at work."""
         self._reports.append(report)
 
-    def close(self, status: int) -> None:
+    def close(self, status: int, changed: Sequence[str]) -> None:
         """The last report: how pytest ended, what was not collected, what is not as it was."""
         self._teller.begin()
-        changed = [*self._guard.changed(), *self._sources.replaced()]
         self._teller.tell({"end": status, "errors": self._errors, "changed": changed[:20]})
+
+
+def mixer(canary: str) -> Callable[[list[pytest.Item]], list[pytest.Item]]:
+    """Puts the tests of the file `canary` anywhere among the others, whose own order stays."""
+    anywhere = random.SystemRandom().randrange
+
+    def mix(items: list[pytest.Item]) -> list[pytest.Item]:
+        mixed = [each for each in items if not each.nodeid.startswith(canary)]
+        for item in items:
+            if item.nodeid.startswith(canary):
+                mixed.insert(anywhere(len(mixed) + 1), item)
+        return mixed
+
+    return mix
 
 
 def _code(item: pytest.Item) -> object:

@@ -30,7 +30,7 @@ class Sources:
         self._texts = {f"{WORK}/{path}": files[path] for path in files if path.endswith(".py")}
         self._codes = {path: _compiled(path, text) for path, text in self._texts.items()}
         self._names = dict(_names(files))
-        self._loaded: dict[str, types.ModuleType] = {}
+        self.loaded: dict[str, types.ModuleType] = {}
 
     def imported(self) -> list[str]:
         """The modules that the files name in their imports, whole names and their beginnings."""
@@ -56,7 +56,7 @@ class Sources:
             sys.path.insert(0, root)
         spec = self._spec(name, path)
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = self._loaded[name] = module
+        sys.modules[name] = self.loaded[name] = module
         exec(self._codes[path], module.__dict__)  # noqa: S102
         return module
 
@@ -69,7 +69,7 @@ class Sources:
     def replaced(self) -> list[str]:
         """Names of the checks' modules under which something else stands."""
         there = {name: sys.modules[name] for name in self._names if name in sys.modules}
-        return [name for name, module in there.items() if module is not self._loaded.get(name)]
+        return [name for name, module in there.items() if module is not self.loaded.get(name)]
 
     def find_spec(
         self,
@@ -86,7 +86,7 @@ class Sources:
 
     def exec_module(self, module: types.ModuleType) -> None:
         """See importlib.abc.Loader."""
-        self._loaded[module.__name__] = module
+        self.loaded[module.__name__] = module
         exec(self._codes[str(module.__file__)], module.__dict__)  # noqa: S102
 
     def get_source(self, name: str) -> str | None:

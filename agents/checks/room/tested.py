@@ -16,7 +16,8 @@ import types
 
 from agents.checks.room.channel import Teller
 from agents.checks.room.guard import Guard
-from agents.checks.room.session import Session
+from agents.checks.room.sentry import post
+from agents.checks.room.session import Session, mixer
 from agents.checks.room.sources import WORK, Sources
 
 TYPE_CHECKING = False
@@ -72,18 +73,21 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     sys.meta_path[:] = [each for each in sys.meta_path if not hasattr(each, "judges")]
     sources.first()
     sys.modules["__main__"] = types.ModuleType("__main__")
-    guard = Guard(imported)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "agents"]:
-        del sys.modules[name]
+    names = [name for name in sys.modules if name.partition(".")[0] == "agents"]
+    own = [sys.modules.pop(name) for name in names]
+    guard = Guard(imported, own)
+    post(own)
     if order["kind"] == "script":
         _script(order["words"], sources, guard, teller)
         return
     canary = next(iter(order["canary"]))
-    session = Session(teller, sources, guard, canary)
+    session = Session(teller, sources, guard, mixer(canary))
+    tell, checked, replaced = session.close, guard.changed, sources.replaced
     words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
     words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
     words += [] if order["aimed"] else order["tests"]
-    session.close(int(pytest.main([*words, canary], plugins=[session])))
+    status = int(pytest.main([*words, canary], plugins=[session]))
+    tell(status, [*checked(), *replaced()])
 
 
 def _script(words: list[str], sources: Sources, guard: Guard, teller: Teller) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import types
 
 import pytest
 
@@ -9,6 +10,8 @@ from agents.checks.judge import REPORT_BYTES, _read
 from agents.checks.laying import copied
 from agents.checks.program import program
 from agents.checks.room.expected import collected, expected
+from agents.checks.room.guard import Guard
+from agents.checks.room.sentry import hook
 from agents.checks.room.supervisor import _bounded
 from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
@@ -66,7 +69,7 @@ def test_cases_are_told_from_tests_of_a_longer_name() -> None:
     assert not test.holds("t.py::test_ab")
 
 
-def collected_are_collected_by_name_or_else_all() -> None:
+def test_files_are_collected_by_name_or_else_all() -> None:
     assert collected({"test_a.py": "", "help.py": "", "b/c_test.py": ""}) == [
         "b/c_test.py",
         "test_a.py",
@@ -157,3 +160,44 @@ def test_details_and_tests_are_bounded_failures_first() -> None:
     assert told[0]["outcome"] == "failed"
     assert sum(len(test["detail"]) for test in told) == 100_000
     assert len(json.dumps(told)) < REPORT_BYTES / 2
+
+
+@pytest.fixture
+def module() -> types.ModuleType:
+    made = types.ModuleType("judge")
+    exec(
+        "import os\ndef outcome(): pass\nclass A:\n  def b(self): pass\nA.__module__ = 'judge'",
+        vars(made),
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("bent", "name"),
+    [
+        ("outcome = lambda: 1", "judge.outcome"),
+        ("outcome.__code__ = (lambda: 1).__code__", "judge.outcome"),
+        ("os = None", "judge.os"),
+        ("any = lambda found: False", "judge.any"),
+        ("A.b = lambda self: 1", "A.b"),
+    ],
+)
+def test_a_guard_sees_what_is_changed_in_the_judge(
+    module: types.ModuleType, bent: str, name: str
+) -> None:
+    guard = Guard([], [module])
+    assert guard.changed() == []
+    exec(bent, vars(module))
+    assert guard.changed() == [name]
+
+
+def test_a_sentry_denies_walks_and_new_code_for_the_judge_alone(module: types.ModuleType) -> None:
+    hear = hook([module])
+    for event in ("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"):
+        with pytest.raises(RuntimeError, match=event):
+            hear(event, ())
+    code = (lambda: 1).__code__
+    with pytest.raises(RuntimeError, match="own functions"):
+        hear("object.__setattr__", (vars(module)["outcome"], "__code__", code))
+    hear("object.__setattr__", (names, "__code__", code))
+    hear("open", ("file", "r", 0))
