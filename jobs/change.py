@@ -13,12 +13,14 @@ from jobs.record import JobRecord, Status
 @dataclass(frozen=True, slots=True)
 class Change:
     """A decided step: the record as it shall be, and the facts to append. `counts` are what it adds
-    to the tenant's numbers (see jobs.counting), `deliveries` what a webhook is told of it."""
+    to the tenant's numbers (see jobs.counting), `deliveries` what a webhook is told of it.
+    `paid_calls` is how many payments `counts` has of a job that ends: no more may have come."""
 
     after: JobRecord
     events: tuple[NewEvent, ...] = ()
     counts: Counts = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
+    paid_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

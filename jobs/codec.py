@@ -6,7 +6,8 @@ fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of thei
 comes. The immutable `spec` is one JSON field, the rest (`state`) another.
 
 Releases run side by side while a fleet is upgraded, so each reads past fields that it does not
-know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is.
+know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is, and
+`authors`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 from jobs.checks import CheckSpec
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
+from jobs.person import Person
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
@@ -32,6 +34,7 @@ _OWN_FIELDS = (
     "progress_epoch",
     "workspace",
     "graph",
+    "authors",
 )
 
 
@@ -61,6 +64,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "epoch": str(record.epoch),
         "due_at": str(record.due_at),
         "state": dump(_plain(state)),
+        "authors": dump([[each.name, each.key_id] for each in record.authors]),
     }
     if new:
         fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
@@ -110,6 +114,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         progress_epoch=int(fields["progress_epoch"]),
         workspace=fields["workspace"] or None,
         graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
+        authors=tuple(Person(*each) for each in json.loads(fields.get("authors", "[]"))),
     )
 
 

@@ -103,7 +103,8 @@ class Commits:
             self.store.events(after.id), self.store.charges(after.id)
         )
         ended = replace(change, after=replace(after, revisions=passes(events)))
-        return replace(ended, counts=counted(before, ended, events, charges))
+        counts = counted(before, ended, events, charges)
+        return replace(ended, counts=counts, paid_calls=len(charges))
 
     async def _waits(self, record: JobRecord) -> Refusal | None:
         head = await self.store.next_in_line(record.tenant, record.conversation_id)

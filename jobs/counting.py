@@ -70,7 +70,7 @@ def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
 def _own(told: Sequence[Event]) -> Sequence[Event]:
     """Without what a job has taken over from the one that it tries anew: that has counted it."""
     begun = (place for place, event in enumerate(told) if event.kind == "started")
-    return told[next(begun, 0) :]
+    return told[next(begun, len(told)) :]
 
 
 def _ended(after: JobRecord) -> Counts:

@@ -1,8 +1,8 @@
 """Deciding: a person's answer to an open Review, and how many of them it takes. Pure.
 
-Where a Review needs two approvals (four eyes), each person has one vote, and whoever brought the
-job has none: neither to approve it nor to leave it to the critic. Every other answer closes the
-Review at once, whoever gives it.
+Where a Review needs two approvals (four eyes), each person has one vote, and whose work it is has
+none: who brought the job, or a try before it, and whose edit has run. Nobody may leave it to the
+critic, which is no person. Every other answer closes the Review at once, whoever gives it.
 """
 
 from __future__ import annotations
@@ -73,19 +73,30 @@ def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | No
     """Whether this person's word does not count here, where two are needed."""
     if needed(record, review) < 2:
         return None
+    if decision.action is Action.DELEGATE:
+        detail = "two people's approval is needed, which the critic's word does not stand for"
+        return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
+    if decision.action is not Action.APPROVE:
+        return None
     person = Person(decision.by, decision.key_id)
-    yields = decision.action in (Action.APPROVE, Action.DELEGATE)
-    if yields and person.is_also(brought_by(record)):
+    if person.is_also(_brought_by(record)):
         detail = f"{person.name} brought the job: where two are needed, others approve it"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    if decision.action is Action.APPROVE and any(map(person.is_also, _voters(review))):
+    if any(map(person.is_also, record.authors)):
+        detail = f"{person.name} brought an earlier try or edited the code: others approve it"
+        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
+    if any(map(person.is_also, _voters(review))):
         detail = f"{person.name} has approved already: another person's approval is needed"
         return Refusal("voted_already", detail, Status.AWAITING_REVIEW)
     return None
 
 
-def brought_by(record: JobRecord) -> Person:
-    """Whose job it is."""
+def authors(record: JobRecord) -> tuple[Person, ...]:
+    """Whose work it is, each once."""
+    return tuple(dict.fromkeys((_brought_by(record), *record.authors)))
+
+
+def _brought_by(record: JobRecord) -> Person:
     return Person(record.submitted_by, record.key_id)
 
 
@@ -94,7 +105,7 @@ def barred(record: JobRecord) -> frozenset[str]:
     review = record.review
     if review is None or needed(record, review) < 2:
         return frozenset()
-    out = (brought_by(record), *_voters(review))
+    out = (*authors(record), *_voters(review))
     return frozenset(mark for person in out for mark in person.marks)
 
 
@@ -159,12 +170,21 @@ def _close(
         closed = replace(
             record, review=None, decision=_signed(decision, approvals), decided_epoch=record.epoch
         )
+        closed = _edited(closed, decision)
     if decision.action is Action.REJECT:
         reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
         detail = decision.feedback or f"rejected by {decision.by}"
         change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
         return replace(change, events=(*told, *change.events))
     return Change(moved(closed, now, **hinted(now)), tuple(told))
+
+
+def _edited(record: JobRecord, decision: Decision) -> JobRecord:
+    """With whose code runs next among its authors: for good, since what follows builds on it."""
+    editor = Person(decision.by, decision.key_id)
+    if decision.action is not Action.EDIT or editor in record.authors:
+        return record
+    return replace(record, authors=(*record.authors, editor))
 
 
 def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:

@@ -74,10 +74,19 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     data = {"review_id": review.id, "then": then}
     told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
     if then is OnExpiry.STAY:
-        stays = replace(review, expired=True)
+        stays = replace(
+            review,
+            expired=True,  # what was to be told before that is late
+            remind_at=_yet(review.remind_at, now),
+            escalate_at=_yet(review.escalate_at, now),
+        )
         return Change(moved(record, now, review=stays), (told,))
     words = f"nobody decided within {record.spec.review_expires_seconds} s"
     return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), told)
+
+
+def _yet(at: int | None, now: int) -> int | None:
+    return None if at is None or at <= now else at
 
 
 def _decided(record: JobRecord, now: int, decision: Decision, told: NewEvent) -> Change | Refusal:

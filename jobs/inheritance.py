@@ -2,7 +2,8 @@
 
 A final state never changes (J6), so it is a new job. It goes on from the other's checkpoint, with
 its journal: what that has paid for is not paid again. Where that had come to an end, or a person
-had turned it down, there is nothing to go on from: then it begins anew.
+had turned it down, there is nothing to go on from: then it begins anew. Whose work the other was
+is its author, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jobs import lifecycle
+from jobs.deciding import authors
 from jobs.events import WORK, Event, NewEvent, current
 from jobs.lifecycle import Change, Refusal
 from jobs.record import JobRecord, Reason, Status
@@ -37,6 +39,7 @@ def anew(
     change = lifecycle.submit(
         job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
     )
+    change = replace(change, after=replace(change.after, authors=authors(parent)))
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
     if parent.reason in OVER or parent.checkpointed is None:

@@ -1,6 +1,5 @@
 """MemoryStore: the Store in dictionaries, for tests and for a process that needs nothing durable.
-Each method is one step of one event loop, which is what makes it atomic. What is kept goes through
-the codec, so that it comes back in the types in which Redis gives it back.
+Each method is one step of one event loop, hence atomic. What is kept goes through the codec.
 """
 
 from __future__ import annotations
@@ -103,6 +102,8 @@ class MemoryStore:
         after = change.after
         stands = self._records.get(after.id)
         if stands is None or (stands.version, stands.due_at) != (before.version, before.due_at):
+            return False
+        if change.paid_calls not in (None, len(self._charges.of(after.id))):
             return False
         if first and self._talks.head(after.tenant, after.conversation_id) != after.id:
             return False

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.person import Person
 from jobs.review import Decision, Review
 from jobs.spec import JobSpec
 
@@ -85,8 +86,9 @@ class JobRecord:
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
     time before the present attempt. `submitted_by` is the name of the API key that brought it,
-    which may be given to another one later, and `key_id` its id. `revisions` are the executor's
-    passes, as they were counted at its last pause or at its end.
+    which may be given to another one later, and `key_id` its id. `authors` are the others whose
+    work this is: who brought the tries before it, and whose edits have run (see jobs.deciding).
+    `revisions` are the executor's passes, as they were counted at its last pause or at its end.
     """
 
     id: str
@@ -122,6 +124,7 @@ class JobRecord:
     key_id: str = ""
     request_id: str = ""
     revisions: int = 0
+    authors: tuple[Person, ...] = ()
 
     def ran(self, now: int) -> int:
         """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
 
 from redis.asyncio import Redis
 
@@ -23,6 +22,7 @@ class RedisOutbox:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._take = UrgentScript(redis, (SCRIPTS / "take.lua").read_text())
+        self._again = UrgentScript(redis, (SCRIPTS / "again.lua").read_text())
         self._missed = UrgentScript(redis, (SCRIPTS / "missed.lua").read_text())
 
     async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
@@ -52,14 +52,8 @@ class RedisOutbox:
 
     async def again(self, delivery_id: str) -> bool:
         """See Outbox."""
-        stored = self._redis.zrem(keys.DEAD_DELIVERIES, delivery_id)
-        if not await reached(cast("Awaitable[Any]", stored)):
-            return False
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hset(keys.delivery(delivery_id), "tries", 0)
-            pipe.zadd(keys.DELIVERIES, {delivery_id: 0})
-            await reached(pipe.execute())
-        return True
+        names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
+        return bool(await reached(self._again(keys=names, args=[delivery_id])))
 
     async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
         """See Outbox."""

@@ -32,6 +32,11 @@ def field_is(key: str, name: str, value: str | int) -> Guard:
     return Guard("field", key, name, str(value))
 
 
+def size_is(key: str, size: int) -> Guard:
+    """The hash has so many fields."""
+    return Guard("size", key, "", str(size))
+
+
 def absent(key: str) -> Guard:
     """The key does not exist."""
     return Guard("absent", key)

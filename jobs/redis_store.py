@@ -33,7 +33,7 @@ from jobs.redis_numbers import RedisNumbers
 from jobs.redis_outbox import RedisOutbox
 from jobs.redis_reach import reached, texts
 from jobs.redis_roster import Roster
-from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is
+from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is, size_is
 from jobs.redis_talks import RedisTalks
 from jobs.redis_words import RedisWords
 from jobs.sought import Sought, SoughtFields
@@ -42,6 +42,8 @@ from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded
 from jobs.tokens import RedisTokens
 
 __all__ = ["RedisStore", "connect"]
+
+CHARGE_TRIES = 20
 
 
 class RedisStore:
@@ -122,6 +124,8 @@ class RedisStore:
         ]
         if first:
             guards.append(head_is(line, after.id))
+        if change.paid_calls is not None:
+            guards.append(size_is(job.charges, change.paid_calls))
         day = day_of(after.updated_at)
         commands = (
             *redis_index.changed(before, after, turn),
@@ -151,20 +155,26 @@ class RedisStore:
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
-        loaded = await self.load(job_id) if charges else None
         for charge in charges:
-            await self._charge(JobKeys(job_id), charge, loaded)
+            await self._charge(JobKeys(job_id), charge)
 
-    async def _charge(self, job: JobKeys, charge: Charge, loaded: Loaded | None) -> None:
-        """One that comes behind the job's end counts on the day on which it comes."""
+    async def _charge(self, job: JobKeys, charge: Charge) -> None:
+        """One that comes behind the job's end counts on the day on which it comes; the others are
+        counted by the end, so that the job must not end in between."""
         commands = tuple(redis_index.charged(job, charge))
-        if loaded is not None and loaded.record.status.final:
-            day = day_of(loaded.now)
-            counts = redis_numbers.added(loaded.record.tenant, day, paid([charge]))
-            is_new = (field_is(job.charges, charge.call, ""),)
-            if await self._commit.apply(Step(job, is_new, commands=(*commands, *counts))):
+        for _ in range(CHARGE_TRIES):
+            loaded = await self.load(job.id)
+            status = "" if loaded is None else str(loaded.record.status)
+            if loaded is not None and loaded.record.status.final:
+                day = day_of(loaded.now)
+                counts = redis_numbers.added(loaded.record.tenant, day, paid([charge]))
+                is_new = (field_is(job.charges, charge.call, ""),)
+                if await self._commit.apply(Step(job, is_new, commands=(*commands, *counts))):
+                    return
+            stands = (field_is(job.record, "status", status),)
+            if await self._commit.apply(Step(job, stands, commands=commands)):
                 return
-        await self._commit.apply(Step(job, commands=commands))
+        raise Contended(f"job {job.id} kept changing")
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""

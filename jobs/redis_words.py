@@ -23,7 +23,7 @@ from jobs.spec import Kind
 
 AT_ONCE = 50
 """Jobs that one step enters: some milliseconds in which Redis does nothing else."""
-MOST_WORDS = 64
+MOST_WORDS = 8
 """Words that one beginning stands for at most, the first by their letters."""
 
 

@@ -38,7 +38,7 @@ ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")
 OURS, THEIRS = GraphFormat(2, "0.2.0"), GraphFormat(9, "9.0.0")
 MOST_JOBS = 5
 PEOPLE = ("ann", "bob", "cat")
-"""The first brings every job."""
+"""The first brings every job; anybody may try one anew."""
 AT_ONCE = Retention(jobs_ms=-60_000, grace_ms=0)
 """What is final goes, however young."""
 
@@ -63,6 +63,7 @@ class Seen:
     charges: set[str] = field(default_factory=set)
     journal: set[str] = field(default_factory=set)
     decided: int = 0
+    authors: set[str] = field(default_factory=lambda: {PEOPLE[0]})
     graph: GraphFormat | None = None
     events: list[Event] = field(default_factory=list)
     status: Status = Status.QUEUED
@@ -85,14 +86,14 @@ def approvals_of(record: JobRecord) -> int:
     return record.spec.approvals if asked and asked.kind is ReviewKind.REVIEW else 1
 
 
-def barred(record: JobRecord, action: Action, by: str) -> bool:
+def barred(record: JobRecord, authors: set[str], action: Action, by: str) -> bool:
     """Whether this person's word does not count, where two have to give theirs."""
     if record.review is None or approvals_of(record) == 1:
         return False
     voted = [vote.by for vote in record.review.approvals]
     if action is Action.APPROVE:
-        return by == PEOPLE[0] or by in voted
-    return action is Action.DELEGATE and by == PEOPLE[0]
+        return by in authors or by in voted
+    return action is Action.DELEGATE
 
 
 class JobMachine(RuleBasedStateMachine):
@@ -300,7 +301,7 @@ class JobMachine(RuleBasedStateMachine):
         given = Decision(name, action, by, key_id=f"k-{by}", digest=digest)
         answer = self.run(self.house.operations.decide(job_id, given))
         meant = right and seen != "wrong" and asked is not None and action in TAKES[asked.kind]
-        if asked is None or not meant or barred(before, action, by):
+        if asked is None or not meant or barred(before, self.seen[job_id].authors, action, by):
             assert isinstance(answer, Refusal)
             assert self.record(job_id) == before
             return
@@ -312,6 +313,8 @@ class JobMachine(RuleBasedStateMachine):
             assert tuple(vote.by for vote in after.review.approvals) == votes  # type: ignore[union-attr]
             return
         self.seen[job_id].decided += 1
+        if action is Action.EDIT:
+            self.seen[job_id].authors.add(by)
         upgrades = asked.kind is ReviewKind.UPGRADE
         if upgrades and action is Action.APPROVE:
             self.seen[job_id].graph = ANEW
@@ -347,12 +350,12 @@ class JobMachine(RuleBasedStateMachine):
         assert isinstance(answer, JobRecord) != before.status.final
 
     @precondition(lambda self: self.some(Status.FAILED, Status.CANCELLED))
-    @rule(data=st.data())
-    def try_anew(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), by=st.sampled_from(PEOPLE))
+    def try_anew(self, data: st.DataObject, by: str) -> None:
         """A failed or cancelled job again, as a job of its own."""
         job_id = self.pick(data, Status.FAILED, Status.CANCELLED)
         before, events = self.record(job_id), self.run(self.house.store.events(job_id))
-        heir = self.run(self.house.operations.try_anew(job_id, by="ann"))
+        heir = self.run(self.house.operations.try_anew(job_id, by=by))
         assert isinstance(heir, JobRecord) == (before.status in (Status.FAILED, Status.CANCELLED))
         if isinstance(heir, Refusal):
             return
@@ -361,6 +364,7 @@ class JobMachine(RuleBasedStateMachine):
         goes_on = before.reason not in OVER and before.checkpointed is not None
         assert (heir.inherits == job_id) == goes_on
         seen, parent = Seen(heir.conversation_id), self.seen[job_id]
+        seen.authors = parent.authors | {by}
         if goes_on:
             seen.graph, seen.journal = parent.graph, set(parent.journal)
             told = [event.kind for event in self.run(self.house.store.events(heir.id))]

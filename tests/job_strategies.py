@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from jobs.checks import CheckSpec
 from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
+from jobs.person import Person
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
@@ -133,6 +134,7 @@ def records(draw) -> JobRecord:
             result=st.none() | results,
             submitted_by=texts,
             request_id=texts,
+            authors=st.lists(st.builds(Person, texts, texts), max_size=3).map(tuple),
             revisions=counts,
         )
     )

@@ -123,9 +123,11 @@ async def listing(
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
-    `text` finds words, or their beginnings, of tasks, labels and ids: a job that has all of them.
-    `waiting=me` lists what you may decide, the oldest first: not your own jobs where two others
-    have to approve them, nor what you have approved. What is no task is listed under its `kind`.
+    `text` finds words, or their beginnings, of tasks, labels and ids: a job that has all of them. A
+    beginning stands for eight words at most, the first by their letters. Where filters meet, the
+    newest 20000 jobs are looked at, or fewer: `total` is then how many of them match, at least.
+    `waiting=me` lists what you may decide, the oldest first: where two others have to approve
+    it, not your own work, nor what you have approved. What is no task is listed under its `kind`.
     """
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))

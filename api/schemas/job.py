@@ -161,7 +161,7 @@ class JobList(Told):
     """A page of a listing."""
 
     jobs: list[JobSummary]
-    total: int = Field(description="how many there are in all")
+    total: int = Field(description="how many there are; at least, of very many")
     limit: int
     offset: int
 

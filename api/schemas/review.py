@@ -30,7 +30,9 @@ class ReviewRequest(Asked):
         }
     )
 
-    action: Action = Field(description="`delegate` lets the critic decide this time")
+    action: Action = Field(
+        description="`delegate` lets the critic decide this time, where one approval is enough"
+    )
     feedback: str = Field("", max_length=20_000, description="revise and reject need it")
     code: str = Field("", max_length=200_000, description="edit needs it: it runs instead")
     review_id: str | None = Field(

@@ -52,7 +52,8 @@ def command(
     """Decide the open review of the job ID.
 
     approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
-    instead; reject ends the job; delegate lets the critic decide this time.
+    instead; reject ends the job; delegate lets the critic decide this time, unless two people's
+    approval is needed.
 
     Where the job has questions, answer answers them, and reject ends it.
 

@@ -106,7 +106,9 @@ def _waiting_text(job: Job) -> str:
     why = f"{printable(review['payload']['reason'])} " if upgrade else ""
     if review is not None and review["kind"] == "questions":
         return f"for answers: `fettle review {job['id']} answer --answer TEXT ...`"
-    actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject|delegate"
+    actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject"
+    if not upgrade and review is not None and review["approvals_needed"] == 1:
+        actions += "|delegate"
     return f"{why}decide with `fettle review {job['id']} {actions}`"
 
 

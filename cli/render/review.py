@@ -33,7 +33,11 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
     """What can be decided, and what that does; an upgrade says so itself."""
     if review["kind"] == "questions":
         return QUESTION_CHOICES
-    return review["payload"]["choices"] if review["kind"] == "upgrade" else CHOICES
+    if review["kind"] == "upgrade":
+        choices: Mapping[str, str] = review["payload"]["choices"]
+        return choices
+    two = review.get("approvals_needed", 1) > 1  # whom the critic's word does not stand for
+    return {name: does for name, does in CHOICES.items() if not (two and name == "delegate")}
 
 
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 -- KEYS[1] events of the job (list)      KEYS[2] keys of those events (set)
 -- ARGV    guards: n, then n of  kind, key, field, value
 --           field   HGET key field == value ('' for a missing one)
+--           size    HLEN key == value
 --           absent  key does not exist
 --           head    the list is empty or begins with value
 --         events: channel, n, then n of  key, body
@@ -78,6 +79,8 @@ for i = 1, tonumber(take()) do
   local holds
   if kind == 'field' then
     holds = (redis.call('HGET', key, field) or '') == value
+  elseif kind == 'size' then
+    holds = redis.call('HLEN', key) == tonumber(value)
   elseif kind == 'absent' then
     holds = redis.call('EXISTS', key) == 0
   else

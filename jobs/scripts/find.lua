@@ -3,9 +3,11 @@
 -- ARGV[1] offset   ARGV[2] limit   ARGV[3] newest / oldest first
 --         n, then n groups: m, then m sorted sets, of which a job lies in one at least
 --         n, then n sorted sets in which it must not lie
+--         how many jobs are walked at most; how often a set is asked for one at most
 -- All of them are sorted by when a job was made. The smallest group is walked, the others are asked.
+-- Redis does nothing else meanwhile, hence the bounds.
 --
--- Returns {how many there are in all, {id...}}.
+-- Returns {how many there are, or as many as were found within the bounds, {id...}}.
 local at = 3
 local function take() at = at + 1; return ARGV[at] end
 local function take_all()
@@ -24,15 +26,17 @@ for i = 1, tonumber(take()) do
 end
 local barred = take_all()
 
+local most, looks = tonumber(take()), tonumber(take())
+local function within(set, id)
+  looks = looks - 1
+  return redis.call('ZSCORE', set, id)
+end
+
 local function has(group, id)
-  if #group.sets == 1 then return redis.call('ZSCORE', group.sets[1], id) end
-  if not group.ids then
-    group.ids = {}
-    for _, set in ipairs(group.sets) do
-      for _, each in ipairs(redis.call('ZRANGE', set, 0, -1)) do group.ids[each] = true end
-    end
+  for _, set in ipairs(group.sets) do
+    if within(set, id) then return true end
   end
-  return group.ids[id]
+  return false
 end
 
 local function matches(id)
@@ -40,27 +44,53 @@ local function matches(id)
     if i ~= smallest and not has(group, id) then return false end
   end
   for _, set in ipairs(barred) do
-    if redis.call('ZSCORE', set, id) then return false end
+    if within(set, id) then return false end
   end
   return true
 end
 
-local driver, ids = groups[smallest].sets, nil
-if #driver == 1 then
-  ids = redis.call('ZRANGE', driver[1], 0, -1)
-else
-  local union = {'ZUNION', #driver}
-  for _, set in ipairs(driver) do union[#union + 1] = set end
-  union[#union + 1], union[#union + 2] = 'AGGREGATE', 'MAX'
-  ids = redis.call(unpack(union))
+-- The walk begins at the end that is asked for, and is no longer than `most`. Of several sets each
+-- gives its share; behind the point where the first share ends, the others' order has gaps.
+local newest = ARGV[3] ~= 'oldest'
+local driver, ids = groups[smallest].sets, {}
+local share = math.floor(most / #driver)
+local function part(set, ...)
+  if newest then return redis.call('ZREVRANGE', set, 0, share - 1, ...) end
+  return redis.call('ZRANGE', set, 0, share - 1, ...)
 end
-local first, last, step = #ids, 1, -1
-if ARGV[3] == 'oldest' then first, last, step = 1, #ids, 1 end
+if #driver == 1 then
+  ids = part(driver[1])
+else
+  local scores, edge = {}, nil
+  for _, set in ipairs(driver) do
+    local found = part(set, 'WITHSCORES')
+    for i = 1, #found, 2 do
+      if not scores[found[i]] then ids[#ids + 1] = found[i] end
+      scores[found[i]] = tonumber(found[i + 1])
+    end
+    if redis.call('ZCARD', set) > share then
+      local last = tonumber(found[#found])
+      if not edge or (newest and last > edge) or (not newest and last < edge) then edge = last end
+    end
+  end
+  table.sort(ids, function(one, other)
+    local a, b = scores[one], scores[other]
+    if not newest then one, other, a, b = other, one, b, a end
+    if a ~= b then return a > b end
+    return one > other
+  end)
+  while edge and #ids > 0 do
+    local last = scores[ids[#ids]]
+    if (newest and last >= edge) or (not newest and last <= edge) then break end
+    ids[#ids] = nil
+  end
+end
 local offset, limit, total, page = tonumber(ARGV[1]), tonumber(ARGV[2]), 0, {}
-for i = first, last, step do
-  if matches(ids[i]) then
+for _, id in ipairs(ids) do
+  if looks <= 0 then break end
+  if matches(id) then
     total = total + 1
-    if total > offset and #page < limit then page[#page + 1] = ids[i] end
+    if total > offset and #page < limit then page[#page + 1] = id end
   end
 end
 return {total, page}

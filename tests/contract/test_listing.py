@@ -6,7 +6,10 @@ from job_examples import TENANT, held, job, review
 
 from jobs.person import Person
 from jobs.record import Status
+from jobs.redis_listing import RedisListing
+from jobs.redis_store import RedisStore
 from jobs.review import Action, Decision
+from jobs.sought import Sought
 from jobs.spec import Kind
 from jobs.store import Charge
 
@@ -101,3 +104,35 @@ async def test_a_page_tells_what_was_paid(house):
     await house.store.charge(record.id, [Charge("a", "critic", "m", 1, 2, "0.5")])
     page = await house.store.page(TENANT, limit=10, offset=0)
     assert [charge.cost_usd for charge in page.charges[record.id]] == ["0.5"]
+
+
+async def test_what_two_must_approve_does_not_wait_for_whose_work_it_is(house):
+    tried = await waiting(house, approvals=2)
+    edit = Decision("r1", Action.EDIT, BOB.name, key_id=BOB.key_id, code="1")
+    job(await house.operations.decide(tried, edit))
+    job(await house.operations.cancel(tried, "cat"))
+    heir = job(await house.operations.try_anew(tried, by=CAT.name, key_id=CAT.key_id))
+    job(await house.operations.pause(held(await house.claim(heir.id)), review()))
+    for author in (ANN, BOB, CAT):
+        assert await ids(house, waits_for=author) == []
+    assert await ids(house, waits_for=Person("dan")) == [heir.id]
+
+
+async def test_a_search_looks_at_so_many_jobs_at_most(house):
+    for number in range(6):
+        await house.submit(f"word{number % 2} same", labels=("x",))
+    if not isinstance(house.store, RedisStore):
+        return
+    for text in ("same", "word"):
+        whole = await house.store.page(TENANT, limit=9, offset=0, text=text)
+        newest = [record.id for record in whole.records]
+        assert whole.total == 6
+        few = RedisListing(house.store.redis, walked=4)
+        page = await few.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
+        found = [record.id for record in page.records]
+        assert 2 <= len(found) <= 4
+        assert (found, page.total) == (newest[: len(found)], len(found))
+        tired = RedisListing(house.store.redis, looks=3)
+        page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
+        assert [record.id for record in page.records] == newest[: page.total]
+        assert 1 <= page.total < 6

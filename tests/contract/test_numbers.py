@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from job_examples import RESULT, TENANT, decision, held, job, review
 
+from jobs import lifecycle
+from jobs.change import Change
 from jobs.events import NewEvent
 from jobs.lifecycle import Refusal
 from jobs.numbers import day_of
 from jobs.record import JobRecord
-from jobs.store import Charge, Writes
+from jobs.redis_store import RedisStore
+from jobs.store import Charge, Loaded, Writes
 
 
 async def today(house):
@@ -66,3 +70,46 @@ async def test_what_is_paid_behind_the_end_counts_once_too(house):
     counts = await today(house)
     assert (counts["cost|groq:m"], counts["calls|groq:m"]) == (500_000_000_000, 1)
     assert [charge.call for charge in await house.store.charges(record.id)] == ["late"]
+
+
+async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_anew(house):
+    record = await house.running()
+    change = lifecycle.cancel(record, await house.store.now(), by="ann")
+    assert isinstance(change, Change)
+    counted_none = replace(change, paid_calls=0)
+    charge = Charge("a", "critic", "groq:m", 3, 4, "0.5")
+    await house.store.write(record.id, record.epoch, Writes(charges=[charge]))
+    assert not await house.store.commit(record, counted_none)
+    job(await house.operations.cancel(record.id, "ann"))
+    assert (await today(house))["calls|groq:m"] == 1
+
+
+async def test_of_payments_and_an_end_at_once_each_payment_counts_once(house):
+    for each in range(8):
+        record = await house.running()
+        late = [Charge(f"{each}-{n}", "critic", "groq:m", 1, 1, "0.5") for n in range(4)]
+        await asyncio.gather(
+            *(house.store.charge(record.id, [charge]) for charge in late[:2]),
+            house.operations.cancel(record.id, "ann"),
+            *(house.store.charge(record.id, [charge]) for charge in late[2:]),
+        )
+    assert (await today(house))["calls|groq:m"] == 32
+
+
+async def test_a_payment_counts_where_the_job_ends_behind_its_look(house):
+    if not isinstance(house.store, RedisStore):
+        return  # one step there: nothing comes in between
+    record = await house.running()
+
+    class Racing(RedisStore):
+        ended = False
+
+        async def load(self, job_id: str) -> Loaded | None:
+            loaded = await super().load(job_id)
+            if not self.ended:
+                self.ended = True
+                job(await house.operations.cancel(job_id, "ann"))
+            return loaded
+
+    await Racing(house.store.redis).charge(record.id, [Charge("a", "critic", "m", 1, 1, "0.5")])
+    assert (await today(house))["calls|m"] == 1

@@ -13,6 +13,7 @@ from job_examples import queued
 from job_strategies import events, records, times
 
 from jobs.codec import dump, event_body, read_event, read_record, record_fields
+from jobs.person import Person
 from jobs.record import JobRecord, Lease
 from jobs.review import Action, Decision, Review, ReviewKind
 
@@ -81,3 +82,13 @@ def test_a_record_of_a_release_without_votes_and_digests_is_read():
         del spec[name]
     old = {**fields, "state": json.dumps(state), "spec": json.dumps(spec)}
     assert read_record(old) == record
+
+
+def test_authors_outlast_a_release_that_does_not_know_them():
+    kept = replace(queued(), authors=(Person("ann", "k-ann"), Person("bob")))
+    fields = record_fields(kept, new=True)
+    older = record_fields(kept)
+    del older["authors"]
+    assert read_record({**fields, **older}).authors == kept.authors
+    del fields["authors"]
+    assert read_record(fields).authors == ()

@@ -138,3 +138,10 @@ def test_a_verification_counts_apart():
 def test_one_of_two_approvals_counts_nothing_yet():
     paused = lifecycle.pause(claimed(queued(approvals=2)), NOW, review=review()).after
     assert counted(paused, lifecycle.decide(paused, NOW, decision=decision()), (), ()) == {}
+
+
+def test_a_job_that_ends_before_it_began_counts_nothing_of_what_it_took_over():
+    change = lifecycle.cancel(queued(), NOW, by="ann")
+    taken_over = told(run(), called("planner", 1.5))[1:]
+    counts = counted(queued(), change, taken_over, ())
+    assert set(counts) == {"ended|cancelled", "stage_ms|whole", "stage_jobs|whole"}

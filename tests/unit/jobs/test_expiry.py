@@ -140,3 +140,13 @@ def test_no_clock_gives_one_of_two_approvals():
     change = lifecycle.pause(record, NOW, review=review())
     assert isinstance(change, Change)
     assert [event.data["then"] for event in expired(change.after).events] == ["stay"]
+
+
+def test_what_was_to_be_told_before_the_end_is_not_told_behind_it():
+    record = policed(remind=10, escalate=40, expires=30)
+    stays = looked(record, 30).after.review
+    assert stays is not None
+    assert (stays.remind_at, stays.look_at) == (None, NOW + 40_000), "what is yet to come is told"
+    stays = looked(record, 50).after.review
+    assert stays is not None
+    assert stays.look_at is None
