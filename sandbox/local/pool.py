@@ -49,7 +49,9 @@ class Pool:
 
     Rooms stand ready in two lines (`lines.py`), in the size that was last asked for; another size
     is made when it is wanted. While the loaded line is warming the plain one stands in for it.
-    After about `generation` rooms a line's nursery is replaced.
+    After about `generation` rooms a line's nursery is replaced. Whoever waits for a room when a
+    nursery ends, ready or not, waits for the next one; and is told that there is none when that
+    ends, too.
     """
 
     def __init__(
@@ -278,9 +280,12 @@ class Pool:
         # Who waited for one of the loaded line waits for one of the plain line from here on.
         left = () if generation.stock is policy.Stock.USUAL else tuple(self._waiting)
         for wish in left:
-            if not generation.ready or wish.number in self._disappointed:
+            if wish.number in self._disappointed:
+                self._disappointed.remove(wish.number)
                 self._waiting.remove(wish)
                 self._fail(wish.number, complaint)
-            self._disappointed.add(wish.number)
-        if generation.ready:
+            else:
+                self._disappointed.add(wish.number)
+        # One that never got ready may do so again and again: no other is tried until someone asks.
+        if generation.ready or self._waiting:
             self._fill()

@@ -54,6 +54,15 @@ while True:
 """
 
 
+MORTAL = """#!/bin/sh
+# bubblewrap, but the FIRST of it are killed before their nurseries are ready.
+[ "$1" = --version ] && exit
+echo >> "$0.starts"
+[ $(wc -l < "$0.starts") -le FIRST ] && kill -9 $$
+exec bwrap "$@"
+"""
+
+
 @pytest.fixture
 def public() -> Iterator[Path]:
     """A directory that every user reaches; pytest's own is closed to others."""
@@ -150,6 +159,22 @@ async def test_a_room_that_cannot_be_made_is_unavailability_with_the_complaint(
     await sandbox.close()
 
 
+async def test_a_nursery_killed_before_it_is_ready_costs_a_run_nothing(public: Path) -> None:
+    sandbox, starts = _mortal(public, 1)
+    assert (await sandbox.run(Command.python(""), Limits())).succeeded
+    assert len(starts.read_text()) == 2
+    await sandbox.close()
+
+
+async def test_two_nurseries_killed_before_they_are_ready_are_unavailability(public: Path) -> None:
+    sandbox, starts = _mortal(public, 2)
+    with pytest.raises(SandboxUnavailable, match="the nursery ended early"):
+        await sandbox.run(Command.python(""), Limits())
+    assert (await sandbox.run(Command.python(""), Limits())).succeeded
+    assert len(starts.read_text()) == 3
+    await sandbox.close()
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -179,6 +204,15 @@ async def test_a_silent_agent_is_ended_by_the_supervisor(
     assert result.end is End.TIMEOUT
     assert 1.0 <= result.seconds < 30
     await sandbox.close()
+
+
+def _mortal(public: Path, starts: int) -> tuple[LocalSandbox, Path]:
+    """A sandbox whose first nurseries are killed, and a file with a line for each of all."""
+    bwrap = _program(public, MORTAL.replace("FIRST", str(starts)))
+    counted = public / "bwrap.starts"
+    counted.touch()
+    counted.chmod(0o666)
+    return LocalSandbox(SYSTEM_PYTHON, bwrap=bwrap, pool_size=0), counted
 
 
 def _program(place: Path, text: str) -> Path:

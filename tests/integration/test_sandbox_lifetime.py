@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TOP = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
     for _ in range(3):
         lost = _family(supervisor)
         _kill_nurseries(supervisor)
-        assert (await _tried_again(sandbox)).succeeded
+        assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
         gone = lost - {supervisor, *_keepers(supervisor)}
         await asyncio.to_thread(
             _wait_for, lambda gone=gone: [pid for pid in gone if _alive(pid)], lambda left: not left
@@ -271,16 +271,6 @@ def _nurseries(supervisor: int) -> list[int]:
     """Those whose parent is a bubblewrap: their rooms' processes have them for a parent."""
     shells = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
     return [pid for pid in _family(supervisor) if _parent(pid) in shells]
-
-
-async def _tried_again(sandbox: LocalSandbox) -> RunResult:
-    """A run; and another where no room was to be had, which a worker tries again too. On a busy
-    machine that is seen now and then behind a killed nursery.
-    """
-    try:
-        return await sandbox.run(Command.python("print(1)"), Limits())
-    except SandboxUnavailable:
-        return await sandbox.run(Command.python("print(1)"), Limits())
 
 
 def _kill_nurseries(supervisor: int) -> None:
