@@ -18,6 +18,7 @@ from settings.routing import RoutingSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
 from settings.up import UpSettings
+from settings.webhooks import WebhookSettings
 from settings.worker import WorkerSettings
 
 SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
@@ -29,6 +30,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("Money", MoneySettings),
     ("Rate limits", RateSettings),
     ("Tools", ToolSettings),
+    ("Webhooks", WebhookSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),
     ("`fettle up`", UpSettings),
@@ -42,6 +44,7 @@ SHARED = (
     MoneySettings,
     RateSettings,
     ToolSettings,
+    WebhookSettings,
 )
 """What other settings are made of; told once."""
 
