@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from jobs import upgrade
 from jobs.change import Change, Refusal
@@ -123,13 +124,7 @@ def _vote(
     named: bool,
 ) -> Change:
     data = {
-        "review_id": review.id,
-        "by": decision.by,
-        "key_id": decision.key_id,
-        "feedback": decision.feedback,
-        "override": decision.override,
-        "digest": decision.digest,
-        "digest_named": named,
+        **_said(review, decision, named=named),
         "approvals": len(approvals),
         "approvals_needed": needed(record, review),
     }
@@ -149,14 +144,8 @@ def _close(
 ) -> Change:
     """The Review is over: the job ends, or a worker goes on with it."""
     data = {
-        "review_id": review.id,
+        **_said(review, decision, named=named),
         "action": decision.action,
-        "by": decision.by,
-        "key_id": decision.key_id,
-        "feedback": decision.feedback,
-        "override": decision.override,
-        "digest": decision.digest,
-        "digest_named": named,
         "approvals": [vote.by for vote in approvals],
     }
     if decision.action is Action.ANSWER:
@@ -177,6 +166,19 @@ def _close(
         change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
         return replace(change, events=(*told, *change.events))
     return Change(moved(closed, now, **hinted(now)), tuple(told))
+
+
+def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
+    """Of a person's word, what its event tells whichever way it counts."""
+    return {
+        "review_id": review.id,
+        "by": decision.by,
+        "key_id": decision.key_id,
+        "feedback": decision.feedback,
+        "override": decision.override,
+        "digest": decision.digest,
+        "digest_named": named,
+    }
 
 
 def _edited(record: JobRecord, decision: Decision) -> JobRecord:
