@@ -11,23 +11,20 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from bench.ground import Ground, ground
 from bench.scale import model
-from cli import bubblewrap, ports, redis_server
-from cli.deployment import Deployment, environment
-from cli.errors import CliError
-from cli.processes import Child, Processes, Program, running
-from cli.signals import Signals
+from cli import bubblewrap
+from cli.deployment import Deployment
+from cli.processes import Child, Processes, Program
 from jobs.hints import Hints
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore, connect
 from settings.children import sealed
 
-READY_SECONDS = 60.0
 STORE_SECONDS = 20.0
 """The benchmark's own patience with a Redis that it keeps busy."""
 
@@ -60,72 +57,42 @@ def started(workers: int, own: Mapping[str, str]) -> Iterator[House]:
 
     Raises CliError where they cannot work.
     """
-    with Signals() as signals, ExitStack() as stack:
-        with signals.held():
-            folder = stack.enter_context(
-                TemporaryDirectory(prefix="fettle-scale-", ignore_cleanup_errors=True)
-            )
-        processes = stack.enter_context(running(signals))
+    with ground("scale") as below:
         bubblewrap.ensure()
-        yield _start(processes, Path(folder), workers, own)
+        yield _start(below, workers, own)
 
 
-def _start(processes: Processes, folder: Path, workers: int, own: Mapping[str, str]) -> House:
-    port, unused = ports.free(2)
-    server = redis_server.prepare(folder / "redis", port, sealed({}))
-    redis_server.wait_ready(server, _child(processes, server.program, folder))
-    env = environment(
-        redis_url=server.url,
-        broker_url=server.broker_url,
-        data_dir=str(folder / "data"),
-        host=ports.LOOPBACK,
-        port=unused,
-    )
-    env |= {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_LOG_LEVEL": "WARNING"}
-    env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model(processes, folder)}
-    env = sealed({**env, **own})
-    programs = Deployment(unused, env).workers(workers)
-    children = [_child(processes, program, folder) for program in programs]
+def _start(below: Ground, workers: int, own: Mapping[str, str]) -> House:
+    env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model(below), **own}
+    env = sealed(env)
+    children = [below.start(each) for each in Deployment(below.port, env).workers(workers)]
     pids = tuple(child.pid for child in children)
-    house = House(server.url, server.broker_url, env, pids, folder / "data", processes)
-    asyncio.run(_all_there(house, children, folder))
+    server = below.redis
+    house = House(server.url, server.broker_url, env, pids, below.data, below.processes)
+    asyncio.run(_all_there(below, children))
     return house
 
 
-def _model(processes: Processes, folder: Path) -> str:
+def _model(below: Ground) -> str:
     """Start the model's server; returns its address as Groq's client takes it."""
     argv = (*Deployment(0, {}).api().argv[:3], "bench.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
-    child = _child(processes, Program("model", argv, sealed({})), folder)
-    said = folder / "model.log"
-    deadline = time.monotonic() + READY_SECONDS
-    while not said.read_text().endswith("\n"):
-        if child.ended() is not None or time.monotonic() > deadline:
-            raise CliError("the model's server did not start", said.read_text()[-2_000:])
+    child = below.start(Program("model", argv, sealed({})))
+    for _ in below.patience(child, title="the model's server did not start"):
+        if below.said(child.program).endswith("\n"):
+            break
         time.sleep(0.02)
-    url: str = json.loads(said.read_text())["groq"]
+    url: str = json.loads(below.said(child.program))["groq"]
     return url
 
 
-async def _all_there(house: House, children: list[Child], folder: Path) -> None:
+async def _all_there(below: Ground, children: list[Child]) -> None:
     """Return when each worker has said that it works."""
-    store = RedisStore(connect(house.redis_url))
-    deadline = time.monotonic() + READY_SECONDS
+    store = RedisStore(connect(below.redis.url))
     try:
-        while len(await store.workers()) < len(children):
-            for child in children:
-                if child.ended() is not None or time.monotonic() > deadline:
-                    log = _log(child.program, folder).read_text(errors="replace")[-2_000:]
-                    raise CliError("a worker cannot work here", log, "fettle doctor")
+        for _ in below.patience(*children, title="a worker cannot work here"):
+            if len(await store.workers()) >= len(children):
+                return
             await asyncio.sleep(0.05)
     finally:
         await store.close()
-
-
-def _child(processes: Processes, program: Program, folder: Path) -> Child:
-    with _log(program, folder).open("wb") as log:
-        return processes.start(program, log)
-
-
-def _log(program: Program, folder: Path) -> Path:
-    return folder / f"{program.name}.log"

@@ -1,0 +1,94 @@
+"""What a benchmark's own deployment stands on: a folder, Redis, and programs that end with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli import ports, redis_server
+from cli.deployment import environment
+from cli.errors import CliError
+from cli.processes import Child, Processes, Program, running
+from cli.redis_server import RedisServer
+from cli.signals import Signals
+from settings.children import sealed
+
+READY_SECONDS = 60.0
+LOG_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What stands. `env` is what API and workers are given, to be added to and sealed; `port` is
+    free for an API."""
+
+    folder: Path
+    redis: RedisServer
+    port: int
+    env: Mapping[str, str] = field(repr=False)
+    processes: Processes = field(repr=False)
+
+    @property
+    def data(self) -> Path:
+        """Where the deployment keeps its files."""
+        return self.folder / "data"
+
+    def start(self, program: Program) -> Child:
+        """Start it, with a log of its own."""
+        return _start(self.processes, program, self.folder)
+
+    def said(self, program: Program) -> str:
+        """What it has printed."""
+        return _log(program, self.folder).read_text(errors="replace")
+
+    def patience(self, *children: Child, title: str) -> Iterator[None]:
+        """One turn after the other at looking whether they are ready.
+
+        Raises CliError, with the end of its log, when one has ended or time is up.
+        """
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            yield
+            for child in children:
+                if child.ended() is not None or time.monotonic() > deadline:
+                    log = self.said(child.program)[-LOG_CHARS:]
+                    raise CliError(title, log, "fettle doctor")
+
+
+@contextmanager
+def ground(name: str) -> Iterator[Ground]:
+    """Redis that syncs each write, and nothing else yet. Raises CliError where it cannot run."""
+    with Signals() as signals, ExitStack() as stack:
+        with signals.held():  # a signal in the middle of it would leave the directory behind
+            folder = stack.enter_context(
+                TemporaryDirectory(prefix=f"fettle-{name}-", ignore_cleanup_errors=True)
+            )
+        yield _laid(stack.enter_context(running(signals)), Path(folder))
+
+
+def _laid(processes: Processes, folder: Path) -> Ground:
+    redis_port, port = ports.free(2)
+    server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
+    redis_server.wait_ready(server, _start(processes, server.program, folder))
+    env = environment(
+        redis_url=server.url,
+        broker_url=server.broker_url,
+        data_dir=str(folder / "data"),
+        host=ports.LOOPBACK,
+        port=port,
+    )
+    env |= {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_LOG_LEVEL": "WARNING"}
+    return Ground(folder, server, port, env, processes)
+
+
+def _start(processes: Processes, program: Program, folder: Path) -> Child:
+    with _log(program, folder).open("wb") as log:
+        return processes.start(program, log)
+
+
+def _log(program: Program, folder: Path) -> Path:
+    return folder / f"{program.name}.log"
