@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
-from bench.pages.looking import ARGS, chromium
+from bench.browser import launched
 from cli.demo.jobs import JOBS
 from cli.screen import Screen
 from cli.service import Service
@@ -80,15 +80,13 @@ def _save(picture: bytes, into: Path) -> None:
 def main(folder: Path) -> None:
     """Run the jobs, take the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
-    with throwaway(Screen()) as service, sync_playwright() as play:
+    with throwaway(Screen()) as service, launched() as browser:
         made = jobs(service)
-        browser = play.chromium.launch(executable_path=chromium(), args=list(ARGS))
         review = f"/app/jobs/{made['demo-kmeans']}"
         shoot(browser, service, review, "light", folder / "review.png")
         job = f"/app/jobs/{made['demo-bug-fix']}"
         shoot(browser, service, job, "dark", folder / "job.png")
         shoot(browser, service, "/app", "light", folder / "jobs.png")
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -1,49 +1,18 @@
-"""A real Chromium without any network but loopback, whose pages tell what must not happen."""
+"""A person's window of a real Chromium (`bench.browser`), whose pages tell what must not happen."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-ARGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 860}
 WATCH = """addEventListener("securitypolicyviolation", (event) =>
   console.error("CSP", event.violatedDirective, event.blockedURI, event.sample))"""
-
-
-def binary() -> str:
-    """Debian's browser; `make test` installs it."""
-    found = os.environ.get("FETTLE_CHROMIUM") or shutil.which("chromium")
-    assert found, "no browser: deploy/packages.sh chromium"
-    return found
-
-
-@contextmanager
-def launched() -> Iterator[Browser]:
-    """The browser, until the block ends."""
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=binary(), args=list(ARGS))
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 @dataclass

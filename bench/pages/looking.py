@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -11,23 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext
 
 from api.pages.static import BUNDLES, asset
+from bench.browser import launched
 from bench.pages.deployment import House
 from cli.errors import CliError
 
-ARGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
 LOOKS = 7
 ASKS = 200
 QUERIES: tuple[dict[str, Any], ...] = (
@@ -50,20 +39,11 @@ class Looked:
     more_shown: float
 
 
-def chromium() -> str:
-    """Debian's browser. Raises CliError where there is none."""
-    found = shutil.which("chromium")
-    if found is None:
-        raise CliError("there is no browser", next_step="deploy/packages.sh chromium")
-    return found
-
-
 @contextmanager
 def browser(house: House) -> Iterator[BrowserContext]:
     """A window that has signed in."""
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=chromium(), args=list(ARGS))
-        context = launched.new_context(viewport={"width": 1280, "height": 860})
+    with launched() as chromium:
+        context = chromium.new_context(viewport={"width": 1280, "height": 860})
         page = context.new_page()
         page.goto(f"{house.url}/app/sign-in")
         page.fill("#key", house.key)
@@ -71,7 +51,6 @@ def browser(house: House) -> Iterator[BrowserContext]:
         page.wait_for_url("**/app")
         page.close()
         yield context
-        launched.close()
 
 
 def look(context: BrowserContext, house: House, job_id: str) -> Looked:

@@ -16,11 +16,12 @@ import pytest
 import redis
 from api_process import ApiProcess, environment, running
 from axe_playwright_python.sync_playwright import Axe
-from chromium import DESK, PHONE, launched, visiting
+from chromium import DESK, PHONE, visiting
 from graph_house import PLAN, call, turn
 from house import a_house
 from playwright.sync_api import Browser, expect
 
+from bench.browser import launched
 from cli import ports
 from cli.demo.jobs import JOBS
 from jobs.keys import JobKeys

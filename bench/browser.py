@@ -1,0 +1,42 @@
+"""Debian's Chromium, without any network but loopback: pages are looked at in what people have."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+from cli.errors import CliError
+
+ARGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+def binary() -> str:
+    """Where it is. Raises CliError where there is none."""
+    found = shutil.which("chromium")
+    if found is None:
+        raise CliError("there is no browser", next_step="deploy/packages.sh chromium")
+    return found
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """The browser, until the block ends."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=binary(), args=list(ARGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
