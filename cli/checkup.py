@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from cli.render.words import plural
+from api.quantities import plural
 
 SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
 STALE_SECONDS = 20.0

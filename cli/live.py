@@ -12,10 +12,11 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from api.quantities import money, plural
 from cli.events import Event
 from cli.progress import Detail, parts
 from cli.render.parts import Code
-from cli.render.words import clip, money, plural, printable
+from cli.render.words import clip, printable
 from cli.screen import Screen
 from cli.spoken import Spoken
 from cli.tally import Stage, Tally, after

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from api.foreign_text import first_line
+from api.quantities import duration, money, plural, size
 from cli.events import Event
 from cli.render.checks import checked_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
-from cli.render.words import clip, duration, first_line, money, plural, printable, size
+from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
+from api.foreign_text import visible
 from api.pages import code
-from api.pages.words import visible
 
 AROUND = 3
 MOST = 4_000

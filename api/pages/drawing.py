@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from api import foreign_text, quantities
 from api.pages import code, difference, prose, static, terminal, words
 from api.pages.visitor import Visitor
 
@@ -25,13 +26,13 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 _FILTERS = (
-    words.visible,
+    foreign_text.visible,
     words.first_line,
-    words.plural,
-    words.seconds,
+    quantities.plural,
+    quantities.duration,
     words.roughly,
-    words.size,
-    words.money,
+    quantities.size,
+    quantities.money,
     words.spent,
     words.moment,
     words.ending,

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from api.quantities import duration
 from bench.quality import beginning, house
 from bench.quality.asked import Asked
 from bench.quality.exercise import Exercise, ExerciseSet
@@ -16,7 +17,6 @@ from bench.quality.results import Header, Result, ResultFile, read
 from bench.quality.running import each, outstanding
 from bench.quality.working import Try, work
 from cli.render.parts import Tone
-from cli.render.words import duration
 from cli.screen import Screen
 from cli.service import Service
 from settings.client import ClientSettings

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from api.quantities import duration, money, plural
 from bench.quality.comparing import Paired
 from bench.quality.numbers import Rate
 from bench.quality.results import Header
 from bench.quality.summing import Summary
 from cli.render.parts import Tone
-from cli.render.words import duration, money, plural
 from cli.screen import Screen
 
 NAMES_SHOWN = 12

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import click
 
+from api.quantities import duration, money
 from cli.demo.jobs import JOBS
 from cli.demo.playing import Play, files_folder
 from cli.errors import FAILED
 from cli.render.parts import Tone
-from cli.render.words import duration, money
 from cli.screen import Screen
 from cli.service import Job
 from cli.throwaway import throwaway

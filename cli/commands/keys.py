@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from api.quantities import money
 from cli.context import open_service
-from cli.render.words import money
 from cli.screen import Screen, print_json
 
 SCOPES = ("submit", "read", "review", "admin")

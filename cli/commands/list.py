@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from api.foreign_text import first_line
 from cli.context import open_service
-from cli.render.words import first_line, printable
+from cli.render.words import printable
 from cli.screen import Screen, print_json
 
 STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "cancelled")

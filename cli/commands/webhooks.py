@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from api.foreign_text import first_line
+from api.quantities import plural
 from cli.context import open_service
-from cli.render.words import first_line, plural, printable
+from cli.render.words import printable
 from cli.screen import Screen, print_json
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from api.quantities import duration, plural
 from cli.render.parts import Line, Output, Part, Prose, Tone
-from cli.render.words import clip, duration, plural, printable
+from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from api.quantities import duration
 from cli.progress import (
     Detail,
     artifact_text,
@@ -16,7 +17,7 @@ from cli.progress import (
 )
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.parts import Line, Part, Prose, Tone
-from cli.render.words import duration, printable, spend
+from cli.render.words import printable, spend
 
 Job = Mapping[str, Any]
 

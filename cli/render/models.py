@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from api.quantities import money, plural
 from cli.render.parts import Tone
-from cli.render.words import money, plural, printable
+from cli.render.words import printable
 from cli.screen import Screen
 
 UNKNOWN = "unknown"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.quantities import plural
 from cli.progress import Detail, critique_parts, decision_parts, run_parts
 from cli.render.checks import checked_parts
 from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps
-from cli.render.words import plural, printable
+from cli.render.words import printable
 
 FULL = Detail(code_lines=None, output_lines=60)
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from api.quantities import duration, money
 from cli.events import Event
-from cli.render.words import duration, money, spend
+from cli.render.words import spend
 from cli.service import Job
 
 Texts = Mapping[tuple[int, str], str]

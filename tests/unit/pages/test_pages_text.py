@@ -51,30 +51,6 @@ def test_all_other_control_is_left_out(sequence):
     assert str(terminal.shown(f"a{sequence}b\x1b[0m")) == "ab"
 
 
-def test_control_characters_and_direction_marks_are_spelled_out():
-    assert words.visible("a\x00b\u202ec\r\nd\te") == "a\\x00b\\u202ec\nd\te"
-
-
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [
-        (0xAD, 0xAD),
-        (0x61C, 0x61C),
-        (0x115F, 0x1160),
-        (0x200B, 0x200F),
-        (0x2028, 0x202E),
-        (0x2060, 0x206F),
-        (0x3164, 0x3164),
-        (0xFEFF, 0xFEFF),
-        (0xFFA0, 0xFFA0),
-        (0xE0000, 0xE007F),
-    ],
-)
-def test_invisible_signs_are_spelled_out(first, last):
-    for sign in range(first, last + 1):
-        assert words.visible(chr(sign)) in (f"\\x{sign:02x}", f"\\u{sign:04x}", f"\\U{sign:08x}")
-
-
 @pytest.mark.parametrize(
     "link", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:x"]
 )
@@ -163,34 +139,6 @@ def test_both_sides_can_be_read_off(old, new):
     assert [n for n, _ in left] == sorted({n for n, _ in left})
     for side, texts in ((left, old), (right, new)):
         assert all(str(text) == texts[number - 1] for number, text in side)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0.004, "0.00 s"),
-        (0.42, "0.42 s"),
-        (12.34, "12.3 s"),
-        (125, "2 min 05 s"),
-        (7300, "2 h 01 min"),
-    ],
-)
-def test_durations(value, said):
-    assert words.seconds(value) == said
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (None, "price unknown"),
-        ("0", "$0"),
-        ("0.00001", "under $0.0001"),
-        ("0.0123", "$0.0123"),
-        ("1234.5", "$1,234.50"),
-    ],
-)
-def test_money(value, said):
-    assert words.money(value) == said
 
 
 def test_a_spend_without_some_prices_says_so():

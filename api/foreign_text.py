@@ -1,0 +1,32 @@
+"""Text that a model, a program or a stranger wrote, made harmless to whoever reads it. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: Any) -> str:
+    """The text, '' for None, whose control characters, invisible signs and direction marks are
+    spelled out: they could move a terminal's cursor, hide code, or show it in an order in which it
+    does not run."""
+    told = "" if text is None else str(text)
+    return _HIDDEN.sub(_spelled, told.replace("\r\n", "\n"))
+
+
+def first_line(text: str, width: int = 72) -> str:
+    """The first line of text that is harmless already, cut to a width."""
+    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,44 @@
+"""Quantities in words: counts, times, sizes, money. Pure, and free of FastAPI, as schemas are."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+_LEAST = Decimal("0.0001")
+
+
+def plural(count: int, word: str, words: str | None = None) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`0.42 s`, `12.3 s`, `2 min 05 s`, `3 h 10 min`."""
+    if seconds < 9.995:
+        return f"{seconds:.2f} s"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = max(60, int(seconds))
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3_600} h {whole % 3_600 // 60:02d} min"
+
+
+def size(count: int) -> str:
+    """`812 B`, `34.1 KiB`, `1.2 MiB`."""
+    if count < 1_024:
+        return f"{count} B"
+    scaled, unit = (count / 1_024, "KiB") if count < 1_024**2 else (count / 1_024**2, "MiB")
+    return f"{scaled:.1f} {unit}"
+
+
+def money(dollars: str | None) -> str:
+    """`$0.0031`, `under $0.0001`; a price that is not known is said to be so."""
+    if dollars is None:
+        return "price unknown"
+    amount = Decimal(dollars)
+    if amount == 0:
+        return "$0"
+    if amount < _LEAST:
+        return f"under ${_LEAST}"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

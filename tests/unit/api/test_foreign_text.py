@@ -1,0 +1,44 @@
+"""Foreign text is harmless to a terminal and to the reader's eye."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.foreign_text import first_line, visible
+
+
+def test_control_characters_and_direction_marks_are_spelled_out():
+    assert visible("a\x00b\u202ec\r\nd\te") == "a\\x00b\\u202ec\nd\te"
+    assert visible(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (0xAD, 0xAD),
+        (0x61C, 0x61C),
+        (0x115F, 0x1160),
+        (0x200B, 0x200F),
+        (0x2028, 0x202E),
+        (0x2060, 0x206F),
+        (0x3164, 0x3164),
+        (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0),
+        (0xE0000, 0xE007F),
+    ],
+)
+def test_invisible_signs_are_spelled_out(first, last):
+    for sign in range(first, last + 1):
+        assert visible(chr(sign)) in (f"\\x{sign:02x}", f"\\u{sign:04x}", f"\\U{sign:08x}")
+
+
+@given(st.text())
+def test_no_control_character_is_left_but_line_ends_and_tabs(text):
+    assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in visible(text))
+    assert visible(visible(text)) == visible(text)
+
+
+def test_a_first_line_is_cut_to_its_width():
+    assert first_line("\n  one two three\nfour", 8) == "one two…"
