@@ -69,6 +69,7 @@ async def model_call(
     offered: Sequence[str] = (),
     whole: Whole | None = None,
     level: int = 0,
+    more: Callable[[AIMessage], Sequence[Fact]] = lambda _: (),
 ) -> AIMessage:
     """One call of the model of `role`, made once. `offered` are the names of its tools.
 
@@ -76,6 +77,7 @@ async def model_call(
     stands in for it. The charge and the event name the one that answered.
     `whole` is the request as the model gets it, where there is more to it than `messages` and
     `offered` say. A recording's turn is kept before the call is on record: the event names it.
+    `more` are facts that the reply itself tells.
     """
     name = ports.models.name(role, level)
     given = whole or Whole(messages, offered)
@@ -105,7 +107,7 @@ async def model_call(
                 await ports.journal.paid(charge)
                 raise
         fact = Fact(at, "model_called", fields)
-        return message, finished(message, facts=(fact,), charge=charge)
+        return message, finished(message, facts=(fact, *more(message)), charge=charge)
 
     return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
 

@@ -118,6 +118,8 @@ class _Footer:
     def _spent(self) -> str:
         tally = self.tally
         spent = ["", tally.doing, f"{time.monotonic() - self._begun:.0f} s"]
+        if tally.at and tally.stage is Stage.CODE:
+            spent.insert(1, f"step {', '.join(map(str, sorted(tally.at)))} of {tally.steps}")
         if tally.revision > 1:
             spent.append(f"revision {tally.revision}")
         if tally.tokens:

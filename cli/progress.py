@@ -94,7 +94,8 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """The steps, and whose they are."""
     whose = {"model": "", "caller": " (yours)", "default": " (the default plan)"}
     yield Line("plan", f"{plural(len(data['steps']), 'step')}{whose.get(data['source'], '')}")
-    yield Steps(tuple(printable(step) for step in data["steps"]))
+    steps = tuple(printable(step) for step in data["steps"])
+    yield Steps(steps, tuple(data.get("progress") or ()))
     if data["note"]:
         yield Line("note", printable(data["note"]), Tone.WARN)
 
@@ -120,6 +121,13 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Prose(printable(data["feedback"]))
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
+
+
+def _step(word: str) -> Callable[[Data, Detail], Iterator[Part]]:
+    def draw(data: Data, _detail: Detail) -> Iterator[Part]:
+        yield Line("step", f"{data['step']} {word}", Tone.QUIET)
+
+    return draw
 
 
 def _started(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -246,6 +254,8 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
     "routed": _routed,
     "planned": plan_parts,
+    "step_started": _step("begins"),
+    "step_finished": _step("is done"),
     "model_called": _model_called,
     "tests_written": written_parts,
     "checked": checked_parts,

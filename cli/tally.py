@@ -22,12 +22,15 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """`doing` says in words what goes on; `cost` is None once a price was not known."""
+    """`doing` says in words what goes on; `cost` is None once a price was not known. `at` are the
+    steps of the plan that are at work, of `steps` that it has."""
 
     stage: Stage = Stage.QUEUE
     doing: str = "waiting for a worker"
     reviewed: bool = False
     planned: bool = False
+    steps: int = 0
+    at: frozenset[int] = frozenset()
     revision: int = 1
     calls: int = 0
     runs: int = 0
@@ -47,7 +50,12 @@ def after(tally: Tally, event: Event) -> Tally:
             return replace(tally, stage=Stage.PLAN, doing="the planner breaks the task down")
         case "planned":
             doing = "the executor writes code"
-            return replace(tally, stage=Stage.CODE, planned=True, doing=doing)
+            begun = replace(tally, steps=len(data["steps"]), at=frozenset())
+            return replace(begun, stage=Stage.CODE, planned=True, doing=doing)
+        case "step_started":
+            return replace(tally, at=tally.at | {data["step"]})
+        case "step_finished":
+            return replace(tally, at=tally.at - {data["step"]})
         case "model_called":
             return _called(tally, event)
         case "run_finished":

@@ -7,6 +7,7 @@
 | routed | difficulty: simple/medium/hard, model (null: the default), reason, by: signals/model |
 | planned | steps: [str], source: model/caller/default, note |
 | model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |
+| step_started, step_finished | step: from 1, of the plan, revision; as the executor says, see `agents.steps` |
 | asked | questions: [{question, default}], note |
 | tests_written | files: [paths], tests: [names], dropped: [{id, why}], interface, note |
 | run_finished | a run, see below |
@@ -65,7 +66,7 @@ FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {
         *("routed", "asked", "tests_written", "planned", "model_called", "run_finished"),
-        *("repaired", "tool_used", "answered"),
+        *("repaired", "tool_used", "answered", "step_started", "step_finished"),
         *("checked", "critiqued", "summarized"),
     }
 )

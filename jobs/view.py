@@ -13,6 +13,7 @@ from typing import Any
 from jobs.checks import CheckSpec
 from jobs.deciding import needed
 from jobs.events import Event, current
+from jobs.progress import progress
 from jobs.record import JobRecord, Result
 from jobs.review import Approval
 from jobs.review_digest import digest_of
@@ -87,7 +88,7 @@ def whole(
         "submitted_by": record.submitted_by,
         "request_id": record.request_id,
         "route": _last(made, "routed"),
-        "plan": _last(made, "planned"),
+        "plan": _plan(made),
         "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
         "repairs": _all(made, "repaired"),
         "critique": critiques[-1] if critiques else None,
@@ -243,6 +244,15 @@ def _check_spec(asked: CheckSpec | None) -> dict[str, Any] | None:
 
 def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
     return [{**fact.data, "at": iso(fact.at)} for fact in events if fact.kind == kind]
+
+
+def _plan(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The plan, and how far its steps have come, where that is known."""
+    plan = _last(events, "planned")
+    if plan is None:
+        return None
+    told = progress(events)
+    return {**plan, "progress": None if told is None else [str(each) for each in told]}
 
 
 def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:

@@ -61,14 +61,20 @@ def printed(text: str = "", *, code: int = 0, error: str = "", **files: bytes) -
 TASK = "Add two numbers."
 TURNS = [
     PLAN,
-    turn("executor", TASK, call("python", code="one"), call("python", code="two")),
-    turn("executor", "exit code 0", call("write_file", path="b.py", content="b"), after=1),
+    turn(
+        "executor", TASK,
+        call("python", code="one", plan_steps=[1]), call("python", code="two", plan_steps=[2]),
+    ),
+    turn(
+        "executor", "exit code 0",
+        call("write_file", path="b.py", content="b", plan_steps=[3]), after=1,
+    ),
     turn("executor", "wrote b.py", "First.", after=2),
     verdict("(revision 1)", "revise", "Again."),
     turn("executor", "Again.", call("python", code="three")),
     turn("executor", "exit code 0", "Second.", after=4),
     verdict("(revision 2)", "approve", run="r4"),
-]
+]  # fmt: skip
 """A job of two revisions, to be cut anywhere. The first ends with a file that no run has seen, so
 its last program is run once more."""
 RUNS = ["one", "two", "two", "three"]

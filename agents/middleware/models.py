@@ -11,13 +11,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, Invalid
 
 from agents.calls import Whole, model_call
 from agents.errors import BudgetExhausted
-from agents.history import has_run, replies
+from agents.history import has_run, replies, this_pass
 from agents.mending import course_of
 from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.place import within
-from agents.ports import Place, Ports
+from agents.ports import Fact, Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
+from agents.steps import at_reply
 from agents.trimming import shown
 
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
@@ -86,7 +87,15 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     ports = request.runtime.context
     whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
     level = course_of(state, ports).level
-    return await model_call(ports, EXECUTOR, at, request.messages, call, whole=whole, level=level)
+
+    def moved(reply: AIMessage) -> Sequence[Fact]:
+        before = this_pass(state["messages"])
+        told = at_reply(before, reply, state.get("steps", 0))
+        return told.facts(Place(*state["outer"]), replies(before), state["revision"])
+
+    return await model_call(
+        ports, EXECUTOR, at, request.messages, call, whole=whole, level=level, more=moved
+    )
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

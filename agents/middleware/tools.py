@@ -16,6 +16,7 @@ from agents.mending import Told, behind
 from agents.models import MALFORMED
 from agents.place import digest, of_reply, within
 from agents.ports import Fact, Finished, Place, Ports
+from agents.steps import without_steps
 from agents.tools.trace import Trace, of_use, runs_in
 
 FIRST_TOOL = 10
@@ -69,7 +70,8 @@ def _place(request: ToolCallRequest) -> tuple[Place, int]:
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
     """The tool's answer; a call that never reached its tool gets a trace of its own."""
-    call = request.tool_call
+    call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
+    request = request.override(tool_call=call)
     if why := _objection(request):
         return _refused(call, f"{why} Call it again.")
     try:

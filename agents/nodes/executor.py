@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any, Protocol
+from typing import Any, NotRequired, Protocol
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState
@@ -15,18 +15,20 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agents.artifacts import still_there
+from agents.calls import answered_by
 from agents.checks.carried import carried_by, failing
-from agents.history import closing_words
+from agents.history import closing_words, replies, this_pass
 from agents.mending import course_of
 from agents.middleware.models import ModelCalls
 from agents.middleware.tools import ToolCalls
 from agents.per_job_model import PerJob
 from agents.place import place
-from agents.ports import Fact, Ports
+from agents.ports import Fact, Place, Ports
 from agents.prompting import render
 from agents.proving import prove
 from agents.runs import EXECUTOR
 from agents.state import Messages, Repair, Run, State
+from agents.steps import at_end
 from agents.telling import ending_of
 from agents.texts import trimmed
 from agents.tools.build import build_tools
@@ -44,7 +46,8 @@ class Node(Protocol):
 
 class Pass(AgentState[Any]):
     """One pass of the loop; `runs_before` counts the job's runs before it, of which `last_run` is
-    the latest; `repairs` and `level` are as the outer state has them.
+    the latest; `repairs` and `level` are as the outer state has them. `steps` is how many the
+    plan has, whose progress the pass tells; where it is missing, somebody else does.
 
     `outer` is the pass's own place in the graph: namespace, node, ordinal.
     """
@@ -55,6 +58,7 @@ class Pass(AgentState[Any]):
     last_run: Run | None
     repairs: list[Repair]
     level: int
+    steps: NotRequired[int]
     outer: tuple[str, str, int]
 
 
@@ -93,6 +97,7 @@ def build_executor(agent: Agent) -> Node:
                 "last_run": runs[-1] if runs else None,
                 "repairs": repairs,
                 "level": state.get("level", 0),
+                "steps": len(state["plan"]),
                 "outer": astuple(at),
             },
             _unsaved(get_config()),
@@ -101,6 +106,8 @@ def build_executor(agent: Agent) -> Node:
         proof = await prove(got, ports)
         answer = trimmed(closing_words(said), ports.bounds.answer)
         answered = {"revision": revision, "text": answer}
+        for fact in _ended(got, proof, at):
+            await ports.events.emit(fact)
         await ports.events.emit(Fact(at, "answered", answered))
         found = traces([*said, *([proof] if proof else [])])
         level = course_of(got, ports, *repairs_in(found[len(traces(said)) :])).level
@@ -118,6 +125,16 @@ def build_executor(agent: Agent) -> Node:
         }
 
     return executor
+
+
+def _ended(got: Mapping[str, Any], proof: ToolMessage | None, at: Place) -> Sequence[Fact]:
+    """The steps that are finished with the pass: none, where it was not the model that ended it."""
+    said = this_pass(got["messages"])
+    if not said or answered_by(said[-1]) is None:
+        return ()
+    proven = runs_in(traces([proof])) if proof is not None else []
+    moved = at_end(said, proven[-1] if proven else None, got.get("steps", 0))
+    return moved.facts(at, replies(said), got["revision"])
 
 
 def _unsaved(config: RunnableConfig) -> RunnableConfig:

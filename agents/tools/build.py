@@ -5,25 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_function
+from pydantic import BaseModel, Field, create_model
 
+from agents.steps import ARGUMENT
 from agents.tools.registry import Body
+
+_STEPS = Field(None, description="Numbers of the plan's steps that this call is for.")
+
+
+class Offered(StructuredTool):
+    """A tool that a model is offered with one argument more than its body takes: the step of the
+    plan. It is taken off again before the body is called, see `agents.steps`."""
+
+    offered: type[BaseModel]
+
+    @property
+    def tool_call_schema(self) -> type[BaseModel]:
+        """What a model is told."""
+        return self.offered
 
 
 def build_tools(bodies: Iterable[Body]) -> list[BaseTool]:
-    """Tools of these bodies. What they are for, they say in their docstrings, which models see.
+    """Tools of these bodies. What they are for, they say in their docstrings, which models see."""
+    return [_tool(body) for body in bodies]
 
-    The schema is that of what the model gives: with `runtime` in it, as LangChain would infer it,
-    each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`).
-    """
-    return [
-        StructuredTool.from_function(
-            coroutine=body,
-            name=body.__name__,
-            args_schema=create_schema_from_function(
-                body.__name__, body, parse_docstring=True, filter_args=("runtime",)
-            ),
-            parse_docstring=True,
-            response_format="content_and_artifact",
-        )
-        for body in bodies
-    ]
+
+def _tool(body: Body) -> BaseTool:
+    """The schema is that of what the model gives: with `runtime` in it, as LangChain would infer
+    it, each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`)."""
+    name = body.__name__
+    own = create_schema_from_function(name, body, parse_docstring=True, filter_args=("runtime",))
+    assert issubclass(own, BaseModel)  # noqa: S101 - the types allow a model of pydantic 1, too
+    if ARGUMENT in own.model_fields:
+        raise ValueError(f"the tool {name} takes `{ARGUMENT}`, which every tool is offered with")
+    return Offered.from_function(
+        coroutine=body,
+        name=name,
+        args_schema=own,
+        parse_docstring=True,
+        response_format="content_and_artifact",
+        offered=create_model(
+            name, __base__=own, __doc__=own.__doc__, plan_steps=(list[int] | None, _STEPS)
+        ),
+    )

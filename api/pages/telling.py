@@ -74,7 +74,7 @@ def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
         "job": job,
         "runs": {run["number"]: Facts(run) for run in job["runs"]},
         "revision": _revision(job),
-        "steps": _steps(job),
+        "steps": plan_steps(job),
         "url": f"{base_url}/app/jobs/{told.record.id}",
         "api_url": f"{base_url}/jobs/{told.record.id}",
         "files": told.record.workspace is not None,
@@ -173,13 +173,12 @@ def _revision(job: Mapping[str, Any]) -> int:
     return max((one["revision"] for one in told), default=0)
 
 
-def _steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The plan's steps, each with how far it has come: done, doing or to do."""
-    steps = job["plan"]["steps"] if job["plan"] else []
-    if job["status"] == "succeeded":
-        states = ["done"] * len(steps)
-    elif job["status"] in ("failed", "cancelled"):
-        states = ["todo"] * len(steps)
-    else:
-        states = ["doing"] * len(steps)
-    return [{"text": text, "state": state} for text, state in zip(steps, states, strict=True)]
+def plan_steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The plan's steps, each with how far it has come: done, doing, begun, to do, or not known."""
+    plan = job["plan"] or {"steps": [], "progress": None}
+    states = plan["progress"] or ["unknown"] * len(plan["steps"])
+    working = job["status"] == "running"
+    return [
+        {"text": text, "state": "doing" if working and state == "begun" else state}
+        for text, state in zip(plan["steps"], states, strict=True)
+    ]

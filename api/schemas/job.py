@@ -58,6 +58,11 @@ class Plan(Told):
     steps: list[str]
     source: str
     note: str | None = None
+    progress: list[str] | None = Field(
+        None,
+        description="of each step: todo, begun or done, as the executor says; null where it has "
+        "said nothing",
+    )
     at: str
 
 

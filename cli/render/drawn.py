@@ -24,6 +24,7 @@ _MARKS = {
     Tone.WARN: ("!", "bold yellow", "yellow"),
     Tone.ASK: ("?", "bold magenta", "default"),
 }
+_STEP_MARKS = {"done": Text("✓", "bold green"), "begun": Text("▸", "bold cyan")}
 
 
 def draw(part: Part) -> RenderableType:
@@ -31,8 +32,8 @@ def draw(part: Part) -> RenderableType:
     match part:
         case Line(label, text, tone):
             return _line(label, text, tone)
-        case Steps(items):
-            return inset(_steps(items))
+        case Steps():
+            return inset(_steps(part))
         case Code(text, language):
             return inset(_Barred(_highlighted(text, language), "│ ", "cyan"))
         case Output(text, error):
@@ -52,12 +53,12 @@ def _line(label: str, text: str, tone: Tone) -> Table:
     return grid
 
 
-def _steps(items: tuple[str, ...]) -> Table:
+def _steps(part: Steps) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(overflow="fold")
-    for number, item in enumerate(items, 1):
-        grid.add_row(f"{number}.", Text(item))
+    for number, (item, state) in enumerate(part.told, 1):
+        grid.add_row(_STEP_MARKS.get(state, Text(f"{number}.")), Text(item))
     return grid
 
 

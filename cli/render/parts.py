@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import zip_longest
 from typing import TypeAlias
 
 
@@ -29,9 +30,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A numbered list."""
+    """A numbered list; `states` says of each how far it has come (todo, begun, done), if known."""
 
     items: tuple[str, ...]
+    states: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """Each item with its state, '' where it is not known."""
+        return tuple(zip_longest(self.items, self.states[: len(self.items)], fillvalue=""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps
 
 INDENT = "    "
+_STATES = {"done": " [done]", "begun": " [begun]"}
 
 
 def lines(part: Part) -> Iterator[str]:
@@ -14,8 +15,9 @@ def lines(part: Part) -> Iterator[str]:
     match part:
         case Line(label, text):
             yield f"{label}: {text}".rstrip() if label else text
-        case Steps(items):
-            yield from (f"{INDENT}{number}. {item}" for number, item in enumerate(items, 1))
+        case Steps():
+            for number, (item, state) in enumerate(part.told, 1):
+                yield f"{INDENT}{number}. {item}{_STATES.get(state, '')}"
         case Code(text) | Prose(text):
             yield from (f"{INDENT}{line}".rstrip() for line in text.split("\n"))
         case Output(text):

@@ -90,5 +90,12 @@ async def test_the_bug_is_seen_and_then_gone(stage: Stage) -> None:
     await journey.begin(JobInput(DIVIDE))
     first, second = journey.told("run_finished")
     assert (first["succeeded"], second["succeeded"]) == (False, True)
+    moved = [kind for kind in journey.kinds() if kind.startswith(("step", "run", "answer"))]
+    assert [kind.partition("_")[2] or kind for kind in moved] == [
+        *("started", "finished", "started", "started", "finished"),
+        *("finished", "finished", "finished", "answered"),
+    ]
+    steps = [fact["step"] for fact in journey.told("step_started")]
+    assert (steps, journey.told("step_finished")[-1]["step"]) == ([1, 2, 3], 3)
     assert "ZeroDivisionError: division by zero" in first["stderr"]["text"]
     assert (await journey.outcome()).approved_by == "critic"

@@ -96,6 +96,16 @@ def test_a_plan_of_the_default_says_so_and_why():
     )
 
 
+def test_a_plan_shows_how_far_its_steps_have_come_where_that_is_known():
+    told = {"steps": ["a", "b", "c"], "source": "model", "note": None}
+    (_, steps) = parts(event("planned", **told, progress=["done", "begun", "todo"]), Detail())
+    assert list(lines(steps)) == ["    1. a [done]", "    2. b [begun]", "    3. c"]
+    (_, steps) = parts(event("planned", **told, progress=None), Detail())
+    assert list(lines(steps)) == ["    1. a", "    2. b", "    3. c"]
+    (line,) = parts(event("step_started", step=2, revision=1), Detail())
+    assert list(lines(line)) == ["step: 2 begins"]
+
+
 def test_a_verdict_names_the_run_it_rests_on_and_why_it_was_overruled():
     told = shown(
         "critiqued", revision=1, verdict="revise", feedback="Test the empty list", run="r2",

@@ -18,7 +18,7 @@ def told(*events: tuple[str, dict]) -> Tally:
     return reduce(after, numbered, Tally())
 
 
-BEGUN = (("submitted", {"review": True}), ("started", {}), ("planned", {}))
+BEGUN = (("submitted", {"review": True}), ("started", {}), ("planned", {"steps": ["a", "b"]}))
 
 
 def test_a_job_goes_from_the_queue_to_its_code():
@@ -41,7 +41,9 @@ def test_a_review_stops_it_and_a_revision_sends_it_back():
 
 
 def test_without_a_review_an_answer_goes_to_the_critic():
-    tally = told(("submitted", {"review": False}), ("planned", {}), ("answered", {}))
+    tally = told(
+        ("submitted", {"review": False}), ("planned", {"steps": ["a", "b"]}), ("answered", {})
+    )
     assert tally.stage is Stage.VERDICT
 
 
@@ -52,3 +54,10 @@ def test_a_restart_does_not_go_back_to_the_plan():
 
 def test_the_end_is_the_end():
     assert told(*BEGUN, ("failed", {})).stage is Stage.DONE
+
+
+def test_the_steps_at_work_are_known_as_far_as_they_are_told():
+    assert told(*BEGUN).at == frozenset()
+    tally = told(*BEGUN, ("step_started", {"step": 1}), ("step_started", {"step": 2}))
+    assert (tally.at, tally.steps) == ({1, 2}, 2)
+    assert told(*BEGUN, ("step_started", {"step": 1}), ("step_finished", {"step": 1})).at == set()

@@ -48,6 +48,8 @@ WHOLE = {
     "run_finished": RUN,
     "repaired": REPAIRED,
     "tool_used": {"tool": "t", "path": "p", "ok": False, "note": "n", "artifacts": []},
+    "step_started": {"step": 1, "revision": 1},
+    "step_finished": {"step": 1, "revision": 1},
     "answered": {"revision": 1, "text": "t"},
     "review_opened": {"review_id": "r", "kind": "questions", "digest": "d"},
     "review_expired": {"review_id": "r", "then": "stay"},
