@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from fronts import front
 from house import House, a_house
+from working_model import works
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from bench.provider import ProviderServer, Request, Turn
 from cli.main import run
 from cli.service import Service
 from settings.base import DEVELOPMENT_KEY
@@ -29,15 +30,10 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("FETTLE_API_KEY", raising=False)
 
 
-def works(request: Request) -> Turn:
+def goes_by_the_file(request: Request) -> Turn:
     """Runs what the file says, and more once a person has asked for it."""
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
-    if request.messages[-1].speaker == "tool":
-        return Reply("It is printed.")
     more = "print(0)" if "ada has looked at the work" in request.last_text else ""
-    code = f"print(open('seven.txt').read())\n{more}"
-    return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+    return works(request, f"print(open('seven.txt').read())\n{more}")
 
 
 def worked(service: Service) -> str:
@@ -62,7 +58,7 @@ def worked(service: Service) -> str:
 def test_a_job_is_recorded_and_played_again_with_its_decisions(
     house: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ProviderServer(works) as server:
+    with ProviderServer(goes_by_the_file) as server:
         house.worker(groq_base_url=server.groq_url)
         with front(house) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = worked(service)

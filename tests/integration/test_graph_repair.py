@@ -44,6 +44,15 @@ def runs(expect: str, code: str, after: int) -> Any:
     return turn("executor", expect, call("python", code=code), after=after)
 
 
+TWO_REPAIRS_FAIL = (
+    PLAN,
+    runs(TASK, "one", 0),
+    runs("hint (key)", "two", 1),
+    runs("hint (type)", "three", 2),
+    verdict("=== r4", "approve"),
+)
+
+
 def escalating(journey: Journey, folder: Path, *turns: Any) -> Journey:
     """The journey, with a second model that plays these turns once repairs have failed."""
     written = {"about": "Written by a test; no provider was called.", "turns": list(turns)}
@@ -113,15 +122,8 @@ async def test_the_change_is_that_of_the_files_the_model_wrote(tmp_path: Path) -
 async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what_was_tried(
     tmp_path: Path,
 ) -> None:
-    turns = [
-        PLAN,
-        runs(TASK, "one", 0),
-        runs("hint (key)", "two", 1),
-        runs("hint (type)", "three", 2),
-        verdict("=== r4", "approve"),
-    ]
     journey = escalating(
-        Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS)),
+        Journey.plan(tmp_path, TWO_REPAIRS_FAIL, PlannedSandbox(ANSWERS)),
         tmp_path,
         runs(
             "- r3 was to mend r2 (TypeError: no (the program, line 1: x)). It failed in another",
@@ -213,15 +215,8 @@ async def test_a_repair_may_come_in_the_next_revision(tmp_path: Path) -> None:
 async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) -> None:
     """The attempt dies at its `cut`-th write; the next one makes the same repairs at the same
     levels, and tells of each once."""
-    turns = [
-        PLAN,
-        runs(TASK, "one", 0),
-        runs("hint (key)", "two", 1),
-        runs("hint (type)", "three", 2),
-        verdict("=== r4", "approve"),
-    ]
     journey = escalating(
-        Journey.plan(tmp_path, turns, PlannedSandbox(dict(ANSWERS))),
+        Journey.plan(tmp_path, TWO_REPAIRS_FAIL, PlannedSandbox(dict(ANSWERS))),
         tmp_path,
         runs("You take over here", "good", 3),
         turn("executor", "exit code 0", "Mended.", after=4),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,6 @@ from worker.reach.pages import pages
 from worker.reach.reach import Reach
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest.fixture
-def server() -> Iterator[WebServer]:
-    with web_server() as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

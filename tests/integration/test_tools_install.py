@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,6 @@ MARKERS = {
     "extra": "",
 }
 TARGET = Target(("py3-none-any",), MARKERS, {"numpy": "2.4.6"})
-
-
-@pytest.fixture
-def server() -> Iterator[WebServer]:
-    with web_server() as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -13,8 +13,9 @@ from threading import Lock
 
 import pytest
 from house import TENANT, House, a_house
+from working_model import works
 
-from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, ToolCall, Turn
+from bench.provider import Hang, ProviderServer, Refusal, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.credentials import Credential, Scope, digest_of
 from jobs.credentials_redis import RedisCredentials
@@ -44,20 +45,7 @@ class Paid:
     def __call__(self, request: Request) -> Turn:
         with self._lock:
             self.calls += 1
-        return works(request)
-
-
-def works(request: Request) -> Reply:
-    """A job of four calls: a plan, a run, an answer, a verdict."""
-    if request.forced_tool == "Plan":
-        plan = ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]})
-        return Reply(tool_calls=(plan,), tokens=USED)
-    if request.forced_tool == "Verdict":
-        verdict = ToolCall("Verdict", {"verdict": "approve", "run": "r1"})
-        return Reply(tool_calls=(verdict,), tokens=USED)
-    if request.messages[-1].speaker == "tool":
-        return Reply("It prints 42.", tokens=USED)
-    return Reply(tool_calls=(ToolCall("python", {"code": "print(6 * 7)"}),), tokens=USED)
+        return replace(works(request), tokens=USED)
 
 
 @pytest.fixture
@@ -108,7 +96,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None
         if not hung.is_set() and request.messages[-1].speaker == "tool":
             loop.call_soon_threadsafe(hung.set)
             return Hang()
-        return works(request)
+        return replace(works(request), tokens=USED)
 
     with ProviderServer(hangs_once) as server:
         first = house.worker(groq_base_url=server.groq_url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from fronts import front
 from house import House, a_house
 from httpx_sse import aconnect_sse
+from working_model import works
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from bench.provider import ProviderServer, Request, Turn
 
 SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 
@@ -26,13 +28,8 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def speaks_slowly(request: Request) -> Turn:
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
-    if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
-    if request.messages[-1].speaker == "tool":
-        return Reply(SAID, pace_seconds=0.15)
-    return Reply(tool_calls=(ToolCall("python", {"code": "print(6 * 7)"}),))
+    reply = works(request, answer=SAID)
+    return replace(reply, pace_seconds=0.15) if reply.text else reply
 
 
 async def follow(

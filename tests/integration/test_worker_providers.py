@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from house import House, a_house
+from working_model import works
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from bench.provider import ProviderServer
 from jobs.record import Status
 from jobs.spec import JobSpec
 
@@ -21,17 +22,6 @@ UNPRICED = "groq:made-up-model"
 def house(tmp_path: Path) -> Iterator[House]:
     with a_house(tmp_path, GROQ_API_KEY="a", GOOGLE_API_KEY="b") as made:
         yield made
-
-
-def works(request: Request) -> Turn:
-    """A model that does its job in every role."""
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
-    if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
-    if request.messages[-1].speaker == "tool":
-        return Reply("It prints 42.")
-    return Reply(tool_calls=(ToolCall("python", {"code": "print(6 * 7)"}),))
 
 
 async def test_a_job_by_a_providers_own_client(house: House) -> None:

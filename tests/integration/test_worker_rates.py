@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from house import House, a_house, ok
+from working_model import works
 
-from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from bench.provider import ProviderServer, Refusal, Request, Turn
 from jobs.record import Status
 from jobs.spec import JobSpec
 
@@ -25,16 +26,6 @@ LATE = 0.6
 def house(tmp_path: Path) -> Iterator[House]:
     with a_house(tmp_path, GROQ_API_KEY="a") as made:
         yield made
-
-
-def works(request: Request) -> Turn:
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
-    if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
-    if request.messages[-1].speaker == "tool":
-        return Reply("It works.")
-    return Reply(tool_calls=(ToolCall("python", {"code": "print(1)"}),))
 
 
 async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(house: House) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from house import House, a_house, ok
+from working_model import works
 
 from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.operations import Operations
@@ -30,26 +31,22 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-def works(request: Request) -> Turn:
-    """Plans, runs wrong code, is sent back, runs right code."""
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
+def learns(request: Request) -> Turn:
+    """Runs wrong code, is sent back, runs right code."""
     if request.forced_tool == "Verdict":
         right = "stdout:\n42" in request.last_text
         verdict = {"verdict": "approve", "run": "r2"} if right else {"verdict": "revise"}
         told = {"feedback": "It must print 42.", **verdict}
         return Reply(tool_calls=(ToolCall("Verdict", told),))
-    if request.messages[-1].speaker == "tool":
-        return Reply("It is printed.")
-    code = "print(6 * 7)" if "must print 42" in request.last_text else "print(6 + 7)"
-    return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+    mended = "must print 42" in request.last_text
+    return works(request, "print(6 * 7)" if mended else "print(6 + 7)", "It is printed.")
 
 
 async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: House) -> None:
     folder = house.folder / "recordings"
     folder.mkdir()
     async with house.operations() as operations:
-        with ProviderServer(works) as server:
+        with ProviderServer(learns) as server:
             house.worker(groq_base_url=server.groq_url, record=str(folder))
             job = await ended(house, operations, SPEC)
             assert job.status is Status.SUCCEEDED, house.logs()
@@ -75,7 +72,7 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: 
 
 async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(house: House) -> None:
     async with house.operations() as operations:
-        with ProviderServer(works) as server:
+        with ProviderServer(learns) as server:
             house.worker(groq_base_url=server.groq_url, fail_point="after_journal:2")
             asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
             job_id = await house.submit(operations, asked)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from house import House, a_house
+from working_model import works
 
 from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -27,20 +28,15 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-def works(request: Request) -> Turn:
+def judges(request: Request) -> Turn:
+    """A model that works, and can be asked how hard a task is."""
     if request.forced_tool == "Judged":
         return Reply(tool_calls=(ToolCall("Judged", {"difficulty": "hard", "reason": "So."}),))
-    if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
-    if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
-    if request.messages[-1].speaker == "tool":
-        return Reply("It works.")
-    return Reply(tool_calls=(ToolCall("python", {"code": "print(1)"}),))
+    return works(request)
 
 
 async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(house: House) -> None:
-    with ProviderServer(works) as server:
+    with ProviderServer(judges) as server:
         url = server.groq_url
         # dies with the plan paid for and on record, and the router's word before it
         house.worker(groq_base_url=url, fail_point="after_journal:2", **ROUTES)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tiny_service import TinyService, serving
+
+from cli.main import run
 
 
 @pytest.fixture
 def tiny() -> Iterator[TinyService]:
     with serving() as service:
         yield service
+
+
+@pytest.fixture
+def fettle(
+    tiny: TinyService, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command against the small service: how it exited, what it printed where."""
+
+    def call(*args: str) -> tuple[int, str, str]:
+        code = run(["--url", tiny.url, *args])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
 
 
 @pytest.fixture(autouse=True)

@@ -8,22 +8,11 @@ import pytest
 from tiny_service import Answer, event, job, stream
 
 from cli.events import Event
-from cli.main import run
 from cli.progress import Detail, parts
 from cli.render.plain import lines
 from cli.render.review import review_parts
 
 CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
-
-
-@pytest.fixture
-def fettle(tiny, capsys):
-    def call(*args: str) -> tuple[int, str, str]:
-        code = run(["--url", tiny.url, *args])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture

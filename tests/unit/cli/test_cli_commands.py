@@ -16,16 +16,6 @@ SUCCEEDED = event(2, "succeeded", approved_by="critic")
 
 
 @pytest.fixture
-def fettle(tiny, capsys):
-    def call(*args: str) -> tuple[int, str, str]:
-        code = run(["--url", tiny.url, *args])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-@pytest.fixture
 def finished(tiny):
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
     tiny.on("GET /jobs/j1/events", stream(SUBMITTED, SUCCEEDED))

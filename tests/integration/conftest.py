@@ -1,0 +1,15 @@
+"""Fixtures of more than one file here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from web_server import WebServer, web_server
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    """A web server on loopback, with nothing to say yet."""
+    with web_server() as running:
+        yield running
