@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from cli import checkup, redis_server
 from cli.checkup import Finding, Health
+from cli.engine_flags import engine_flags
 from cli.errors import CliError
 from jobs.errors import StoreUnavailable
 from jobs.fitness import Fitness, examine
@@ -73,12 +74,5 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
 
 def _flags(settings: WorkerSettings) -> list[str]:
     """What the backend that is set needs to be told."""
-    told = {
-        "--backend": settings.sandbox,
-        "--python": settings.sandbox_python,
-        "--image": settings.sandbox_image,
-        "--engine": settings.sandbox_engine,
-        "--tls": settings.sandbox_engine_tls,
-        "--runtime": settings.sandbox_runtime,
-    }
-    return [word for flag, value in told.items() if value for word in (flag, str(value))]
+    backend = ["--backend", settings.sandbox, "--python", str(settings.sandbox_python)]
+    return [*backend, *engine_flags(settings)]

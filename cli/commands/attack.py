@@ -11,6 +11,7 @@ import click
 
 from cli import bubblewrap
 from cli.context import load
+from cli.engine_flags import engine_flags
 from cli.screen import Screen
 from cli.signals import Stopped
 from drills.engine import engine
@@ -55,17 +56,7 @@ def command(*, names: tuple[str, ...], globs: tuple[str, ...], listing: bool, as
     screen = Screen(stderr=as_json)
     docker = settings.model_copy(update={"sandbox": Backend.DOCKER})
     with engine(docker, lambda text: screen.line("engine", text)) as ready:
-        return _drill([*flags, "--python", str(settings.sandbox_python), *_engine(ready)])
-
-
-def _engine(settings: SandboxSettings) -> list[str]:
-    told = {
-        "--image": settings.sandbox_image,
-        "--engine": settings.sandbox_engine,
-        "--tls": settings.sandbox_engine_tls,
-        "--runtime": settings.sandbox_runtime,
-    }
-    return [word for flag, value in told.items() if value for word in (flag, str(value))]
+        return _drill([*flags, "--python", str(settings.sandbox_python), *engine_flags(ready)])
 
 
 def _drill(flags: Sequence[str]) -> int:
