@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from jobs.person import Person
 from jobs.review import EXPIRY
 
 OPERATOR = "default"
@@ -51,6 +52,11 @@ class Credential:
     revoked_at: int | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
+
+    @property
+    def person(self) -> Person:
+        """Who decides with it."""
+        return Person(self.name, self.id)
 
     @property
     def active(self) -> bool:

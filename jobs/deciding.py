@@ -79,7 +79,13 @@ def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | No
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     if decision.action is not Action.APPROVE:
         return None
-    person = Person(decision.by, decision.key_id)
+    return not_theirs(record, review, Person(decision.by, decision.key_id))
+
+
+def not_theirs(record: JobRecord, review: Review, person: Person) -> Refusal | None:
+    """Why this person's approval of the job's open review would not count; None: it would."""
+    if needed(record, review) < 2:
+        return None
     if person.is_also(_brought_by(record)):
         detail = f"{person.name} brought the job: where two are needed, others approve it"
         return Refusal("own_approval", detail, Status.AWAITING_REVIEW)

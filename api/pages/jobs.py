@@ -16,7 +16,6 @@ from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep
 from jobs import view
 from jobs.credentials import Scope
-from jobs.person import Person
 from jobs.record import Status
 from jobs.spec import Kind
 from jobs.store import Page
@@ -111,7 +110,7 @@ async def _waiting(house: Services, visitor: Visitor) -> Page:
     """What waits for the visitor's own decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return Page((), 0)
-    person = Person(visitor.credential.name, visitor.credential.id)
+    person = visitor.credential.person
     tenant = visitor.credential.tenant
     return await house.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person)
 

@@ -144,14 +144,21 @@ def _decoded(content: bytes) -> str:
 
 
 async def _code(house: Services, before: Sequence[Event], events: Sequence[Event]) -> list[Changed]:
-    """The code of the last run; where there was no earlier pause, it is shown as it is."""
-    runs = [[f.data for f in part if f.kind == "run_finished"] for part in (before, events)]
-    if not (runs[0] and runs[1]):
+    """The code of the last run; the evidence shows it where it is not compared and not cut."""
+    was, now = (
+        [fact.data for fact in part if fact.kind == "run_finished"] for part in (before, events)
+    )
+    if not now:
         return []
-    old, new = [await _text(house.blobs, told[-1]["code"]) for told in runs]
-    if old == new:
+    title, new = f"what ran (run {now[-1]['number']})", await _text(house.blobs, now[-1]["code"])
+    if was:
+        old = await _text(house.blobs, was[-1]["code"])
+        return [await _compared(title, old, new)] if old != new else []
+    if not now[-1]["code"].get("digest"):
         return []
-    return [await _compared(f"what ran (run {runs[1][-1]['number']})", old, new)]
+    if len(new) > MOST_BYTES:
+        return [Changed(title, why=f"{len(new):,} characters; too long to show")]
+    return [Changed(title, why="the whole", code=await asyncio.to_thread(coloured, new))]
 
 
 async def _text(blobs: Blobs, part: Mapping[str, Any]) -> str:

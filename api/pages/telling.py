@@ -19,6 +19,7 @@ from api.pages.visitor import Visitor
 from api.routes.found import found
 from api.services import Services
 from jobs import view
+from jobs.deciding import not_theirs
 from jobs.events import Event, current
 from jobs.record import JobRecord
 from jobs.store import Charge
@@ -72,7 +73,8 @@ def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
     return {
         "visitor": visitor,
         "job": job,
-        "runs": {run["number"]: Facts(run) for run in job["runs"]},
+        "shown_runs": shown_runs(job),
+        "barred": _barred(told.record, visitor),
         "revision": _revision(job),
         "steps": plan_steps(job),
         "url": f"{base_url}/app/jobs/{told.record.id}",
@@ -166,6 +168,21 @@ def _region(name: str, told: Mapping[str, Any]) -> Markup:
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
     return Markup(wrapped)  # noqa: S704 - a template has drawn it
+
+
+def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
+    """The runs that an open review covers, the evidence last; else the newest one, if any."""
+    review = job["review"]
+    covered = review["payload"].get("runs") if review and review["kind"] == "review" else None
+    return [Facts(run) for run in covered or job["runs"][-1:]]
+
+
+def _barred(record: JobRecord, visitor: Visitor) -> str:
+    """Why the visitor's approval of the open review would not count; '' if it would."""
+    if record.review is None:
+        return ""
+    refused = not_theirs(record, record.review, visitor.credential.person)
+    return refused.detail if refused else ""
 
 
 def _revision(job: Mapping[str, Any]) -> int:

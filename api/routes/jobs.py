@@ -25,7 +25,6 @@ from jobs.credentials import Credential, Scope
 from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Submitted
-from jobs.person import Person
 from jobs.record import JobRecord, Status
 from jobs.spec import Kind
 from jobs.store import Idempotency
@@ -139,7 +138,7 @@ async def listing(
         label=label,
         text=text or "",
         kind=kind or Kind.TASK,
-        waits_for=Person(caller.name, caller.id) if waiting else None,
+        waits_for=caller.person if waiting else None,
     )
     now = await house.store.now() if page.records else 0
     jobs = [

@@ -223,11 +223,12 @@ async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):
         assert "bob" in (await ada.get(f"/app/jobs/{job_id}")).text
 
 
-async def test_the_editor_has_the_whole_code_and_changes_are_side_by_side(front):
+async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
     digest = await front.house.blobs.put(long.encode())
     job_id = await paused(front, code=text("x0 = 0\n...", digest=digest))
     async with visiting(front.app) as visit:
+        assert "x1999" in (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         editor = (await visit.get(f"/app/jobs/{job_id}/review/edit")).text
         assert "x1999 = 1999" in editor
         shown = hidden(editor, "edit")

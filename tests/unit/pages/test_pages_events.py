@@ -53,6 +53,8 @@ WHOLE = {
     "answered": {"revision": 1, "text": "t"},
     "review_opened": {"review_id": "r", "kind": "questions", "digest": "d"},
     "review_expired": {"review_id": "r", "then": "stay"},
+    "review_reminded": {"review_id": "r", "waited_seconds": 1_800},
+    "review_escalated": {"review_id": "r", "waited_seconds": 3_600},
     "voted": {"by": "a", "feedback": "f", "approvals": 1, "approvals_needed": 2},
     "decided": DECIDED,
     "begun_anew": {"by": "a", "format": 2},

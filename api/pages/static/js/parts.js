@@ -10,13 +10,25 @@
     area.remove();
   };
 
+  // What a button copies: its own text, what stands with it, or, of what is shown cut, the whole.
+  const wanted = async (button) => {
+    const { copy, copyWhole } = button.dataset;
+    if (copy) return copy;
+    if (!copyWhole) return button.closest(".block, .curl").querySelector("pre").textContent;
+    const answer = await fetch(copyWhole, { credentials: "same-origin" });
+    if (!answer.ok) throw new Error(answer.statusText);
+    return answer.text();
+  };
+
   const copy = async (button) => {
-    const source = button.dataset.copyFrom;
-    const text = source ? document.getElementById(source).textContent : button.dataset.copy;
-    await copied(text);
-    const label = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    button.dataset.label = button.dataset.label || button.textContent;
+    try {
+      await copied(await wanted(button));
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not copied";
+    }
+    setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
   };
 
   document.addEventListener("click", (event) => {
@@ -25,7 +37,7 @@
       if (!menu.contains(event.target)) menu.open = false;
     }
     if (!button) return;
-    if ("copy" in button.dataset || "copyFrom" in button.dataset) copy(button);
+    if (button.classList.contains("copy")) copy(button);
     if ("dismiss" in button.dataset) button.closest(".notice").remove();
     if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
     if ("closes" in button.dataset) button.closest("dialog").close();

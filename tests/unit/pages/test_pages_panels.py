@@ -1,0 +1,97 @@
+"""The panels of a job's page: what a review shows and offers, and what comes on top at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from api_front import a_run, text
+
+from api.pages import telling
+from api.pages.drawing import drawn
+from api.pages.session import Session
+from api.pages.telling import Told
+from api.pages.visitor import Visitor
+from jobs.credentials import EVERY_SCOPE, Credential
+from jobs.events import Event
+from jobs.person import Person
+from jobs.record import JobRecord, Result, Status
+from jobs.review import Approval, Review, ReviewKind
+from jobs.spec import JobSpec
+from jobs.store import Charge
+
+DIGEST = "ab" * 32
+
+
+def visitor(name: str = "ada") -> Visitor:
+    return Visitor(Credential(f"key-{name}", name, "t", EVERY_SCOPE), Session("k", "s", "n"), "t")
+
+
+def a_record(runs=(), **changed):
+    payload = {"answer": "42", "runs": list(runs), "artifacts": [], "revision": 1}
+    review = Review("r1", ReviewKind.REVIEW, payload)
+    spec = JobSpec("a task", approvals=changed.pop("approvals", 1))
+    plain = JobRecord("0" * 20, "t", spec, "c", 0, 0, 0, submitted_by="grace", key_id="key-grace")
+    return replace(plain, **{"status": Status.AWAITING_REVIEW, "review": review, **changed})
+
+
+def panel(name, record, events=(), charges=(), by="ada"):
+    told = Told(record, events, charges, 60_000)
+    return drawn(f"job_{name}.html", **telling.values(told, visitor(by), "http://h"))
+
+
+def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
+    run = a_run(
+        3,
+        code=text("head [... left out ...] tail", digest=DIGEST),
+        stdout=text("o", dropped_bytes=2_048),
+        stderr=text("e", digest=DIGEST),
+        refused=["big.bin: too large"],
+        tests={"counts": {}, "tests": [{"id": "t_one", "outcome": "failed", "detail": "no"}]},
+    )
+    html = panel("review", a_record([a_run(1), a_run(2), run]))
+    where = f"/app/jobs/{'0' * 20}/runs/3"
+    for part in ("code", "stderr"):
+        assert f'href="{where}/{part}"' in html
+        assert f'data-copy-whole="{where}/{part}"' in html
+    assert f'href="{where}/stdout"' not in html
+    for said in ("2.0 KiB were not kept", "big.bin: too large", "t_one"):
+        assert said in html
+    assert "covers runs 1 and 2, too" in html
+    assert "runs/1/shown" in html
+
+
+@pytest.mark.parametrize(
+    ("by", "voted", "changed", "why"),
+    [
+        ("grace", (), {}, "brought the job"),
+        ("ada", (), {"authors": (Person("Ada"),)}, "edited the code"),
+        ("ada", ("ada",), {}, "approved already"),
+        ("ada", ("bob",), {}, ""),
+        ("grace", (), {"approvals": 1}, ""),
+    ],
+)
+def test_whose_approval_would_not_count_is_told_before_the_click(by, voted, changed, why):
+    votes = tuple(Approval(name, f"key-{name}", 1) for name in voted)
+    record = a_record([a_run()], **{"approvals": 2, **changed})
+    record = replace(record, review=replace(record.review, approvals=votes))
+    html = panel("review", record, by=by)
+    assert (why in html, 'data-key="a"' in html, 'id="approve"' in html) == (True, not why, not why)
+    assert ("You may send it back" in html) == bool(why)
+    assert 'data-key="r"' in html
+
+
+def test_cost_time_and_the_call_stand_with_the_result():
+    record = a_record(
+        status=Status.SUCCEEDED, review=None, result=Result("42", "critic"), ran_ms=12_300
+    )
+    events = [Event(1, 0, "run_finished", a_run())]
+    html = panel("outcome", record, events, [Charge("c", "executor", "m", 10, 1, "0.0031")])
+    for said in ("$0.0031", "12.3 s", f"http://h/jobs/{'0' * 20}", "Copy link"):
+        assert said in html
+
+
+def test_what_was_answered_is_on_the_timeline():
+    data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
+    (entry,) = telling.timeline("j", [Event(1, 0, "decided", data)], 0)
+    assert "<li>ISO &lt;dates&gt;</li><li>as the default has it</li>" in entry["body"]
