@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents.branches.joining import unresolved
 from agents.checks.carried import unpassed
 from agents.plots import asks_for_plot, has_image
 from agents.runs import EXECUTOR
@@ -17,6 +18,7 @@ from agents.state import Run
 NO_RUN = "nothing has been run yet"
 NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
+UNRESOLVED = "copies of conflicting files are left"
 NO_IMAGE = "the task asks for a plot, and no image file was saved"
 
 State = Mapping[str, Any]
@@ -40,6 +42,8 @@ def unproven(state: State) -> str | None:
         return NO_SUCCESS
     if not any(is_final(run, state) for run in good):
         return CHANGED
+    if copies := unresolved(state):
+        return f"{UNRESOLVED}: {', '.join(copies)}"
     return unpassed(state)
 
 

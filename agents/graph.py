@@ -1,7 +1,8 @@
 """The graph: START -> planner -> executor -> review -> critic -> executor | summarize -> END.
 
-Where the job wants it, questions and tests come before the plan, and checks behind each pass of
-the executor and each edit of a person's.
+Where the job wants it, questions and tests come before the plan, branches for its independent steps
+behind it (wave by wave, each merged before the next), and checks behind each pass of the executor
+and each edit of a person's.
 
 Built once a process. All that belongs to one job comes with the runtime context (`Ports`), so that
 starting an attempt costs nothing:
@@ -20,15 +21,18 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agents import routing
 from agents.nodes.asker import asker
+from agents.nodes.branch import build_branch
 from agents.nodes.checks import checks
 from agents.nodes.critic import critic
 from agents.nodes.edit import edit
-from agents.nodes.executor import build_agent, build_executor
+from agents.nodes.executor import build_executor
+from agents.nodes.merge import merge
 from agents.nodes.planner import planner
 from agents.nodes.questions import questions
 from agents.nodes.review import review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
+from agents.passing import build_agent
 from agents.ports import Ports
 from agents.state import State
 from agents.tools.registry import TOOLS, Body
@@ -52,14 +56,19 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     graph.add_node("questions", questions)
     graph.add_node("tester", tester)
     graph.add_node("planner", planner)
-    graph.add_node("executor", build_executor(build_agent(tools)))
+    agent = build_agent(tools)
+    graph.add_node("branch", build_branch(agent))
+    graph.add_node("merge", merge)
+    graph.add_node("executor", build_executor(agent))
     graph.add_node("checks", checks)
     graph.add_node("review", review)
     graph.add_node("edit", edit)
     graph.add_node("critic", critic)
     graph.add_node("summarize", summarize)
     _add_beginning(graph)
-    graph.add_edge("planner", "executor")
+    graph.add_conditional_edges("planner", routing.to_work, ["branch", "executor"])
+    graph.add_edge("branch", "merge")
+    graph.add_conditional_edges("merge", routing.to_work, ["branch", "executor"])
     graph.add_conditional_edges("executor", routing.after_executor, ["checks", "review", "critic"])
     graph.add_conditional_edges("checks", routing.after_checks, ["review", "critic"])
     graph.add_conditional_edges(

@@ -17,7 +17,8 @@ class JobInput:
     """A job as the graph sees it.
 
     `checks`: it carries acceptance checks, which are in the ports; `write_tests`: a tester writes
-    some first; `questions`: the planner may ask what the task leaves open. `steps` is a plan of
+    some first; `questions`: the planner may ask what the task leaves open; `parallel`: steps that
+    need nothing of each other may be taken side by side. `steps` is a plan of
     the caller's own; `earlier` the finished jobs of the conversation, oldest first; `files` the
     paths that the workspace starts with.
     """
@@ -32,6 +33,7 @@ class JobInput:
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
+    parallel: bool = False
 
 
 def initial_state(job: JobInput) -> State:
@@ -51,6 +53,7 @@ def initial_state(job: JobInput) -> State:
             "checks": job.checks,
             "write_tests": job.write_tests,
             "questions": job.questions,
+            "parallel": job.parallel,
         },
         revision=0,
         artifacts={},

@@ -12,7 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from agents.evidence import CHANGED, NO_IMAGE, NO_RUN, NO_SUCCESS, lacking, runs_that_count
+from agents.evidence import (
+    CHANGED,
+    NO_IMAGE,
+    NO_RUN,
+    NO_SUCCESS,
+    UNRESOLVED,
+    lacking,
+    runs_that_count,
+)
 from agents.state import Run
 
 CRITIC: Final = "critic"
@@ -133,7 +141,10 @@ def _sent_back(lack: str, feedback: str) -> Any:
         CHANGED: "Run the code as it is now, and show that it works.",
         NO_IMAGE: "Save the plot as an image file in the working directory.",
     }
-    words = f"Not approved: {lack}. {asked.get(lack, 'Run it again and show that it works.')}"
+    default = "Run it again and show that it works."
+    if lack.startswith(UNRESOLVED):
+        default = "Bring each together with the file beside it, delete the copy, and run it again."
+    words = f"Not approved: {lack}. {asked.get(lack, default)}"
     return {"verdict": "revise", "feedback": "\n\n".join(filter(None, (words, feedback)))}
 
 

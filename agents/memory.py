@@ -190,6 +190,17 @@ class MemoryWorkspace:
         files = json.loads(self._record.blobs[digest]) if digest else {}
         return {path: content for path, (content, _) in files.items()}
 
+    def another(self) -> MemoryWorkspace:
+        """See `agents.ports.Workspace`."""
+        other = MemoryWorkspace(self._record)
+        other._manifest, other._digest = dict(self._manifest), self._digest
+        return other
+
+    async def turn_to(self, digest: str | None) -> None:
+        """See `agents.ports.Workspace`."""
+        self._manifest = json.loads(self._record.blobs[digest]) if digest else {}
+        self._digest = digest
+
     def _lay(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
         for path in deleted:
             self._manifest.pop(path, None)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agents.branches.abreast import Abreast
 from agents.budget import Budget
 from agents.checks.checks import Checks
 from agents.models.errors import ModelUnavailable
@@ -159,6 +160,15 @@ class Workspace(Protocol):
         """The files of the workspace as it was at `digest`: path to the digest of its bytes."""
         ...
 
+    def another(self) -> Workspace:
+        """One over the same bytes, with the same files: what is done to either is done to it
+        alone."""
+        ...
+
+    async def turn_to(self, digest: str | None) -> None:
+        """Have the files as they were at `digest`; None: no files."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
@@ -172,7 +182,8 @@ class Earlier:
 class Bounds:
     """How far a job may go, and how much of a text is passed on. Characters, but for `steps`.
 
-    `steps` counts the executor's model calls in one revision; `output` is what a model sees of one
+    `steps` counts the executor's model calls in one revision, or one branch of it; `abreast` are
+    the steps of a plan that are taken side by side at most; `output` is what a model sees of one
     output of a run, `history` what a request repeats of old output, `conversation` of the model's
     own words (`agents.trimming`; None: all);
     `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
@@ -181,6 +192,7 @@ class Bounds:
     """
 
     steps: int = 25
+    abreast: int = 3
     answer: int = 3_000
     output: int = 4_000
     read: int = 20_000
@@ -207,6 +219,8 @@ class Ports:
     bounds: Bounds = field(default_factory=Bounds)
     turn: Turn = field(default_factory=Turn)
     """Held by the tool call at work: tools touch the workspace one at a time."""
+    abreast: Abreast = field(default_factory=Abreast)
+    """Where branches of the attempt wait for each other."""
     last_try: bool = False
     """The attempt after which infrastructure trouble is final."""
     prices: Prices = field(default_factory=Prices)

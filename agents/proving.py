@@ -53,10 +53,11 @@ async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
 
 
 def unproven_run(state: Mapping[str, Any]) -> Run | None:
-    """The last run, where a tool of this pass has written files behind it. By what the calls have
-    left and not by the workspace at hand: behind a crash that is already the one of later on."""
+    """The last run, where branches were merged or a tool of this pass has written files behind it.
+    By what the calls have left and not by the workspace at hand: behind a crash that is already the
+    one of later on."""
     last: Run | None = state.get("last_run")
-    written = False
+    written = bool(state.get("joins"))
     for trace in traces(this_pass(state["messages"])):
         if trace["kind"] == "run_finished":
             last, written = trace["data"], False

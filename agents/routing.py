@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from langgraph.types import Send
+
+from agents.branches.branch import branch_of
 from agents.decision import Action
 from agents.state import State
 
@@ -28,6 +31,15 @@ def after_asker(state: State) -> Literal["questions", "tester", "planner"]:
 def before_planning(state: State) -> Literal["tester", "planner"]:
     """To the tester, where the job wants tests written."""
     return "tester" if state["job"].get("write_tests") else "planner"
+
+
+def to_work(state: State) -> list[Send] | Literal["executor"]:
+    """To a branch for each step of the next wave, where there is one; else to the executor."""
+    waves, ended = state.get("waves", []), state.get("merged", 0)
+    if ended >= len(waves):
+        return "executor"
+    wave = waves[ended]
+    return [Send("branch", branch_of(state, wave, step)) for step in wave]
 
 
 def after_executor(state: State) -> Literal["checks", "review", "critic"]:

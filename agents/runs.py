@@ -127,6 +127,12 @@ async def recorded(
     return Ran(run, result)
 
 
+def last_number(runs: Sequence[Run]) -> int:
+    """The highest number that a run bears, 0 where there is none. It may be more than there are
+    runs: branches do not all make as many as their neighbours."""
+    return max((run["number"] for run in runs), default=0)
+
+
 def failure(
     result: RunResult, code: str, files: Mapping[str, bytes], lack: str | None = None
 ) -> dict[str, Any]:

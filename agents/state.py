@@ -48,6 +48,7 @@ class JobFields(TypedDict):
     checks: NotRequired[bool]
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]
+    parallel: NotRequired[bool]
 
 
 class Feedback(TypedDict):
@@ -66,6 +67,10 @@ class State(TypedDict, total=False):
     path, and `interface` what they take for granted of the code; `asked` the planner's questions
     ({question, default}), `clarified` their answers ({question, answer, by}). Checkpoints of
     formats 1 and 2 have none of these, nor `repairs`.
+
+    Of a plan whose steps are taken side by side: `waves` are their numbers, of which the first
+    `merged` waves have ended; `branches` what each has come to, see `agents.nodes.branch`;
+    `conflicts` and `left_out` what did not go together, as the event `merged` tells it.
     """
 
     job: JobFields
@@ -82,6 +87,11 @@ class State(TypedDict, total=False):
     interface: str
     asked: list[dict[str, str]]
     clarified: list[dict[str, str]]
+    waves: list[list[int]]
+    merged: int
+    branches: Growing
+    conflicts: list[dict[str, Any]]
+    left_out: list[dict[str, Any]]
     artifacts: dict[str, ArtifactFields]
     feedback: Feedback | None
     critiques: Growing

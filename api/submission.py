@@ -66,6 +66,7 @@ def to_spec(
         write_tests=asked.write_tests,
         questions=asked.questions,
         questions_expire_seconds=asked.questions_expire_seconds,
+        parallel=asked.parallel,
         max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
         max_tokens=asked.max_tokens or settings.max_job_tokens,
         **policy(asked, settings),

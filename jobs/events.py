@@ -5,9 +5,10 @@
 | submitted | by, task, review, model, priority, retry_of (a job, if it is tried anew) |
 | started | attempt, worker |
 | routed | difficulty: simple/medium/hard, model (null: the default), reason, by: signals/model |
-| planned | steps: [str], source: model/caller/default, note |
+| planned | steps: [str], source: model/caller/default, note, waves: [[numbers of steps that go side by side]] (of a job that wants that) |
+| merged | steps, files: [paths laid or removed], conflicts: [{path, steps, copies: [paths], what}], left_out: [{step, why}], artifacts |
 | model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |
-| step_started, step_finished | step: from 1, of the plan, revision; as the executor says, see `agents.steps` |
+| step_started, step_finished | step: from 1, of the plan, revision; as the executor says, see `agents.steps`. A branch's, when it goes off and comes back, the latter with text, runs: [ids] |
 | asked | questions: [{question, default}], note |
 | tests_written | files: [paths], tests: [names], dropped: [{id, why}], interface, note |
 | run_finished | a run, see below |
@@ -48,6 +49,10 @@ too: what it is a run of (python where it is missing, shell, run_tests); one of 
 `tests`: {counts: {outcome: how many}, tests: [{id, outcome, detail}]}; one of shell that was given
 less time than the job's limit has `wall_seconds`.
 
+Steps that go side by side are branches: what `model_called`, `run_finished`, `repaired` and
+`tool_used` tell of one has `step`, its number in the plan. Numbers of runs are unique, but for
+gaps where branches have not made as many as their neighbours.
+
 A report of acceptance checks: {passed, problem, tests: [{id, outcome, detail}], run: {end,
 exit_code, signal, stdout}, seconds}. `outcome` is passed, failed, error or missing (it is in the
 checks' files, and was not heard of); `problem` says in words what else stands in the way, or is
@@ -66,7 +71,7 @@ FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(
     {
         *("routed", "asked", "tests_written", "planned", "model_called", "run_finished"),
-        *("repaired", "tool_used", "answered", "step_started", "step_finished"),
+        *("repaired", "tool_used", "answered", "step_started", "step_finished", "merged"),
         *("checked", "critiqued", "summarized"),
     }
 )

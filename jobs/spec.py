@@ -65,7 +65,8 @@ class JobSpec:
     run: nothing is mended, neither in the executor's loop nor after the critic's word.
     `checks` have to pass before the critic may approve; with `write_tests` a tester writes some
     first. With `questions` the planner may ask a person before it plans; after
-    `questions_expire_seconds` its own defaults count (None: it waits for ever).
+    `questions_expire_seconds` its own defaults count (None: it waits for ever). With `parallel`
+    steps of the plan that need nothing of each other go side by side.
     """
 
     task: str
@@ -92,6 +93,7 @@ class JobSpec:
     write_tests: bool = False
     questions: bool = False
     questions_expire_seconds: int | None = None
+    parallel: bool = False
     pause: Pause = Pause.BEFORE_CRITIC
     review_remind_seconds: int | None = None
     review_escalate_seconds: int | None = None

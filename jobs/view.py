@@ -20,6 +20,9 @@ from jobs.review_digest import digest_of
 from jobs.spec import JobSpec
 from jobs.store import Charge
 
+MAKERS = frozenset({"run_finished", "tool_used", "merged"})
+"""Events that tell of files: what branches made side by side stands as it was merged."""
+
 
 def iso(ms: int | None) -> str | None:
     """A time as 2026-11-21T12:00:00.000Z."""
@@ -138,6 +141,7 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "write_tests": asked.write_tests,
         "questions": asked.questions,
         "questions_expire_seconds": asked.questions_expire_seconds,
+        "parallel": asked.parallel,
     }
 
 
@@ -147,17 +151,17 @@ def event(fact: Event) -> dict[str, Any]:
 
 
 def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
-    """The files that runs and tools have made, by name: of each its newest version."""
+    """The files that runs, tools and merges have made, by name: of each its newest version."""
     found: dict[str, dict[str, Any]] = {}
     for fact in current(events):
-        if fact.kind in ("run_finished", "tool_used"):
+        if fact.kind in MAKERS:
             found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
     return found
 
 
 def version(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
     """A version of a file, by its digest: any that a run or a tool has left."""
-    told = (fact for fact in current(events) if fact.kind in ("run_finished", "tool_used"))
+    told = (fact for fact in current(events) if fact.kind in MAKERS)
     made = (one for fact in told for one in fact.data.get("artifacts", ()))
     found = (one for one in made if (one["name"], one["digest"]) == (name, digest))
     return next((dict(one) for one in found), None)

@@ -37,6 +37,11 @@ class WorkerSettings(
         "`recording:NAME` plays it",
     )
     max_steps: int = Field(25, gt=0, description="model calls of one revision")
+    parallel_steps: int = Field(
+        3,
+        gt=0,
+        description="steps of a plan that go side by side at most, in a job that wants it; 1: none",
+    )
 
     concurrency: int = Field(32, gt=0, description="jobs a worker process holds at once")
     runs_at_once: int = Field(

@@ -55,6 +55,7 @@ specs = st.builds(
     ),
     write_tests=st.booleans(),
     questions=st.booleans(),
+    parallel=st.booleans(),
     questions_expire_seconds=st.none() | counts,
     pause=st.sampled_from(Pause),
     review_remind_seconds=st.none() | counts,

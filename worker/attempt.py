@@ -265,6 +265,7 @@ def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
         checks=spec.checks is not None,
         write_tests=spec.write_tests,
         questions=spec.questions,
+        parallel=spec.parallel,
     )
 
 

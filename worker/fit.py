@@ -43,6 +43,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         limits=limits(settings),
         bounds=Bounds(
             steps=settings.max_steps,
+            abreast=settings.parallel_steps,
             history=settings.history_characters,
             conversation=settings.conversation_characters,
         ),

@@ -11,7 +11,7 @@ from agents.artifacts import still_there
 from agents.calls import finished, once
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
-from agents.runs import run_code
+from agents.runs import last_number, run_code
 from agents.state import State
 from agents.tools.trace import of_run, runs_in, traces
 
@@ -21,7 +21,7 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     ports = runtime.context
     decision = state["decisions"][-1]
     at = place(runtime.execution_info)
-    number = len(state.get("runs", [])) + 1
+    number = last_number(state.get("runs", [])) + 1
 
     async def make() -> tuple[ToolMessage, Finished]:
         ran = await run_code(ports, decision["code"], number, state["revision"], decision["by"])

@@ -1,14 +1,17 @@
-"""The planner: from a task to 3 to 5 steps."""
+"""The planner: from a task to 3 to 5 steps, and where the job wants it, which go side by side."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from agents.asking import ask_for
+from agents.branches.telling import tell_started
+from agents.branches.waves import Waves, waves
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import render
@@ -20,6 +23,7 @@ DEFAULT_PLAN = (
     "Mend what fails, and run it again until every check passes.",
 )
 """What is done where the model gives no usable plan: it is right for every task."""
+MOST_PARALLEL = 8
 
 
 class Plan(BaseModel):
@@ -30,33 +34,102 @@ class Plan(BaseModel):
     )
 
 
+class Step(BaseModel):
+    """A step of the plan."""
+
+    does: str = Field(description="what is to be done, in one sentence")
+    after: list[int] | None = Field(
+        None,
+        description="numbers of the steps whose results it needs, counted from 1; an empty list "
+        "where it needs none",
+    )
+
+
+def _as_step(said: Any) -> Any:
+    return {"does": said} if isinstance(said, str) else said
+
+
+class ParallelPlan(BaseModel):
+    """The steps to take, and what each of them needs."""
+
+    steps: list[Annotated[Step, BeforeValidator(_as_step)]] = Field(
+        min_length=2, max_length=MOST_PARALLEL, description=f"2 to {MOST_PARALLEL} steps"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, whose it is, and which of its steps go side by side; None: the job wants none."""
+
+    steps: list[str]
+    source: str
+    note: str = ""
+    waves: Waves | None = None
+
+
 async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """The caller's own steps, else the model's, else the default plan."""
-    job = state["job"]
-    note = ""
+    ports = runtime.context
+    found = await _planned(state, runtime)
+    data: dict[str, Any] = {"steps": found.steps, "source": found.source, "note": found.note}
+    if found.waves is None:
+        await ports.events.emit(Fact(place(runtime.execution_info), "planned", data))
+        return {"plan": found.steps}
+    in_order = [list(wave) for wave in found.waves.waves]
+    if not in_order:
+        said = f"the steps are taken one after the other: {found.waves.why}"
+        data["note"] = "; ".join(filter(None, (found.note, said)))
+    told = Fact(place(runtime.execution_info), "planned", {**data, "waves": in_order})
+    await ports.events.emit(told)
+    first = in_order[0] if in_order else ()
+    await tell_started(ports, runtime.execution_info, first, state["revision"] + 1)
+    return {"plan": found.steps, "waves": in_order, "workspace": ports.workspace.digest}
+
+
+async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
+    job, ports = state["job"], runtime.context
+    parallel = job.get("parallel", False)
     if job["steps"]:
-        steps, source = list(job["steps"]), "caller"
-    elif not runtime.context.bounds.plans:
-        steps, source = list(DEFAULT_PLAN), "default"
+        why = Waves(why="of your own steps nobody knows which are independent")
+        return Planned(list(job["steps"]), "caller", waves=why if parallel else None)
+    if not ports.bounds.plans:
+        why = Waves(why="the plan is the default one")
+        return Planned(list(DEFAULT_PLAN), "default", waves=why if parallel else None)
+    messages = _messages(state, ports)
+    if not parallel:
+        plain = await ask_for(runtime, "planner", messages, Plan)
+        if plain.value is not None:
+            return Planned(plain.value.steps, "model")
+        return Planned(list(DEFAULT_PLAN), "default", _unread(plain.error))
+    answer = await ask_for(runtime, "planner", messages, ParallelPlan)
+    if answer.value is None:
+        why = Waves(why="the plan is the default one")
+        return Planned(list(DEFAULT_PLAN), "default", _unread(answer.error), why)
+    steps = answer.value.steps
+    if ports.bounds.pauses:
+        found = Waves(why="a person is asked behind every run")
     else:
-        request = render(
-            "planner_task",
-            task=job["task"],
-            earlier=job["earlier"],
-            files=job["files"],
-            clarified=state.get("clarified", []),
-        )
-        ports = runtime.context
-        system = render(
-            "planner_system", install=ports.packages is not None, fetch=ports.pages is not None
-        )
-        messages = [SystemMessage(system), HumanMessage(request)]
-        answer = await ask_for(runtime, "planner", messages, Plan)
-        if answer.value is not None:
-            steps, source = answer.value.steps, "model"
-        else:
-            steps, source = list(DEFAULT_PLAN), "default"
-            note = f"the planner's reply could not be read: {answer.error}"
-    data = {"steps": steps, "source": source, "note": note}
-    await runtime.context.events.emit(Fact(place(runtime.execution_info), "planned", data))
-    return {"plan": steps}
+        found = waves([step.after for step in steps], ports.bounds.abreast)
+    return Planned([step.does for step in steps], "model", waves=found)
+
+
+def _unread(error: str | None) -> str:
+    return f"the planner's reply could not be read: {error}"
+
+
+def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
+    job = state["job"]
+    request = render(
+        "planner_task",
+        task=job["task"],
+        earlier=job["earlier"],
+        files=job["files"],
+        clarified=state.get("clarified", []),
+    )
+    system = render(
+        "planner_system",
+        install=ports.packages is not None,
+        fetch=ports.pages is not None,
+        parallel=job.get("parallel", False) and not ports.bounds.pauses,
+    )
+    return [SystemMessage(system), HumanMessage(request)]

@@ -36,7 +36,8 @@ class Course:
 
 def course(repairs: Sequence[Repair], level: int, levels: int, revision: int) -> Course:
     """The course behind all `repairs` of the job, oldest first. `level` is where the job stood
-    before the pass of `revision`; `levels` is how many the chain has.
+    before the pass of `revision`; `levels` is how many the chain has. Repairs that bear a `step`
+    are those of branches which have ended.
     """
     now = max([level, *(repair["level"] for repair in repairs)])
     streak = failed_in_a_row(repairs)
@@ -47,7 +48,8 @@ def course(repairs: Sequence[Repair], level: int, levels: int, revision: int) ->
     taken_over = bool(streak) and not here
     if not top:
         return Course(now, taken_over)
-    return Course(now, taken_over, _stopped([r for r in here if r["revision"] == revision]))
+    of_pass = [r for r in here if r["revision"] == revision and "step" not in r]
+    return Course(now, taken_over, _stopped(of_pass))
 
 
 def _stopped(here: Sequence[Repair]) -> str | None:

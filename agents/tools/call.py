@@ -21,9 +21,11 @@ def next_run(runtime: Runtime) -> int:
     """The number of the run that this call makes: the same when it is made again after a crash.
 
     The job's runs before this pass, those of earlier replies in it, and those of this reply's
-    earlier calls, whichever of the tools made them.
+    earlier calls, whichever of the tools made them. Branches that go side by side share the numbers
+    out among themselves: each takes every third, where there are three.
     """
     ports: Ports = runtime.context
     state = runtime.state
     earlier = len(runs_in(traces(state["messages"])))
-    return int(state["runs_before"]) + earlier + ports.turn.runs(of_reply(state).key()) + 1
+    mine = earlier + ports.turn.runs(of_reply(state).key())
+    return int(state["runs_before"]) + mine * int(state["apart"]) + 1

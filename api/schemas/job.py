@@ -40,6 +40,7 @@ class Spec(Told):
     write_tests: bool = False
     questions: bool = False
     questions_expire_seconds: int | None = None
+    parallel: bool = False
 
 
 class Route(Told):
@@ -57,6 +58,9 @@ class Plan(Told):
 
     steps: list[str]
     source: str
+    waves: list[list[int]] | None = Field(
+        None, description="numbers of the steps that go side by side, wave by wave"
+    )
     note: str | None = None
     progress: list[str] | None = Field(
         None,

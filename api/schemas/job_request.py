@@ -153,6 +153,12 @@ class JobRequest(Asked):
         description="how long they wait; then the planner's own defaults count. Else for ever",
     )
 
+    parallel: bool = Field(
+        False,
+        description="let steps of the plan that need nothing of each other go side by side; what "
+        "they leave is merged, and what conflicts goes to the executor",
+    )
+
     @model_validator(mode="after")
     def _a_time_wants_questions(self) -> JobRequest:
         if self.questions_expire_seconds is not None and not self.questions:

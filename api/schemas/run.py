@@ -87,6 +87,7 @@ class Repair(Told):
     revision: int
     fixed: bool = Field(description="whether the run succeeded")
     same: str | None = Field(description="what it left as it was: code (all of it), failure, null")
+    step: int | None = Field(None, description="the step of the plan, where steps go side by side")
     at: str
 
 
@@ -112,4 +113,5 @@ class Run(Told):
         default_factory=list, description="files that were not taken over, and why"
     )
     tests: RunTests | None = Field(None, description="of run_tests: what each test did")
+    step: int | None = Field(None, description="the step of the plan, where steps go side by side")
     at: str

@@ -61,6 +61,7 @@ from cli.screen import Screen, print_json
 @click.option("--check-command", metavar="COMMAND", help="How they are run; else by pytest.")
 @click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
 @click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
+@click.option("--parallel", is_flag=True, help="Let independent steps of the plan go side by side.")
 @click.option(
     "--questions-expire",
     type=int,
@@ -136,6 +137,7 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "checks": _checks(asked),
         "write_tests": asked["write_tests"] or None,
         "questions": asked["questions"] or None,
+        "parallel": asked["parallel"] or None,
         "questions_expire_seconds": asked["questions_expire"],
     }
     return {name: value for name, value in spec.items() if value not in (None, {}, [])}

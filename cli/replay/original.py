@@ -12,7 +12,7 @@ from cli.written import as_text
 
 ASKED = (
     *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
-    *("write_tests", "questions"),
+    *("write_tests", "questions", "parallel"),
 )
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""

@@ -163,6 +163,20 @@ async def test_a_cancelled_job_starts_nothing(harness: Harness) -> None:
         await held.cancel.check()
 
 
+async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    await workspace.apply({"a": b"1", "b": b"2"})
+    before = workspace.digest
+    other = workspace.another()
+    await other.apply({"a": b"of the other"}, frozenset({"b"}))
+    assert (workspace.digest, await workspace.files()) == (before, {"a": b"1", "b": b"2"})
+    assert (await other.files(), dict(other.list())) == ({"a": b"of the other"}, {"a": 12})
+    await workspace.turn_to(other.digest)
+    assert await workspace.files() == {"a": b"of the other"}
+    await other.turn_to(None)
+    assert (other.digest, await other.files()) == (None, {})
+
+
 async def test_a_new_workspace_is_empty(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     assert (workspace.digest, dict(workspace.list()), dict(await workspace.files())) == (

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agents.branches.branch import Branch
 from agents.format import READS, WRITES
 from agents.graph import build
 from agents.state import Feedback, JobFields, State
@@ -18,7 +19,7 @@ SHAPES = Path(__file__).parents[2] / "golden"
 def shape() -> dict[str, Any]:
     """What a checkpoint relies on: nodes, edges, and the fields of what is kept."""
     drawn = build(InMemorySaver()).get_graph()
-    kinds = (State, JobFields, Feedback)
+    kinds = (State, JobFields, Feedback, Branch)
     return {
         "nodes": sorted(drawn.nodes),
         "edges": sorted(f"{edge.source} -> {edge.target}" for edge in drawn.edges),

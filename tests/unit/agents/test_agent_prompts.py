@@ -44,7 +44,7 @@ CHECKED = {
     ],
 }
 VALUES: dict[str, dict[str, object]] = {
-    "planner_system": {"install": True, "fetch": False},
+    "planner_system": {"install": True, "fetch": False, "parallel": True},
     "planner_task": {**JOB, "clarified": CLARIFIED},
     "asker_system": {"most": 3},
     "asker_task": {**JOB, "clarified": []},
@@ -63,6 +63,20 @@ VALUES: dict[str, dict[str, object]] = {
         "text": "More.",
         "edits": [{**RUN, "ending": "exit code 0"}],
         **failing({"revision": 1, "checked": CHECKED}),
+    },
+    "executor_step": {
+        "step": 2,
+        "does": "Two.",
+        "others": [1, 3],
+        "done": [{"step": 4, "does": "Four.", "text": "Made d.py.", "failed": None}],
+    },
+    "executor_joins": {
+        "branches": [{"step": 1, "does": "One.", "text": "Made a.py.", "failed": "KeyError: 'a'"}],
+        "conflicts": [
+            {"path": "a.py", "steps": [1, 2], "copies": ["a.conflict-step2.py"], "what": "changed"}
+        ],
+        "left_out": [{"step": 3, "why": "the workspace has at most 3 files"}],
+        "rest": [4],
     },
     "executor_bound": {"steps": 25},
     "executor_broken_call": {},

@@ -76,7 +76,7 @@ def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypat
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
     fettle(
         "run", "Sort", "--check", "test_a.py", "--check-command", "pytest -x", "--write-tests",
-        "--questions", "--questions-expire", "60",
+        "--questions", "--questions-expire", "60", "--parallel",
     )  # fmt: skip
     assert tiny.asked[0].body == {
         "task": "Sort",
@@ -84,6 +84,7 @@ def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypat
         "write_tests": True,
         "questions": True,
         "questions_expire_seconds": 60,
+        "parallel": True,
     }
 
 

@@ -1,0 +1,29 @@
+"""What the pass that joins branches is told of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def joined(state: Mapping[str, Any]) -> dict[str, Any]:
+    """{branches: [{step, does, text, failed}], conflicts, left_out, rest: [steps nobody has done]};
+    `failed` is how the branch's last run failed, or None."""
+    done = {each["step"]: each for each in state.get("branches", ())}
+    plan = dict(enumerate(state["plan"], start=1))
+    return {
+        "branches": [
+            {"step": step, "does": plan[step], "text": each["text"], "failed": each["failed"]}
+            for step, each in sorted(done.items())
+        ],
+        "conflicts": state.get("conflicts", []),
+        "left_out": state.get("left_out", []),
+        "rest": [step for step in plan if step not in done],
+    }
+
+
+def unresolved(state: Mapping[str, Any]) -> list[str]:
+    """Copies of conflicts that are still among the files."""
+    there = state.get("artifacts", {})
+    copies = (copy for conflict in state.get("conflicts", ()) for copy in conflict["copies"])
+    return [copy for copy in copies if copy in there]

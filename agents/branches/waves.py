@@ -1,0 +1,51 @@
+"""Waves: which steps of a plan are taken side by side, and in which order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NO_TWO = "no two of its steps are independent"
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Numbers of steps (from 1): those of one wave side by side, one wave behind the other.
+
+    What is in no wave is left to the pass that joins them. Where there are none, `why` says so.
+    """
+
+    waves: tuple[tuple[int, ...], ...] = ()
+    why: str = ""
+
+
+def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
+    """The waves of a plan whose step n waits for the steps `after[n - 1]`; None: for all before it.
+
+    At most `width` steps at once. Single steps at the end are in no wave: whoever joins what the
+    others have made takes them in the same pass.
+    """
+    waits = {
+        step: set(range(1, step) if needs is None else needs)
+        for step, needs in enumerate(after, start=1)
+    }
+    for step, needs in waits.items():
+        if unknown := sorted(needs - waits.keys()):
+            return Waves(why=f"step {step} waits for step {unknown[0]}, which there is not")
+    if width < 2:
+        return Waves(why="this installation takes one step at a time")
+    found: list[tuple[int, ...]] = []
+    while waits:
+        ready = tuple(step for step, needs in waits.items() if not needs & waits.keys())[:width]
+        if not ready:
+            return Waves(why=f"its steps {_listed(waits)} wait for each other")
+        found.append(ready)
+        for step in ready:
+            del waits[step]
+    while found and len(found[-1]) == 1:
+        found.pop()
+    return Waves(tuple(found)) if found else Waves(why=NO_TWO)
+
+
+def _listed(steps: dict[int, set[int]]) -> str:
+    return ", ".join(map(str, steps))

@@ -1,0 +1,104 @@
+"""The merge: what the branches of a wave have left, laid over each other in the job's files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.runtime import Runtime
+
+from agents.artifacts import still_there
+from agents.branches.merging import Merged, merged
+from agents.branches.telling import tell_started
+from agents.calls import finished, once
+from agents.paths import beyond
+from agents.place import digest, place
+from agents.ports import Artifact, Fact, Finished, Ports, Workspace
+from agents.state import State
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The files of several branches as far as there is room for them together."""
+
+    merged: Merged
+    steps: list[int] = field(default_factory=list)
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+
+async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """One merge, journaled like a tool call: a crash behind it does not repeat it."""
+    ports, base = runtime.context, state.get("workspace")
+    at = place(runtime.execution_info)
+    wave = state["waves"][state.get("merged", 0)]
+    ended = [each for each in state["branches"] if each["step"] in wave]
+    left = {each["step"]: each["workspace"] for each in ended}
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        await ports.workspace.turn_to(base)
+        gathered = await _gathered(ports, base, left)
+        data = await _laid(ports.workspace, gathered)
+        message = ToolMessage("", tool_call_id="merge", artifact=data)
+        fact = Fact(at, "merged", data)
+        return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)
+
+    message = await once(ports, at.key(digest("merge", base, sorted(left.items()))), make)
+    data: Mapping[str, Any] = message.artifact
+    ahead = state["waves"][state.get("merged", 0) + 1 :]
+    following = ahead[0] if ahead else ()
+    await tell_started(ports, runtime.execution_info, following, state["revision"] + 1)
+    return {
+        "merged": state.get("merged", 0) + 1,
+        "workspace": ports.workspace.digest,
+        "level": max([state.get("level", 0), *(each["level"] for each in ended)]),
+        "artifacts": still_there(state["artifacts"], data["artifacts"], ports.workspace.list()),
+        "conflicts": [*state.get("conflicts", []), *data["conflicts"]],
+        "left_out": [*state.get("left_out", []), *data["left_out"]],
+    }
+
+
+async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | None]) -> Gathered:
+    """The branches that fit into one workspace; the first come first."""
+    began, sizes = await _files(ports.workspace, base)
+    gathered = Gathered(merged(began, {}))
+    taken: dict[int, Mapping[str, str]] = {}
+    for step, workspace in sorted(left.items()):
+        files, more = await _files(ports.workspace, workspace)
+        sizes |= more
+        found = merged(began, {**taken, step: files})
+        after = {path: sizes[content] for path, content in found.files.items()}
+        if why := beyond({}, after, ports.limits):
+            gathered.left_out.append({"step": step, "why": why})
+            continue
+        taken[step] = files
+        gathered.merged = found
+        gathered.steps.append(step)
+    return gathered
+
+
+async def _files(workspace: Workspace, at: str | None) -> tuple[Mapping[str, str], dict[str, int]]:
+    """The files as they were at a digest: path to digest, and sizes in bytes by digest."""
+    there = workspace.another()
+    await there.turn_to(at)
+    files = await there.manifest(at)
+    return files, {files[path]: size for path, size in there.list().items()}
+
+
+async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
+    """The data of the event `merged`; the workspace then has what the branches have left."""
+    was, now = await workspace.manifest(workspace.digest), gathered.merged.files
+    changed = [path for path, content in now.items() if was.get(path) != content]
+    deleted = frozenset(was.keys() - now.keys())
+    made: Sequence[Artifact] = ()
+    if changed or deleted:
+        contents = {path: await workspace.kept(now[path]) for path in changed}
+        made = await workspace.apply(contents, deleted)
+    return {
+        "steps": gathered.steps,
+        "files": sorted({*changed, *deleted}),
+        "conflicts": [conflict.fields() for conflict in gathered.merged.conflicts],
+        "left_out": gathered.left_out,
+        "artifacts": [asdict(artifact) for artifact in made],
+    }

@@ -1,0 +1,155 @@
+"""A pass of LangChain's agent loop: from a request to an answer, with all that it has run.
+
+The executor makes one for each revision, and each branch one for its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, NotRequired
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentState
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
+
+from agents.calls import answered_by
+from agents.history import closing_words, replies, this_pass
+from agents.mending import course_of
+from agents.middleware.models import ModelCalls
+from agents.middleware.tools import ToolCalls
+from agents.per_job_model import PerJob
+from agents.ports import Fact, Place, Ports
+from agents.prompting import render
+from agents.proving import prove
+from agents.state import ArtifactFields, Messages, Repair, Run
+from agents.steps import at_end
+from agents.texts import trimmed
+from agents.tools.build import build_tools
+from agents.tools.registry import TOOLS, Body
+from agents.tools.trace import repairs_in, runs_in, traces
+
+Agent = CompiledStateGraph[Any, Ports, Any, Any]
+
+
+class Pass(AgentState[Any]):
+    """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
+    `last_run` is the job's latest before it, `joins`: its files were merged behind that.
+
+    `repairs` and `level` are as the outer state has them. `steps` is how many the plan has, whose
+    progress the pass tells; where it is missing or 0, somebody else does. `outer` is the pass's own
+    place in the graph: namespace, node, ordinal.
+    """
+
+    messages: Messages
+    revision: int
+    runs_before: int
+    apart: int
+    last_run: Run | None
+    joins: bool
+    repairs: list[Repair]
+    level: int
+    steps: NotRequired[int]
+    outer: tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a pass begins with; `text` is what is asked of it."""
+
+    text: str
+    at: Place
+    revision: int
+    runs_before: int
+    repairs: list[Repair]
+    level: int
+    history: Sequence[AnyMessage] = ()
+    last_run: Run | None = None
+    apart: int = 1
+    joins: bool = False
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a pass has left. `said` begins with its request; `made` are the files of its calls;
+    `steps` tell which steps of the plan are finished with it."""
+
+    said: list[AnyMessage]
+    answer: str
+    runs: list[Run]
+    repairs: list[Repair]
+    made: list[ArtifactFields]
+    level: int
+    steps: Sequence[Fact] = ()
+
+
+def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
+    """The loop, compiled, with these tools. What belongs to one job comes with the runtime context.
+
+    It keeps no checkpoints: each of its calls is in the journal, so a pass that starts anew after
+    a crash recalls them all, and a long pass costs one write a call.
+    """
+    return create_agent(
+        model=PerJob(),
+        tools=build_tools(bodies),
+        system_prompt=render("executor_system", tools=[body.__name__ for body in bodies]),
+        middleware=(ModelCalls(), ToolCalls()),
+        state_schema=Pass,
+        context_schema=Ports,
+        checkpointer=False,
+    )
+
+
+async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
+    """One pass, over these ports."""
+    got = await agent.ainvoke(
+        {
+            "messages": [*asked.history, HumanMessage(asked.text)],
+            "revision": asked.revision,
+            "runs_before": asked.runs_before,
+            "apart": asked.apart,
+            "last_run": asked.last_run,
+            "joins": asked.joins,
+            "repairs": asked.repairs,
+            "level": asked.level,
+            "steps": asked.steps,
+            "outer": astuple(asked.at),
+        },
+        _unsaved(get_config()),
+        context=ports,
+    )
+    said: list[AnyMessage] = got["messages"][len(asked.history) :]
+    proof = await prove(got, ports)
+    found = traces([*said, *([proof] if proof else [])])
+    return Passed(
+        said=said,
+        answer=trimmed(closing_words(said), ports.bounds.answer),
+        runs=runs_in(found),
+        repairs=repairs_in(found),
+        made=[file for trace in found for file in trace["files"]],
+        level=course_of(got, ports, *repairs_in(found[len(traces(said)) :])).level,
+        steps=_ended(got, proof, asked.at),
+    )
+
+
+def _ended(got: Mapping[str, Any], proof: ToolMessage | None, at: Place) -> Sequence[Fact]:
+    """The steps that are finished with the pass: none, where it was not the model that ended it."""
+    said = this_pass(got["messages"])
+    if not said or answered_by(said[-1]) is None:
+        return ()
+    proven = runs_in(traces([proof])) if proof is not None else []
+    moved = at_end(said, proven[-1] if proven else None, got.get("steps", 0))
+    return moved.facts(at, replies(said), got["revision"])
+
+
+def _unsaved(config: RunnableConfig) -> RunnableConfig:
+    """`config` for a graph that keeps no checkpoints inside one that does.
+
+    The outer graph's durability comes with its config, and "sync" fails where there is no
+    checkpointer (LangGraph 1.2.22); given as an argument it works, but warns on every call.
+    """
+    return {**config, "configurable": {**config["configurable"], "__pregel_durability": "async"}}

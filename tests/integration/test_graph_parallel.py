@@ -1,0 +1,237 @@
+"""Steps side by side: branches that overlap, what they leave merged, and one pass that joins it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graph_house import Journey, PlannedSandbox, Written, call, only, printed, turn, verdict
+from parallel_house import (
+    ANSWERS,
+    BRANCHES,
+    JOB,
+    JOINING,
+    PLAN,
+    PROGRAMS,
+    TASK,
+    TURNS,
+    MeetingSandbox,
+    branch,
+    plan,
+    step,
+)
+
+from agents.job import JobInput
+from agents.ports import Bounds
+from sandbox.protocol import Limits
+
+DONE = [
+    turn("executor", TASK, call("python", code="whole"), after=0),
+    turn("executor", "of the whole", "It works.", after=1),
+    verdict("(revision 1)", "approve", run="r1"),
+]
+"""A job that is done in one pass, whatever its plan."""
+
+
+async def played(
+    folder: Path, turns: Sequence[Written], sandbox: Any = None, **others: Any
+) -> Journey:
+    journey = Journey.plan(folder, turns, sandbox or PlannedSandbox(ANSWERS))
+    journey.ports = journey.with_ports(**others)
+    await journey.begin(JOB)
+    return journey
+
+
+async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) -> None:
+    sandbox = MeetingSandbox(ANSWERS)  # neither run ends before both are at work
+    journey = await played(tmp_path, TURNS, sandbox)
+    assert (await journey.outcome()).approved_by == "critic"
+    assert sorted(sandbox.ran) == sorted(PROGRAMS)
+    seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    assert seen["one"] == {"count.py": b"count"}
+    assert seen["two"] == {"draw.py": b"draw"}
+    assert seen["more"] == {"count.py": b"count", "one.txt": b"1"}
+    assert seen["whole"] == {
+        "count.py": b"count", "draw.py": b"draw", "one.txt": b"1", "two.txt": b"2",
+    }  # fmt: skip
+    outcome = await journey.outcome()
+    assert [made["name"] for made in outcome.artifacts] == sorted(seen["whole"])
+    state = (await journey.graph.aget_state(journey.config)).values
+    assert len(state["messages"]) == 4  # of the joining pass alone
+
+
+async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
+    journey = await played(tmp_path, TURNS)
+    planned = only(journey.told("planned"))
+    assert (planned["waves"], planned["note"]) == ([[1, 2]], "")
+    assert planned["steps"] == ["Write count.py.", "Write draw.py.", "Join them."]
+    started = journey.told("step_started")
+    assert started == [
+        {"step": 1, "revision": 1},
+        {"step": 2, "revision": 1},
+    ]
+    runs = {run["code"]["text"]: (run["number"], run.get("step")) for run in _told(journey, "run")}
+    assert runs == {"one": (1, 1), "more": (3, 1), "two": (2, 2), "whole": (4, None)}
+    calls = [told.get("step") for told in journey.told("model_called")]
+    assert sorted(calls, key=str) == [1, 1, 1, 2, 2, None, None, None, None]
+    ended = sorted(journey.told("step_finished"), key=lambda told: told["step"])
+    assert ended == [
+        {"step": 1, "revision": 1, "text": "Made step 1.", "runs": ["r1", "r3"]},
+        {"step": 2, "revision": 1, "text": "Made step 2.", "runs": ["r2"]},
+    ]
+    merged = only(journey.told("merged"))
+    assert (merged["steps"], merged["conflicts"], merged["left_out"]) == ([1, 2], [], [])
+    assert merged["files"] == ["count.py", "draw.py", "one.txt", "two.txt"]
+    kinds = journey.kinds()
+    assert kinds.index("step_finished") < kinds.index("merged") < kinds.index("answered")
+
+
+def _told(journey: Journey, kind: str) -> list[Any]:
+    return journey.told(f"{kind}_finished")
+
+
+def clash(resolves: str) -> list[Written]:
+    """Both branches write sums.py; the joining pass runs a program that may resolve it."""
+    return [
+        PLAN,
+        *branch(1, "one", path="sums.py", content="of step 1"),
+        *branch(2, "two", path="sums.py", content="of step 2"),
+        turn("executor", "beside it", call("python", code=resolves), after=0),
+        turn("executor", "of the whole", "Joined.", after=1),
+        verdict("(revision 1)", "approve"),
+    ]
+
+
+RESOLVED = replace(
+    printed("of the whole\n", sums__py=b"of both"), deleted=frozenset({"sums.conflict-step2.py"})
+)
+
+
+async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> None:
+    sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
+    journey = await played(tmp_path, clash("resolve"), sandbox)
+    assert sandbox.seen[-1]["sums.py"] == b"of step 1"
+    assert sandbox.seen[-1]["sums.conflict-step2.py"] == b"of step 2"
+    assert only(journey.told("merged"))["conflicts"] == [
+        {
+            "path": "sums.py", "steps": [1, 2], "copies": ["sums.conflict-step2.py"],
+            "what": "changed in different ways",
+        }
+    ]  # fmt: skip
+    outcome = await journey.outcome()
+    assert outcome.approved_by == "critic"
+    assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.py", "two.txt"]
+
+
+async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
+    turns = [
+        *clash("whole"),
+        turn("executor", "copies of conflicting files are left: sums.conflict-step2.py",
+             call("python", code="resolve")),
+        turn("executor", "of the whole", "Joined now.", after=3),
+        verdict("(revision 2)", "approve"),
+    ]  # fmt: skip
+    sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
+    journey = await played(tmp_path, turns, sandbox)
+    first, second = journey.told("critiqued")
+    assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.py"
+    assert second["verdict"] == "approve"
+    assert len(journey.told("merged")) == 1  # a revision is one pass
+
+
+async def test_a_branch_whose_run_failed_is_merged_and_its_failure_told(tmp_path: Path) -> None:
+    failing = printed("of two\n", error="ValueError: no\n", code=1, two__txt=b"2")
+    joining = [
+        turn("executor", "Its last run failed: ValueError: no", call("python", code="whole")),
+        *JOINING[1:],
+    ]
+    journey = await played(
+        tmp_path, [PLAN, *BRANCHES, *joining], PlannedSandbox({**ANSWERS, "two": failing})
+    )
+    assert (await journey.outcome()).approved_by == "critic"
+    assert "two.txt" in only(journey.told("merged"))["files"]
+
+
+async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
+    joining = [
+        turn("executor", "Some of these steps have been done", "Nothing is left to do.", after=0),
+        verdict("(revision 1)", "approve"),
+    ]
+    sandbox = PlannedSandbox(ANSWERS)
+    journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], sandbox)
+    assert sandbox.ran[-1] == "two"  # the last program, once more, over all files
+    assert "count.py" in sandbox.seen[-1]
+    assert journey.told("run_finished")[-1]["number"] == 4
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path) -> None:
+    turns = [
+        plan(step("Zero."), step("One.", 1), step("Two.", 1), step("Join.", 2, 3)),
+        *branch(1, "whole"),
+        *branch(2, "one"),
+        *branch(3, "two"),
+        turn("executor", "Do what is left of the plan: step 4", call("python", code="more")),
+        turn("executor", "of more", "Joined.", after=1),
+        verdict("(revision 1)", "approve"),
+    ]
+    sandbox = PlannedSandbox({**ANSWERS, "whole": printed("of whole\n", zero__txt=b"0")})
+    journey = await played(tmp_path, turns, sandbox)
+    assert only(journey.told("planned"))["waves"] == [[1], [2, 3]]
+    assert [told["steps"] for told in journey.told("merged")] == [[1], [2, 3]]
+    seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
+    assert seen["one"] == seen["two"] == {"zero.txt": b"0"}
+    assert set(seen["more"]) == {"zero.txt", "one.txt", "two.txt"}
+    assert sorted(run["number"] for run in journey.told("run_finished")) == [1, 2, 3, 4]
+    assert [told["step"] for told in journey.told("step_started")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("steps", "bounds", "why"),
+    [
+        (("A.", "B.", "C."), Bounds(), "no two of its steps are independent"),
+        ((step("A.", 2), step("B.", 1)), Bounds(), "its steps 1, 2 wait for each other"),
+        ((step("A."), step("B.", 9)), Bounds(), "step 2 waits for step 9, which there is not"),
+        ((step("A."), step("B.")), Bounds(pauses=True), "a person is asked behind every run"),
+        ((step("A."), step("B.")), Bounds(abreast=1), "this installation takes one step at a time"),
+    ],
+)
+async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why(
+    tmp_path: Path, steps: Sequence[Any], bounds: Bounds, why: str
+) -> None:
+    turns = [plan(*steps), *DONE[: 1 if bounds.pauses else 2], DONE[2]]
+    journey = await played(tmp_path, turns, bounds=bounds)
+    planned = only(journey.told("planned"))
+    assert planned["note"] == f"the steps are taken one after the other: {why}"
+    assert (planned["waves"], journey.told("step_started")) == ([], [])
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_steps_of_the_callers_own_are_taken_in_order(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, DONE, PlannedSandbox(ANSWERS))
+    await journey.begin(JobInput(TASK, steps=("A.", "B."), parallel=True))
+    assert "of your own steps nobody knows" in only(journey.told("planned"))["note"]
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path: Path) -> None:
+    joining = [
+        turn("executor", "- Step 2: the workspace has at most 3 files",
+             call("python", code="whole")),
+        *JOINING[1:],
+    ]  # fmt: skip
+    journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], limits=Limits(workspace_files=3))
+    merged = only(journey.told("merged"))
+    assert (merged["steps"], merged["files"]) == ([1], ["count.py", "one.txt"])
+    assert merged["left_out"] == [{"step": 2, "why": "the workspace has at most 3 files"}]
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_job_that_does_not_want_it_is_as_it_was(tmp_path: Path) -> None:
+    told = turn("planner", "The task:", call("Plan", steps=["A.", "B.", "C."]))
+    journey = Journey.plan(tmp_path, [told, *DONE], PlannedSandbox(ANSWERS))
+    await journey.begin(JobInput(TASK))
+    assert set(only(journey.told("planned"))) == {"steps", "source", "note"}

@@ -1,0 +1,133 @@
+"""Merging what branches have made: no bytes are lost, and the order does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.branches.merging import Conflict, merged
+from agents.paths import LONGEST_PATH, checked
+from sandbox import paths as room
+
+BASE = {"a.py": "1", "b.py": "2"}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "after"),
+    [
+        (BASE, BASE, BASE),
+        ({**BASE, "a.py": "9"}, BASE, {"a.py": "9", "b.py": "2"}),
+        ({**BASE, "a.py": "9"}, {**BASE, "b.py": "8"}, {"a.py": "9", "b.py": "8"}),
+        ({**BASE, "c.py": "3"}, {**BASE, "c.py": "3"}, {**BASE, "c.py": "3"}),
+        ({"b.py": "2"}, {**BASE, "d/e.py": "4"}, {"b.py": "2", "d/e.py": "4"}),
+        ({"b.py": "2"}, {"b.py": "2"}, {"b.py": "2"}),
+    ],
+)
+def test_what_one_has_changed_is_taken(
+    one: Mapping[str, str], two: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    found = merged(BASE, {1: one, 2: two})
+    assert (found.files, found.conflicts) == (after, [])
+
+
+def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None:
+    found = merged(
+        {"src/sums.py": "0"},
+        {3: {"src/sums.py": "three"}, 2: {"src/sums.py": "two"}, 4: {"src/sums.py": "three"}},
+    )
+    assert found.files == {"src/sums.py": "two", "src/sums.conflict-step3.py": "three"}
+    assert found.conflicts == [
+        Conflict(
+            "src/sums.py", (2, 3, 4), ("src/sums.conflict-step3.py",), "changed in different ways"
+        )
+    ]
+
+
+def test_what_one_has_changed_is_not_gone_because_another_has_removed_it() -> None:
+    found = merged({"a.py": "1"}, {1: {}, 2: {"a.py": "9"}})
+    assert found.files == {"a.py": "9"}
+    assert found.conflicts == [Conflict("a.py", (1, 2), (), "removed in step 1")]
+
+
+def test_a_file_gives_way_to_a_directory() -> None:
+    found = merged({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
+    assert found.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
+    assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
+
+
+def test_a_copy_takes_no_name_that_is_taken() -> None:
+    there = {"a.conflict-step2.py": "mine", "a.conflict-step2-2.py/x": "mine"}
+    found = merged(there, {1: {**there, "a.py": "1"}, 2: {**there, "a.py": "2"}})
+    assert found.files == {**there, "a.py": "1", "a.conflict-step2-3.py": "2"}
+
+
+def test_of_two_packages_one_stands_without_a_copy() -> None:
+    found = merged({}, {1: {".packages/x-1-py3.whl": "a"}, 2: {".packages/x-1-py3.whl": "b"}})
+    assert found.files == {".packages/x-1-py3.whl": "a"}
+    assert found.conflicts[0].copies == ()
+
+
+@pytest.mark.parametrize("path", ["x" * 239 + "y", "d" * 200 + "/" + "ü" * 19, "e/" + "." * 238])
+def test_a_copy_of_a_long_name_is_a_path_all_the_same(path: str) -> None:
+    found = merged({}, {1: {path: "1"}, 2: {path: "2"}})
+    (copy,) = found.conflicts[0].copies
+    assert checked(copy) == copy
+    assert len(copy.encode()) <= LONGEST_PATH
+    assert found.files == {path: "1", copy: "2"}
+
+
+def _possible(files: Mapping[str, str]) -> bool:
+    try:
+        room.require(files)
+    except ValueError:
+        return False
+    return True
+
+
+PATHS = st.sampled_from(
+    ["a.py", "a.conflict-step1.py", "a.conflict-step2.py", "d", "d/x", "d/x/y", "d.conflict-step2"]
+)
+MANIFESTS = st.dictionaries(PATHS, st.sampled_from("12345"), max_size=5).filter(_possible)
+BRANCHES = st.dictionaries(st.integers(1, 4), MANIFESTS, min_size=1, max_size=4)
+
+
+@given(MANIFESTS, BRANCHES)
+def test_no_bytes_are_lost_and_nothing_is_made_up(
+    base: dict[str, str], branches: dict[int, dict[str, str]]
+) -> None:
+    found = merged(base, branches)
+    room.require(found.files)  # it is a workspace
+    for path in {*base}.union(*branches.values()):
+        values = {files.get(path) for files in branches.values()}
+        changed = values - {base.get(path)} - {None}
+        told = [conflict for conflict in found.conflicts if conflict.path == path]
+        places = {path, *(copy for conflict in told for copy in conflict.copies)}
+        assert changed <= {found.files.get(place) for place in places}
+        if values == {base.get(path)} and path in base:
+            assert found.files[path] == base[path]
+    known = set(base.values()).union(*(files.values() for files in branches.values()))
+    assert set(found.files.values()) <= known
+
+
+@given(MANIFESTS, BRANCHES)
+def test_the_order_matters_to_names_of_copies_alone(
+    base: dict[str, str], branches: dict[int, dict[str, str]]
+) -> None:
+    there, back = merged(base, branches), merged(base, {9 - s: m for s, m in branches.items()})
+    paths = [[conflict.path for conflict in each.conflicts] for each in (there, back)]
+    assert sorted(paths[0]) == sorted(paths[1])
+    assert sorted(there.files.values()) == sorted(back.files.values())
+    copies = {
+        copy for each in (there, back) for c in each.conflicts for copy in (c.path, *c.copies)
+    }
+    plain = [{p: d for p, d in each.files.items() if p not in copies} for each in (there, back)]
+    assert plain[0] == plain[1]
+
+
+@given(MANIFESTS, MANIFESTS)
+def test_one_branch_alone_is_what_it_has_left(base: dict[str, str], left: dict[str, str]) -> None:
+    found = merged(base, {1: left, 2: base})
+    assert (found.files, found.conflicts) == (left, [])
