@@ -9,11 +9,16 @@ from typing import Any
 from api.foreign_text import first_line
 from api.quantities import duration, money, plural, size
 from cli.events import Event
+from cli.render.branches import merged_parts, of_step
 from cli.render.checks import checked_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
+
+
+STEPS = frozenset({"step_started", "step_finished"})
+"""Events whose own words name the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,9 @@ class Detail:
 def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
     """What to show of an event; nothing where a person would learn nothing."""
     draw = _DRAWN.get(event.kind)
-    return tuple(draw(event.data, detail)) if draw else ()
+    drawn = draw(event.data, detail) if draw else ()
+    step = event.data.get("step")
+    return tuple(drawn if step is None or event.kind in STEPS else of_step(step, drawn))
 
 
 def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
@@ -256,6 +263,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "planned": plan_parts,
     "step_started": _step("begins"),
     "step_finished": _step("is done"),
+    "merged": merged_parts,
     "model_called": _model_called,
     "tests_written": written_parts,
     "checked": checked_parts,

@@ -22,10 +22,10 @@ from graph_house import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSand
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agents import passing
 from agents.graph import Graph, build
 from agents.job import JobInput
 from agents.memory import MemoryJournal, MemoryRecord, MemoryWorkspace
-from agents.nodes import executor
 from agents.ports import Finished
 from agents.turn import Turn
 
@@ -181,8 +181,8 @@ def executor_that_saves() -> Iterator[None]:
         def create(*, checkpointer: object, **given: Any) -> Any:
             return create_agent(**given)
 
-        patch.setattr(executor, "create_agent", create)
-        patch.setattr(executor, "_unsaved", lambda config: config)
+        patch.setattr(passing, "create_agent", create)
+        patch.setattr(passing, "_unsaved", lambda config: config)
         yield
 
 

@@ -57,6 +57,27 @@ def test_a_run_that_failed_is_bad_and_shows_its_stderr_as_an_error():
     assert Output("ZeroDivisionError", error=True) in drawn
 
 
+def test_what_a_branch_does_says_its_step():
+    assert shown("run_finished", **RUN, step=2)[:2] == [
+        "run 1: step 2: exit 0 in 0.31 s",
+        "    print(6 * 7)",
+    ]
+    assert shown("step_started", step=2, revision=1) == ["step: 2 begins"]
+
+
+def test_a_merge_says_what_did_not_go_together():
+    conflict = {
+        "path": "a.py", "steps": [1, 2], "copies": ["a.conflict-step2.py"], "what": "both changed"
+    }  # fmt: skip
+    left = [{"step": 3, "why": "no room"}]
+    data = {"steps": [1, 2], "files": ["a.py", "b.py"], "conflicts": [conflict], "left_out": left}
+    assert shown("merged", **data) == [
+        "merged: 2 files of steps 1, 2",
+        "conflict: a.py: both changed; a.conflict-step2.py beside it",
+        "left out: step 3: no room",
+    ]
+
+
 def test_a_run_that_failed_says_why():
     failure = {"class": "zero_division", "cause": "ZeroDivisionError: \x1b[2J", "exception": "Z"}
     failed = {**RUN, "exit_code": 1, "succeeded": False, "failure": failure}

@@ -50,6 +50,10 @@ WHOLE = {
     "tool_used": {"tool": "t", "path": "p", "ok": False, "note": "n", "artifacts": []},
     "step_started": {"step": 1, "revision": 1},
     "step_finished": {"step": 1, "revision": 1},
+    "merged": {
+        "steps": [1, 2], "files": ["a"], "left_out": [{"step": 3, "why": "w"}],
+        "conflicts": [{"path": "a", "steps": [1, 2], "copies": ["b", "c"], "what": "w"}],
+    },
     "answered": {"revision": 1, "text": "t"},
     "review_opened": {"review_id": "r", "kind": "questions", "digest": "d"},
     "review_expired": {"review_id": "r", "then": "stay"},

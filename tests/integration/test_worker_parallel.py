@@ -1,0 +1,101 @@
+"""Steps side by side by a provider's own client, and a worker that dies in the middle of one."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from house import a_house
+
+from bench.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+MODEL = "groq:llama-3.3-70b-versatile"
+STEPS = [
+    {"does": "Write one.txt.", "after": []},
+    {"does": "Write two.txt.", "after": []},
+    {"does": "Join them.", "after": [1, 2]},
+]
+APART_SECONDS = 0.5
+
+
+def _run(code: str, seconds: float = 0.0) -> Reply:
+    return Reply(tool_calls=(ToolCall("python", {"code": code}),), delay_seconds=seconds)
+
+
+@dataclass
+class TwoAtOnce:
+    """Answers branches; the second one's last word hangs at first. `asked` counts the calls."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+    at: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, request: Request) -> Turn:
+        who = self._who(request)
+        name = f"{who} {request.replies_so_far}"
+        self.asked[name] += 1
+        self.at.setdefault(name, request.at)
+        if name == "step 2 1" and self.asked[name] == 1:
+            return Hang()
+        return self._answer(who, first=request.replies_so_far == 0)
+
+    @staticmethod
+    def _who(request: Request) -> str:
+        if request.forced_tool:
+            return request.forced_tool
+        asked = " ".join(each.text for each in request.messages if each.speaker == "user")
+        found = (step for step in ("step 1", "step 2") if f"You do {step} of" in asked)
+        return next(found, "joining")
+
+    @staticmethod
+    def _answer(who: str, *, first: bool) -> Reply:
+        match who, first:
+            case "ParallelPlan", _:
+                return Reply(tool_calls=(ToolCall(who, {"steps": STEPS}),))
+            case "Verdict", _:
+                return Reply(tool_calls=(ToolCall(who, {"verdict": "approve", "run": "r3"}),))
+            case "step 1", True:
+                return _run("open('one.txt', 'w').write('1')", APART_SECONDS)
+            case "step 2", True:
+                return _run("open('two.txt', 'w').write('2')", APART_SECONDS)
+            case "joining", True:
+                return _run("print(open('one.txt').read() + open('two.txt').read())")
+        return Reply(f"Done: {who}.")
+
+
+@pytest.mark.invariant("J13")
+async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
+    tmp_path: Path,
+) -> None:
+    script = TwoAtOnce()
+    with a_house(tmp_path, GROQ_API_KEY="a") as house, ProviderServer(script) as server:
+        house.worker(groq_base_url=server.groq_url)
+        async with house.operations() as operations:
+            spec = JobSpec(task="Write two files.", model=MODEL, parallel=True)
+            job_id = await house.submit(operations, spec)
+            await house.told(operations, job_id, "step_finished", seconds=60)
+            async with asyncio.timeout(20):
+                while not script.asked["step 2 1"]:
+                    await asyncio.sleep(0.02)
+            house.stop_workers(signal.SIGKILL)
+            house.worker(groq_base_url=server.groq_url)
+            job = await house.until(operations, job_id, seconds=60)
+            events = await operations.store.events(job_id)
+            charges = await operations.store.charges(job_id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    assert job.result is not None
+    assert [made["name"] for made in job.result.artifacts] == ["one.txt", "two.txt"]
+    assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS  # before any answer
+    assert script.asked.pop("step 2 1") == 2  # the one call in flight
+    assert set(script.asked.values()) == {1}
+    kinds = Counter(event.kind for event in events)
+    assert (kinds["model_called"], kinds["run_finished"], kinds["lease_lost"]) == (8, 3, 1)
+    assert (kinds["step_started"], kinds["step_finished"], kinds["merged"]) == (2, 2, 1)
+    assert len(charges) == 8
+    runs = [event.data for event in events if event.kind == "run_finished"]
+    assert sorted((run["number"], run.get("step")) for run in runs) == [(1, 1), (2, 2), (3, None)]
