@@ -21,11 +21,24 @@ _POINTER = 0xFFFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Argument `index`, under `mask`, is among `values`. The kernel takes an int's low half."""
+    """Argument `index`, under `mask`, is among `values`; or, `unlike`, is not the only one of them.
+    The kernel takes an int's low half.
+    """
 
     index: int
     values: tuple[int, ...]
     mask: int = _INT
+    unlike: bool = False
+
+    def single(self) -> list[Where]:
+        """Alternatives that say the same with one value each, for a reader who can do no more than
+        compare: what is unlike a number differs from it in some bit.
+        """
+        if not self.unlike:
+            return [Where(self.index, (value,), self.mask) for value in self.values]
+        (value,) = self.values
+        bits = (1 << place for place in range(self.mask.bit_length()))
+        return [Where(self.index, (~value & bit,), bit) for bit in bits if self.mask & bit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +51,7 @@ class Condition:
     def single(self) -> Iterator[tuple[Where, ...]]:
         """The same with one value a place, for a reader who has no sets."""
         for alternative in self.alternatives:
-            places = ([Where(it.index, (v,), it.mask) for v in it.values] for it in alternative)
-            yield from itertools.product(*places)
+            yield from itertools.product(*(where.single() for where in alternative))
 
 
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (clone has no NEWTIME.)
@@ -78,6 +90,23 @@ _PRCTLS = (
 )
 """Not PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER, system call dispatch, core scheduling."""
 
+# linux/resource.h, linux/ioprio.h
+_PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
+
+_AGENT = 1
+"""The room's agent is its first process on both backends, and has the code's uid."""
+_PIDS = 0x3F_FFFF  # below PID_MAX_LIMIT, linux/threads.h
+
+
+def _not_the_agent(index: int) -> Where:
+    """That argument is a pid: anybody's of the room but the agent's."""
+    return Where(index, (_AGENT,), _PIDS, unlike=True)
+
+
+# Whoever may say when the agent runs, and how much, decides whether it keeps the deadline. So these
+# take any process of the code's own; no user and no process group, which the agent may be one of.
+_SCHEDULING = Condition(errno.EPERM, ((_not_the_agent(0),),))
+
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         # Threads and processes, but no namespace.
@@ -95,8 +124,16 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         # To be asked, or set to what it is.
         "personality": Condition(errno.EPERM, ((Where(0, (0, _INT)),),)),
         "prctl": Condition(errno.EINVAL, ((Where(0, _PRCTLS),),)),
+        "ioprio_set": Condition(
+            errno.EPERM, ((Where(0, (_IOPRIO_WHO_PROCESS,)), _not_the_agent(1)),)
+        ),
         # A process's own limits, or to be asked: the agent has the code's uid.
         "prlimit64": Condition(errno.EPERM, ((Where(0, (0,)),), (Where(2, (0,), _POINTER),))),
+        "sched_setaffinity": _SCHEDULING,
+        "sched_setattr": _SCHEDULING,
+        "sched_setparam": _SCHEDULING,
+        "sched_setscheduler": _SCHEDULING,
+        "setpriority": Condition(errno.EPERM, ((Where(0, (_PRIO_PROCESS,)), _not_the_agent(1)),)),
         # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
         # SCTP, ...) are only the kernel's attackers' in a room, and asking for one loads a module.
         "socket": Condition(

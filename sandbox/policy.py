@@ -196,7 +196,10 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
         "RLIMIT_CORE": (1, 1),
         "RLIMIT_CPU": (limits.cpu_seconds, limits.cpu_seconds + 1),
         "RLIMIT_FSIZE": (limits.file_bytes, limits.file_bytes),
+        "RLIMIT_MEMLOCK": (0, 0),
         "RLIMIT_MSGQUEUE": (0, 0),
+        # A machine may let its users take a higher priority: than the agent's, here.
+        "RLIMIT_NICE": (0, 0),
         "RLIMIT_NOFILE": (limits.open_files, limits.open_files),
         "RLIMIT_NPROC": (limits.processes + own, limits.processes + own),
         "RLIMIT_RTPRIO": (0, 0),

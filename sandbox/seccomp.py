@@ -103,9 +103,11 @@ def _all(alternative: tuple[Where, ...]) -> _Lines:
 
 
 def _compare(where: Where, behind: int) -> _Lines:
-    """Go on behind these lines where the argument is among the values, else `behind` lines on."""
+    """Go on behind these lines where the argument is as it should be, else `behind` lines on."""
     at = _AT_ARGUMENTS + 8 * where.index
     masked = () if where.mask & _LOW == _LOW else (_Line(_AND, where.mask),)
+    if where.unlike:
+        return (_Line(_LOAD, at), *masked, _Line(_JUMP_EQUAL, where.values[0], yes=behind))
     equal = []
     for left, value in enumerate(reversed(where.values)):
         equal.append(_Line(_JUMP_EQUAL, value & _LOW, yes=left, no=0 if left else behind))

@@ -77,13 +77,10 @@ _ALLOWED = {
         wait4 61 260, waitid 247 95, pidfd_open 434 434, set_tid_address 218 96, gettid 186 178,
         getpid 39 172, getppid 110 173, getpgrp 111 -, getpgid 121 155, setpgid 109 154,
         getsid 124 156, setsid 112 157, rseq 334 293, arch_prctl 158 -, uretprobe 335 -,
-        uprobe 336 -, sched_yield 24 124, sched_getaffinity 204 123, sched_setaffinity 203 122,
-        sched_getattr 315 275, sched_setattr 314 274, sched_getparam 143 121,
-        sched_setparam 142 118, sched_getscheduler 145 120, sched_setscheduler 144 119,
-        sched_get_priority_max 146 125, sched_get_priority_min 147 126,
-        sched_rr_get_interval 148 127, getpriority 140 141, setpriority 141 140,
-        ioprio_get 252 31, ioprio_set 251 30, getcpu 309 168, getrlimit 97 163,
-        setrlimit 160 164, getrusage 98 165
+        uprobe 336 -, sched_yield 24 124, sched_getaffinity 204 123, sched_getattr 315 275,
+        sched_getparam 143 121, sched_getscheduler 145 120, sched_get_priority_max 146 125,
+        sched_get_priority_min 147 126, sched_rr_get_interval 148 127, getpriority 140 141,
+        ioprio_get 252 31, getcpu 309 168, getrlimit 97 163, setrlimit 160 164, getrusage 98 165
     """,
     "Who one is: nobody gains anything, without a capability": """
         getuid 102 174, geteuid 107 175, getresuid 118 148, getgid 104 176, getegid 108 177,
@@ -108,8 +105,10 @@ _ALLOWED = {
 
 # Let through or not by their arguments: `conditions.py`.
 _CONDITIONAL = """
-    clone 56 220, ioctl 16 29, mknod 133 -, mknodat 259 33, personality 135 92, prctl 157 167,
-    prlimit64 302 261, socket 41 198, socketpair 53 199
+    clone 56 220, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33, personality 135 92,
+    prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122, sched_setattr 314 274,
+    sched_setparam 142 118, sched_setscheduler 144 119, setpriority 141 140, socket 41 198,
+    socketpair 53 199
 """
 
 # Answered as by a kernel that lacks them, so that libraries take their other way. clone3 passes its

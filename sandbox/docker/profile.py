@@ -160,13 +160,13 @@ def _tmpfs(shape: Shape, uid: int) -> dict[str, str]:
 
 def _ulimits() -> list[dict[str, Any]]:
     """The rlimits that no order loosens; the order's own are set for its code by the agent."""
-    fixed = ("RLIMIT_CORE", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING")
+    fixed = ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO", "SIGPENDING")
     given = policy.rlimits(Limits())
     return [
         {
-            "Name": name.removeprefix("RLIMIT_").lower(),
-            "Soft": given[name][0],
-            "Hard": given[name][1],
+            "Name": name.lower(),
+            "Soft": given[f"RLIMIT_{name}"][0],
+            "Hard": given[f"RLIMIT_{name}"][1],
         }
         for name in fixed
     ]

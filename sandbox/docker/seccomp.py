@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sandbox import syscalls
-from sandbox.conditions import CONDITIONS, Where
+from sandbox.conditions import CONDITIONS, Condition, Where
 
 _LANDLOCK = {"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}
 _ARCHITECTURES = ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
@@ -43,10 +43,13 @@ def text() -> str:
 
 
 def _conditional() -> Iterator[dict[str, Any]]:
+    names: dict[Condition, list[str]] = {}
     for name, condition in CONDITIONS.items():
+        names.setdefault(condition, []).append(name)
+    for condition, alike in names.items():
         for places in condition.single():
             yield {
-                "names": [name],
+                "names": alike,
                 "action": "SCMP_ACT_ALLOW",
                 "args": [_argument(place) for place in places],
             }

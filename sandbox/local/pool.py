@@ -26,6 +26,8 @@ better have for itself."""
 LOAD_SECONDS = 5.0
 """The usual libraries are loaded when the first run wants them, or after this time without a run:
 that takes a processor for nearly two seconds, for which a fresh worker has better uses."""
+LINGER_SECONDS = 1.0
+"""A room that was killed is gone within milliseconds; one that is not is killed more thoroughly."""
 
 
 @dataclass(eq=False)
@@ -125,6 +127,7 @@ class Pool:
         for each in self._all.values():
             if each.number == number:
                 each.dropped = True
+                each.until = time.monotonic() + LINGER_SECONDS
                 each.room.kill()
                 return
         self._gone(self._past.pop(number, Gone(number)))
@@ -134,8 +137,8 @@ class Pool:
         now = time.monotonic()
         for each in self._all.values():
             if each.until <= now:
-                each.until = float("inf")
-                each.room.kill()
+                each.until = now + LINGER_SECONDS
+                each.room.root_out()
                 if each.room.pidfd is None:
                     each.room.generation.kill()
         if self._refill_at <= now:

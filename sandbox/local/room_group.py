@@ -6,6 +6,7 @@ It may have been another room's before, and still has that one's limits then. Ma
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -80,6 +81,17 @@ class RoomGroup:
         now, before = self._counted(), self._before
         return Hits(now.oom_kills - before.oom_kills, now.refused_forks - before.refused_forks)
 
+    def root_out(self) -> None:
+        """Kill everyone in it, one by one, and let them have all processors to die on: the first
+        process of a room kills the others when it dies itself, and these can keep it from that.
+        """
+        self._limits = None
+        for place in self._places:
+            with contextlib.suppress(OSError):
+                for file, value in _processors(place, None):
+                    _write(f"{place.directory}/{file}", value)
+            keeper.kill(place.directory)
+
     def remove(self) -> None:
         """Its room is gone: it is removed, or serves another room."""
         self._leave(self)
@@ -113,7 +125,7 @@ def settings(
     place: Place, memory_bytes: int, processes: int, cpus: float | None
 ) -> Iterator[tuple[str, str, bool]]:
     """What is written where, in this order, and whether every kernel has that file."""
-    memory, quota = str(memory_bytes), None if cpus is None else max(1_000, int(cpus * _PERIOD))
+    memory = str(memory_bytes)
     if "memory" in place.controllers and place.version == 1:
         # Memory with swap is never to be less than memory: first out of the way, then the same.
         yield _UNSWAPPED, "-1", False
@@ -125,11 +137,17 @@ def settings(
         yield "memory.max", memory, True
     if "pids" in place.controllers:
         yield "pids.max", str(processes), True
+    yield from ((file, value, True) for file, value in _processors(place, cpus))
+
+
+def _processors(place: Place, cpus: float | None) -> Iterator[tuple[str, str]]:
+    """What is written where to share out processor time."""
+    quota = None if cpus is None else max(1_000, int(cpus * _PERIOD))
     if "cpu" in place.controllers and place.version == 1:
-        yield "cpu.cfs_period_us", str(_PERIOD), True
-        yield "cpu.cfs_quota_us", str(quota or -1), True
+        yield "cpu.cfs_period_us", str(_PERIOD)
+        yield "cpu.cfs_quota_us", str(quota or -1)
     elif "cpu" in place.controllers:
-        yield "cpu.max", f"{quota or 'max'} {_PERIOD}", True
+        yield "cpu.max", f"{quota or 'max'} {_PERIOD}"
 
 
 def _is_empty(place: Place) -> bool:

@@ -57,6 +57,12 @@ class Room:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
+    def root_out(self) -> None:
+        """Kill everything in it, and not by way of its first process alone where it has a group."""
+        self.kill()
+        if self.group is not None and self.pidfd is not None:
+            self.group.root_out()
+
     def bury(self) -> Hits:
         """Close what is left of it, once it has ended; returns what its control group saw."""
         hits = Hits()

@@ -111,9 +111,14 @@ def become(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> NoRetur
 
 
 def bound(rlimits: Rlimits) -> None:
-    """Give this process its limits."""
+    """Give this process its limits; or less, where the machine allows its user no more."""
     for name, pair in rlimits.items():
-        resource.setrlimit(getattr(resource, name), pair)
+        which = getattr(resource, name)
+        try:
+            resource.setrlimit(which, pair)
+        except ValueError:
+            most = resource.getrlimit(which)[1]
+            resource.setrlimit(which, (min(pair[0], most), min(pair[1], most)))
 
 
 def python_command(python: str, main: str) -> list[str]:

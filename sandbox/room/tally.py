@@ -35,6 +35,11 @@ SOCKET_BYTES = 256 << 10
 """What a socket holds at most, more or less: net.core.wmem_default, and what goes with it."""
 SHARED = (b"/dev/zero", b"/memfd:", b"/SYSV")
 """How the names of shared mappings begin that belong to no file, and so to no sized tmpfs."""
+CAREFUL_SECONDS = 0.25
+"""Processor time for asking after shares, and as much for mappings, in one look: a tree may have
+millions of them, and while they are counted nobody watches. The rest is taken at its full size."""
+MAPS_BYTES = 2 << 20
+"""Of one process's list of mappings: longer ones are not read to their end."""
 EXACT_SHARE = 0.25
 LOOK_SHARE = 0.05
 """The parts of the time that may go into shares, and into looking at all."""
@@ -135,19 +140,26 @@ def shared_out(loaded: int) -> int:
     what each process bears of the libraries that were loaded for all. That is not counted against
     the code; nor is more than the size of those libraries, `loaded` bytes.
     """
-    sizes = [_share(pid) for pid in processes() if pid != INIT]
+    until = time.thread_time() + CAREFUL_SECONDS
+    sizes = [
+        _share(pid) if time.thread_time() < until else resident(pid)
+        for pid in processes()
+        if pid != INIT
+    ]
     libraries = min(loaded, len(sizes) * _share(os.getpid()))
     return max(0, sum(sizes) - libraries)
 
 
 def shared_sizes(pids: Iterable[int]) -> int:
-    """The sizes of the shared mappings without a file, each counted once, whoever holds it."""
+    """The sizes of the shared mappings without a file, each counted once, whoever holds it. Whoever
+    has too many mappings to be asked is counted with all that he has mapped.
+    """
     sizes: dict[bytes, int] = {}
+    until = time.thread_time() + CAREFUL_SECONDS
     for pid in pids:
-        try:
-            with open(f"/proc/{pid}/maps", "rb") as file:
-                text = file.read()
-        except OSError:
+        text = _mappings(pid) if time.thread_time() < until else None
+        if text is None:
+            sizes[b"of %d" % pid] = mapped(pid)
             continue
         if not any(name in text for name in SHARED):
             continue
@@ -158,6 +170,16 @@ def shared_sizes(pids: Iterable[int]) -> int:
                 end = int(fields[2], 16) + int(last, 16) - int(first, 16)
                 sizes[fields[4]] = max(end, sizes.get(fields[4], 0))
     return sum(sizes.values())
+
+
+def _mappings(pid: int) -> bytes | None:
+    """A process's mappings, a line each; empty where it is gone, None where they are too many."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            text = file.read(MAPS_BYTES)
+    except OSError:
+        return b""
+    return text if len(text) < MAPS_BYTES else None
 
 
 def sockets() -> int:
@@ -190,10 +212,19 @@ def own_memory() -> int:
     return (resident_pages - of_files) * PAGE
 
 
+def mapped(pid: int) -> int:
+    """The bytes that a process has mapped; 0 where it is gone."""
+    return _statm(pid, 0)
+
+
 def resident(pid: int) -> int:
     """A process's resident bytes; 0 where it is gone."""
-    told = _told(f"/proc/{pid}/statm")
-    return 0 if told is None else int(told.split()[1]) * PAGE
+    return _statm(pid, 1)
+
+
+def _statm(pid: int, field: int) -> int:
+    told = _told(f"/proc/{pid}/statm")  # man 5 proc: size resident shared
+    return 0 if told is None else int(told.split()[field]) * PAGE
 
 
 def stat(pid: int) -> list[bytes] | None:

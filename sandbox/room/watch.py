@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 FIRST_LOOK_SECONDS = 0.01
+REAPED_AT_ONCE = 256
 
 
 class Kept:
@@ -99,6 +100,8 @@ class Watch:
                 self.seen.end = "timeout"
             elif now >= next_look:
                 self.seen.end = self._tally.look()
+                if self._wake >= 0:
+                    reap_orphans(self._pid)
                 next_look = time.monotonic() + self._tally.wait
             running = self._turn(min(next_look, deadline) - time.monotonic())
         self.seen.seconds = time.monotonic() - started
@@ -206,8 +209,10 @@ def _wake(*_: object) -> None:
 
 
 def reap_orphans(program: int) -> None:
-    """Reap whoever has ended but `program`, whose status is still wanted."""
-    while True:
+    """Reap who has ended but `program`, whose status is still wanted. Not for ever: a tree that
+    ends as quickly as it grows would keep whoever reaps it from the clock.
+    """
+    for _ in range(REAPED_AT_ONCE):
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None or ended.si_pid == program:

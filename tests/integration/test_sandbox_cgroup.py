@@ -201,6 +201,22 @@ def test_processor_time_is_shared_out(
     assert float(told(program)) < 0.5
 
 
+def test_who_is_starved_by_his_own_children_is_rooted_out(
+    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    group = cgroups.room()
+    group.limit(200 * MIB, 64, 0.01)
+    program = start(group, FORKS)
+    assert told(program) == "30"
+    group.root_out()
+    program.wait(2)
+    until(lambda: not any(members(each) for each in directories(group)), 2)
+    quotas = [each / "cpu.cfs_quota_us" for each in directories(group)]
+    assert [each.read_text() for each in quotas if each.exists()] == ["-1\n"]
+    group.limit(200 * MIB, 64, 0.01)  # its next room's, which are written again
+    assert [each.read_text() for each in quotas if each.exists()] == ["1000\n"]
+
+
 def test_a_group_is_used_again_and_counts_from_there(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

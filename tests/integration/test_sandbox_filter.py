@@ -115,7 +115,9 @@ tempfile.TemporaryFile().write(b"x")
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE)
 signal.setitimer(signal.ITIMER_REAL, 60); time.sleep(0.001)
-os.nice(1); os.sched_getaffinity(0); os.getloadavg(); os.getrandom(3); os.cpu_count()
+os.nice(1); os.sched_setaffinity(os.getpid(), os.sched_getaffinity(0))
+os.setpriority(os.PRIO_PROCESS, os.getpid(), 2)
+os.getloadavg(); os.getrandom(3); os.cpu_count()
 socket.if_nameindex(); socket.getaddrinfo("localhost", 80)
 """,
     "pytest": """
@@ -175,6 +177,9 @@ CALLS = {
     "seccomp": (317, (2, 0, 0)),
     "prctl seccomp": (157, (22, 2, 0, 0, 0)),
     "prlimit of init": (302, (1, 7, 1, 0)),
+    "affinity of init": (203, (1, 8, 0)),
+    "scheduler of init": (144, (1, 0, 0)),
+    "niceness of a user": (141, (2, 4_000_000_123, 0)),
     "newer than known": (500, ()),
 }
 EXPECTED = {

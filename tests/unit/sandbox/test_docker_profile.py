@@ -119,3 +119,23 @@ def test_a_condition_compares_under_its_mask() -> None:
     assert argument["op"] == "SCMP_CMP_MASKED_EQ"
     assert argument["value"] & 0x1000_0000  # CLONE_NEWUSER
     assert argument["valueTwo"] == 0
+
+
+def test_calls_with_one_condition_share_its_rules() -> None:
+    rules = [rule for rule in seccomp.profile()["syscalls"] if "sched_setattr" in rule["names"]]
+    assert {len(rule["names"]) for rule in rules} == {4}
+
+    def passes(pid: int) -> bool:
+        arguments = [rule["args"][0] for rule in rules]
+        return any(pid & each["value"] == each["valueTwo"] for each in arguments)
+
+    assert [pid for pid in (0, 1, 2, 3, 77, 0x1_0000_0001, 4_194_303) if not passes(pid)] == [
+        1,
+        0x1_0000_0001,
+    ]
+
+
+def test_no_limit_of_the_local_one_is_left_to_the_engine(body) -> None:
+    given = {each["Name"]: (each["Soft"], each["Hard"]) for each in body["HostConfig"]["Ulimits"]}
+    assert given["memlock"] == given["nice"] == given["rtprio"] == (0, 0)
+    assert given["core"] == (1, 1)

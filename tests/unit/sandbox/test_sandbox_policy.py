@@ -110,6 +110,8 @@ def test_rlimits_follow_the_limits() -> None:
     assert limits["RLIMIT_FSIZE"] == (5, 5)
     assert limits["RLIMIT_NOFILE"] == (6, 6)
     assert limits["RLIMIT_CORE"] == (1, 1)
+    nothing = ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO")
+    assert {limits[name] for name in nothing} == {(0, 0)}
 
 
 def test_address_space_leaves_room_above_the_memory_limit() -> None:

@@ -191,6 +191,21 @@ def test_limits_are_ones_own(machine: str) -> None:
 
 
 @both
+def test_nobody_says_when_the_agent_runs(machine: str) -> None:
+    agent, own, truncated = 1, (0, 2, 3, 4_194_303), 0x1_0000_0001
+    for name in ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
+        assert {judged(machine, name, pid) for pid in own} == {ALLOW}, name
+        for pid in (agent, truncated):
+            assert judged(machine, name, pid) == refused(errno.EPERM), name
+    for name, process, others in (("setpriority", 0, (1, 2)), ("ioprio_set", 1, (2, 3))):
+        assert {judged(machine, name, process, pid) for pid in own} == {ALLOW}, name
+        for pid in (agent, truncated):
+            assert judged(machine, name, process, pid) == refused(errno.EPERM), name
+        for kind in others:  # a process group, a user
+            assert judged(machine, name, kind, 0) == refused(errno.EPERM), name
+
+
+@both
 def test_no_device_is_made(machine: str) -> None:
     for kind in (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK):
         assert judged(machine, "mknodat", 0, 0, kind | 0o644) == ALLOW
@@ -210,6 +225,11 @@ def test_a_condition_is_told_with_single_values_too() -> None:
     assert (Where(0, (2,)), Where(1, (1,), 0xF), Where(2, (6,))) in told
     assert all(len(where.values) == 1 for alternative in told for where in alternative)
     assert len(told) == 1 + 4 + 4 + 1
+
+
+def test_what_is_unlike_a_number_is_told_bit_by_bit() -> None:
+    told = Where(1, (0b01,), 0b11, unlike=True).single()
+    assert told == [Where(1, (0b00,), 0b01), Where(1, (0b10,), 0b10)]
 
 
 def test_other_machines_have_no_filter() -> None:

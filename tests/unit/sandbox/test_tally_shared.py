@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import tempfile
+
+import pytest
 
 from sandbox.room import tally
 
@@ -54,6 +57,38 @@ def test_what_is_private_or_a_file_is_counted_elsewhere() -> None:
 
 def test_a_process_that_is_gone_has_nothing() -> None:
     assert tally.shared_sizes([2**22 + 1]) == 0
+    assert tally.mapped(2**22 + 1) == tally.resident(2**22 + 1) == 0
+
+
+SPLIT = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 5]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+start = libc.mmap(None, 60_000 * 4096, 1, 0x22, 2**64 - 1, 0)
+for page in range(0, 60_000, 2):
+    libc.mprotect(start + page * 4096, 4096, 0)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_has_too_many_mappings_is_counted_with_all_of_them() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SPLIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        whole = tally.mapped(child.pid)
+        assert whole > 60_000 * 4096
+        assert tally.shared_sizes([child.pid]) == whole
+
+
+def test_asking_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "CAREFUL_SECONDS", 0.0)
+    own = os.getpid()
+    assert tally.shared_sizes([own]) == tally.mapped(own)
 
 
 def test_sockets_are_counted() -> None:
