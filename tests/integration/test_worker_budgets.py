@@ -15,7 +15,7 @@ import pytest
 from house import TENANT, House, a_house
 from working_model import works
 
-from bench.provider import Hang, ProviderServer, Refusal, Request, Tokens, Turn
+from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.credentials import Credential, Scope, digest_of
 from jobs.credentials_redis import RedisCredentials
@@ -45,7 +45,12 @@ class Paid:
     def __call__(self, request: Request) -> Turn:
         with self._lock:
             self.calls += 1
-        return replace(works(request), tokens=USED)
+        return billed(request)
+
+
+def billed(request: Request) -> Reply:
+    """Each call of a job that works, with the same tokens."""
+    return replace(works(request), tokens=USED)
 
 
 @pytest.fixture
@@ -96,7 +101,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None
         if not hung.is_set() and request.messages[-1].speaker == "tool":
             loop.call_soon_threadsafe(hung.set)
             return Hang()
-        return replace(works(request), tokens=USED)
+        return billed(request)
 
     with ProviderServer(hangs_once) as server:
         first = house.worker(groq_base_url=server.groq_url)
@@ -118,7 +123,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None
 async def test_what_a_provider_refused_is_not_spent(house: House) -> None:
     """A 503 is given back; the job goes on with all of its budget."""
     turns = iter([Refusal(503), Refusal(503)])
-    with ProviderServer(lambda request: next(turns, None) or works(request)) as server:
+    with ProviderServer(lambda request: next(turns, None) or billed(request)) as server:
         house.worker(groq_base_url=server.groq_url)
         async with house.operations() as operations:
             job_id = await submit(operations, max_cost_usd="0.05")
@@ -154,7 +159,7 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House
 
 
 async def test_without_a_price_nothing_is_spent_under_a_cost_limit(house: House) -> None:
-    with ProviderServer(works) as server:
+    with ProviderServer(billed) as server:
         house.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
         async with house.operations() as operations:
             spec = JobSpec(task="6 times 7", model="groq:made-up-model", max_cost_usd="1")
