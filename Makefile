@@ -33,7 +33,7 @@ format: install  ## put the code in order
 test: install  ## pass all tests
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime

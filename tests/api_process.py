@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ from typing import Any
 
 import httpx
 import httpx_sse
+from preloaded import Process, started
 
 from settings.base import DEVELOPMENT_KEY
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
@@ -40,18 +38,18 @@ def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
 
 
 def refused(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A process that is expected to end by itself."""
-    argv = [sys.executable, "-m", "api"]
-    return subprocess.run(
-        argv, env=env, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
-    )
+    """A process that is expected to end by itself; all that it said is its `stderr`."""
+    log = Path(env["HOME"]) / "refused.log"
+    with log.open("wb") as out:
+        code = started("api", env, out).wait(60)
+    return subprocess.CompletedProcess("api", code, stderr=log.read_text())
 
 
 @dataclass
 class ApiProcess:
     """A running API; its log is a file of JSON lines."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
     url: str = ""
 
@@ -88,8 +86,7 @@ class ApiProcess:
 def running(env: dict[str, str], log: Path) -> Iterator[ApiProcess]:
     """A process that listens, until the block ends."""
     with log.open("wb") as out:
-        argv = [sys.executable, "-m", "api"]
-        process = subprocess.Popen(argv, env=env, cwd=REPOSITORY, stdout=out, stderr=out)
+        process = started("api", env, out)
     api = ApiProcess(process, log)
     try:
         api.wait_until_listening()

@@ -9,12 +9,12 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from house import House, a_house
+from preloaded import Process
 
 from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from drills.chaos.checker import Bounds, Verdict, check
@@ -106,7 +106,7 @@ class Scene:
         """Wait until the job's model was asked that often."""
         await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.house.logs)
 
-    async def holder(self, name: str) -> subprocess.Popen[bytes]:
+    async def holder(self, name: str) -> Process:
         """The worker that holds the job."""
         pid = await self.holder_pid(name)
         return next(worker for worker in self.house.workers if worker.pid == pid)
@@ -132,19 +132,19 @@ class Scene:
         """The kinds of a job's events."""
         return await self.house.kinds(self.operations, self.ids[name])
 
-    def kill(self, worker: subprocess.Popen[bytes], *, last: bool = False) -> None:
+    def kill(self, worker: Process, *, last: bool = False) -> None:
         """`kill -9`. `last`: no other worker could go on."""
         worker.kill()
         worker.wait()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=last))
 
-    async def died(self, worker: subprocess.Popen[bytes], seconds: float = 40) -> None:
+    async def died(self, worker: Process, seconds: float = 40) -> None:
         """Wait until the house's last worker has killed itself at its fail point."""
         await until(lambda: worker.poll() is not None, seconds, self.house.logs)
         assert worker.returncode == -9, self.house.logs()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=True))
 
-    async def relieved(self, **settings: str) -> subprocess.Popen[bytes]:
+    async def relieved(self, **settings: str) -> Process:
         """Start another worker, where there was none, and wait until it is ready."""
         ready = self.house.logs().count('"worker ready"')
         worker = self.house.worker(**settings)

@@ -7,8 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import redis_servers
 import yaml
+from preloaded import REPOSITORY, Process, started
 
 from jobs.blobs import DirectoryBlobs
 from jobs.hints import Hints
@@ -26,7 +25,6 @@ from jobs.redis_store import RedisStore, connect
 from jobs.s3_blobs import Bucket
 from jobs.spec import JobSpec
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 TENANT = "default"
 TEST_SECONDS = 20.0
 """A test does not give Redis up sooner: the machine may be busy with others."""
@@ -39,7 +37,7 @@ class House:
     folder: Path
     redis_folder: Path
     server: redis_servers.RedisServer
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[Process] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     bucket: Bucket | None = None
     """Where the workers' bytes go in place of a directory, if a test has set one up."""
@@ -64,7 +62,7 @@ class House:
         path.write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True))
         return f"recording:{name}"
 
-    def worker(self, **settings: str) -> subprocess.Popen[bytes]:
+    def worker(self, *, release: Path = REPOSITORY, **settings: str) -> Process:
         """Start a worker process; lease, heartbeat and sweep are short."""
         env = {
             "PATH": os.environ["PATH"],
@@ -80,11 +78,9 @@ class House:
             **self.env,
             **{f"FETTLE_{name.upper()}": value for name, value in settings.items()},
         }
-        log = (self.folder / f"worker-{len(self.workers)}.log").open("wb")
-        argv = [sys.executable, "-m", "worker"]
-        process = subprocess.Popen(argv, env=env, cwd=REPOSITORY, stdout=log, stderr=log)
-        self.workers.append(process)
-        return process
+        with (self.folder / f"worker-{len(self.workers)}.log").open("wb") as log:
+            self.workers.append(started("worker", env, log, release=release))
+        return self.workers[-1]
 
     async def ready(self, workers: int = 1, seconds: float = 30) -> None:
         """Wait until that many workers have said that they are ready."""

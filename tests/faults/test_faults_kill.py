@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import subprocess
 from pathlib import Path
 
 import pytest
 from faults_house import TWICE, Scene, Work, a_scene, processes, sleeps, until
+from preloaded import Process
 
 from jobs import manifest
 from jobs.record import Status
@@ -127,7 +127,7 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
         return True
 
 
-async def dies(scene: Scene, doomed: subprocess.Popen[bytes], job_id: str) -> bool:
+async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
     """Whether the worker reaches its point before the job's end, or right behind it."""
     while doomed.poll() is None:
         if (await scene.house.record_of(scene.operations, job_id)).status.final:

@@ -9,13 +9,13 @@ import asyncio
 import json
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from golden_job import Golden
-from house import REPOSITORY, House, a_house, ok
+from house import House, a_house, ok
+from preloaded import REPOSITORY, Process
 from recorded import one_run
 from redis.asyncio import Redis
 
@@ -135,9 +135,7 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
         assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
 
 
-async def test_a_parked_job_is_left_to_a_worker_that_reads_it(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_parked_job_is_left_to_a_worker_that_reads_it(house: House, tmp_path: Path) -> None:
     """What a person had decided before the upgrade is not asked again."""
     golden = Golden.load("f25a697-paused")
     async with house.operations() as operations:
@@ -145,7 +143,7 @@ async def test_a_parked_job_is_left_to_a_worker_that_reads_it(
         asked = await house.record_of(operations, golden.job_id)
         await decide(operations, asked, Action.APPROVE)
         job = await parked(house, operations, golden)
-        worker = newer_worker(house, tmp_path, monkeypatch)
+        worker = newer_worker(house, tmp_path)
         await house.ready(2)
         await decide(operations, job, Action.DELEGATE)
         job = await house.until(operations, golden.job_id)
@@ -157,20 +155,19 @@ async def test_a_parked_job_is_left_to_a_worker_that_reads_it(
 
 
 async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    house: House, tmp_path: Path
 ) -> None:
     """An older worker never holds what a newer one began, even when that one is gone for a while;
     what the older one began, the newer one goes on with."""
     slow = "import time; time.sleep(1.5); print('x')"
     model = house.record("slow", one_run("slow", slow))
-    newer = newer_worker(house, tmp_path, monkeypatch)
+    newer = newer_worker(house, tmp_path)
     await house.ready()
     async with house.operations() as operations:
         theirs = await house.submit(operations, JobSpec("slow", model=model))
         await house.told(operations, theirs, "model_called", times=2)
         newer.kill()
         newer.wait()
-        monkeypatch.setattr("house.REPOSITORY", REPOSITORY)
         older = house.worker()
         await house.until(operations, theirs, Status.QUEUED)
         ours = await house.submit(operations, JobSpec("slow", model=model))
@@ -178,7 +175,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
         while "job left to a worker that reads it" not in house.logs():
             assert (await house.record_of(operations, theirs)).status is Status.QUEUED
             await asyncio.sleep(0.1)
-        again = newer_worker(house, tmp_path, monkeypatch)
+        again = newer_worker(house, tmp_path)
         await house.ready(3)
         older.send_signal(signal.SIGTERM)
         for job_id in (theirs, ours):
@@ -188,9 +185,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
         assert await started_by(operations, theirs) == [newer.pid, again.pid]
 
 
-def newer_worker(
-    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> subprocess.Popen[bytes]:
+def newer_worker(house: House, folder: Path) -> Process:
     """Start a worker of a release whose graph's format is the next one."""
     release = folder / "release"
     if not release.exists():
@@ -201,8 +196,7 @@ def newer_worker(
         written = path.read_text().replace(f"WRITES = {WRITES}", f"WRITES = {NEXT}")
         assert written != path.read_text()
         path.write_text(f"{written}READS = frozenset({sorted({*READS, NEXT})})\n")
-    monkeypatch.setattr("house.REPOSITORY", release)
-    return house.worker()
+    return house.worker(release=release)
 
 
 async def parked(house: House, operations: Operations, golden: Golden) -> JobRecord:

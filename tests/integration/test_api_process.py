@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 import redis_servers
 from api_front import RESULT, done
-from api_process import REPOSITORY, environment, refused, running, stream
+from api_process import environment, refused, running, stream
+from preloaded import REPOSITORY
 
 from jobs.events import NewEvent
 from jobs.operations import Operations

@@ -1,0 +1,106 @@
+"""`fork_server.py FD PACKAGE LAZY...`: its children are our programs, with everything loaded.
+
+To load a worker or an API takes two seconds of processor time, and a session starts a hundred. Each
+message on the socket FD asks for a child that becomes `python -m PACKAGE`, with an environment and
+a log of its own; the socket that comes along tells its pid, then its exit code. When FD closes, all
+end. LAZY are modules that PACKAGE loads only when they are wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+MOST_BYTES = 100_000
+
+
+class Server:
+    """One thread, no files but the sockets; `serve` returns in each child."""
+
+    def __init__(self, control: int) -> None:
+        self._control = control
+        self._children: dict[int, tuple[int, int]] = {}
+        """pidfd -> pid and the socket that wants its exit code."""
+
+    def serve(self) -> dict[str, Any]:
+        """Fork until the socket closes; in a child, what it is asked to become."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor != self._control:
+                    poll.unregister(descriptor)
+                    self._bury(descriptor)
+                    continue
+                wanted, log, channel = self._asked()
+                pid = os.fork()
+                if pid == 0:
+                    self._let_go(log, channel)
+                    return wanted
+                os.close(log)
+                os.write(channel, f"{pid} ".encode())
+                pidfd = os.pidfd_open(pid)
+                self._children[pidfd] = pid, channel
+                poll.register(pidfd, select.POLLIN)
+
+    def _asked(self) -> tuple[dict[str, Any], int, int]:
+        control = socket.socket(fileno=self._control)
+        try:
+            data, (log, channel), _, _ = socket.recv_fds(control, MOST_BYTES, 2)
+        except ValueError:  # nothing has come: whoever asks is gone
+            for pid, _ in self._children.values():
+                os.kill(pid, signal.SIGKILL)
+            os._exit(0)
+        finally:
+            control.detach()
+        return json.loads(data), log, channel
+
+    def _bury(self, pidfd: int) -> None:
+        pid, channel = self._children.pop(pidfd)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(BrokenPipeError):
+            os.write(channel, f"{code} ".encode())
+        os.close(channel)
+        os.close(pidfd)
+
+    def _let_go(self, log: int, channel: int) -> None:
+        """The child holds its log, and nothing of the server or of other children."""
+        for pidfd, (_, other) in self._children.items():
+            os.close(pidfd)
+            os.close(other)
+        os.close(channel)
+        os.close(self._control)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+
+
+def main(control: int, package: str, *lazy: str) -> None:
+    """Load, serve; in a child, be the program."""
+    sys.path[0] = str(REPOSITORY)  # as `python -m` has it
+    for module in (f"{package}.__main__", *lazy):
+        importlib.import_module(module)
+    del sys.modules[f"{package}.__main__"]  # run by each child, as if it had never been
+    gc.collect()
+    gc.freeze()
+    wanted = Server(control).serve()
+    gc.unfreeze()
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    sys.argv = [package]
+    runpy.run_module(package, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:])

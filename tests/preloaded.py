@@ -1,0 +1,127 @@
+"""Workers and APIs as processes of their own, forked from one that has loaded everything.
+
+What runs is `python -m PACKAGE` from its first line, with its own environment; only the imports are
+shared. What an interpreter itself reads when it starts wants a fresh one: see `started`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Protocol
+
+import fork_server
+from fork_server import REPOSITORY
+
+LAZY = {
+    "worker": (
+        "agents.models.groq_chat",
+        "groq.resources.chat",
+        "genai_prices.data",
+        "celery.worker.consumer",
+        "celery.worker.control",
+        "celery.concurrency.solo",
+        "kombu.matcher",
+        "kombu.transport.redis",
+    ),
+    "api": ("uvloop", "httptools", "kombu.transport.redis"),
+}
+"""What is loaded only when it is wanted, and wanted by most tests."""
+OF_THE_INTERPRETER = ("PYTHON", "LD_")
+
+
+class Process(Protocol):
+    """What tests want of a process; `subprocess.Popen` has it."""
+
+    returncode: int | None
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int) -> None: ...
+    def kill(self) -> None: ...
+
+
+def started(
+    package: str, env: Mapping[str, str], log: IO[bytes], *, release: Path = REPOSITORY
+) -> Process:
+    """`python -m PACKAGE` with this environment; what it says goes to the log. Another release, in
+    a folder of its own, gets an interpreter of its own, as does what sets one up."""
+    if release == REPOSITORY and not any(name.startswith(OF_THE_INTERPRETER) for name in env):
+        return Forked(_server(package)[0], env, log)
+    argv = [sys.executable, "-m", package]
+    return subprocess.Popen(argv, env=env, cwd=release, stdout=log, stderr=log)
+
+
+class Forked:
+    """A child of the server, which buries it and tells its exit code."""
+
+    def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
+        self.returncode: int | None = None
+        self._said = ""
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            asked = json.dumps({"env": dict(env)}).encode()
+            socket.send_fds(server, [asked], [log.fileno(), theirs.fileno()])
+        self._hear(1, None)
+        self.pid = int(self._said.split()[0])
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended."""
+        self._hear(2, 0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code; raises subprocess.TimeoutExpired."""
+        self._hear(2, timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        return self.returncode
+
+    def send_signal(self, sig: int) -> None:
+        """Where it has ended, nothing."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _hear(self, words: int, timeout: float | None) -> None:
+        """Wait for so many words of the server: the pid, the exit code."""
+        if self.returncode is not None:
+            return
+        heard = select.poll()
+        heard.register(self._channel, select.POLLIN)
+        while self.returncode is None and self._said.count(" ") < words:
+            if not heard.poll(None if timeout is None else timeout * 1000):
+                return
+            said = self._channel.recv(64).decode()
+            assert said, f"the server of forks is gone: {self._said}"
+            self._said += said
+            if self._said.count(" ") == 2:
+                self.returncode = int(self._said.split()[1])
+                self._channel.close()
+
+
+@cache
+def _server(package: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """The session's server of forks; it ends with our end of the socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [sys.executable, fork_server.__file__, str(theirs.fileno()), package]
+    env = {"PATH": os.environ["PATH"]}
+    with theirs:
+        process = subprocess.Popen(
+            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[theirs.fileno()]
+        )
+    return ours, process
