@@ -66,13 +66,15 @@ class LiveView:
             self._live = None
 
     def hear(self, said: Mapping[str, Any]) -> None:
-        """Show below the footer what a model says, until its event tells the whole."""
-        self._footer.spoken = self._footer.spoken.heard(said)
+        """Show below the footer what models say, until an event tells the whole of one; the others
+        are heard on."""
+        before = self._footer.spoken.get(said["call"], Spoken())
+        self._footer.spoken = {**self._footer.spoken, said["call"]: before.heard(said)}
 
     def show(self, event: Event) -> None:
         """Show an event, and what it changes."""
         if event.kind == "model_called":
-            self._footer.spoken = Spoken()
+            self._footer.spoken = {}
         self.tally = after(self.tally, event)
         self._footer.tally = self.tally
         if event.final:  # how the job ended is told with what came of it
@@ -85,12 +87,12 @@ class LiveView:
 
 
 class _Footer:
-    """A spinner, the stages with the present one lit, and what has been spent; below it, the line
-    that a model is writing."""
+    """A spinner, the stages with the present one lit, and what has been spent; below it, the lines
+    that models are writing."""
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self.spoken = Spoken()
+        self.spoken: Mapping[str, Spoken] = {}
         self._begun = time.monotonic()
         self._spinner = Spinner("dots")
 
@@ -100,7 +102,9 @@ class _Footer:
         line.no_wrap = True
         line.truncate(options.max_width, overflow="ellipsis")
         yield line
-        if words := self.spoken.last_words(options.max_width - 5):
+        for spoken in self.spoken.values():
+            if not (words := spoken.last_words(options.max_width - 5)):
+                continue
             yield Text(f"   {words}", "dim italic", no_wrap=True, overflow="ellipsis")
 
     def _track(self) -> Text:

@@ -38,7 +38,7 @@ def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
     while waits:
         ready = tuple(step for step, needs in waits.items() if not needs & waits.keys())[:width]
         if not ready:
-            return Waves(why=f"its steps {_listed(waits)} wait for each other")
+            return Waves(why=f"steps wait for each other in a circle: {_listed(waits)}")
         found.append(ready)
         for step in ready:
             del waits[step]

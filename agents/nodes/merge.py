@@ -29,7 +29,11 @@ class Gathered:
 
 
 async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """One merge, journaled like a tool call: a crash behind it does not repeat it."""
+    """One merge, journaled like a tool call: a crash behind it does not repeat it.
+
+    Where something did not go together, no further wave begins on top of that: the pass that joins
+    them is next, and does the rest of the plan, too.
+    """
     ports, base = runtime.context, state.get("workspace")
     at = place(runtime.execution_info)
     wave = state["waves"][state.get("merged", 0)]
@@ -46,11 +50,14 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
     message = await once(ports, at.key(digest("merge", base, sorted(left.items()))), make)
     data: Mapping[str, Any] = message.artifact
-    ahead = state["waves"][state.get("merged", 0) + 1 :]
-    following = ahead[0] if ahead else ()
+    count = state.get("merged", 0) + 1
+    clean = not data["conflicts"] and not data["left_out"]
+    waves = state["waves"] if clean else state["waves"][:count]
+    following = waves[count] if count < len(waves) else ()
     await tell_started(ports, runtime.execution_info, following, state["revision"] + 1)
     return {
-        "merged": state.get("merged", 0) + 1,
+        "waves": waves,
+        "merged": count,
         "workspace": ports.workspace.digest,
         "level": max([state.get("level", 0), *(each["level"] for each in ended)]),
         "artifacts": still_there(state["artifacts"], data["artifacts"], ports.workspace.list()),

@@ -108,6 +108,8 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
     steps = answer.value.steps
     if ports.bounds.pauses:
         found = Waves(why="a person is asked behind every run")
+    elif not ports.bounds.mends:
+        found = Waves(why="the work ends with the first code that has run")
     else:
         found = waves([step.after for step in steps], ports.bounds.abreast)
     return Planned([step.does for step in steps], "model", waves=found)
@@ -130,6 +132,6 @@ def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
         "planner_system",
         install=ports.packages is not None,
         fetch=ports.pages is not None,
-        parallel=job.get("parallel", False) and not ports.bounds.pauses,
+        parallel=job.get("parallel", False),
     )
     return [SystemMessage(system), HumanMessage(request)]

@@ -126,6 +126,17 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
     assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.py", "two.txt"]
 
 
+async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
+    first = plan(step("A."), step("B."), step("C.", 1), step("D.", 1), step("E.", 3, 4))
+    turns = [first, *clash("resolve")[1:]]
+    turns[-3] = turn("executor", "left of the plan: steps 3, 4, 5", call("python", code="resolve"))
+    journey = await played(tmp_path, turns, PlannedSandbox({**ANSWERS, "resolve": RESOLVED}))
+    assert only(journey.told("planned"))["waves"] == [[1, 2], [3, 4]]
+    assert only(journey.told("merged"))["steps"] == [1, 2]
+    assert [told["step"] for told in journey.told("step_started")] == [1, 2]
+    assert (await journey.outcome()).approved_by == "critic"
+
+
 async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     turns = [
         *clash("whole"),
@@ -193,19 +204,21 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     ("steps", "bounds", "why"),
     [
         (("A.", "B.", "C."), Bounds(), "no two of its steps are independent"),
-        ((step("A.", 2), step("B.", 1)), Bounds(), "its steps 1, 2 wait for each other"),
+        ((step("A.", 2), step("B.", 1)), Bounds(), "steps wait for each other in a circle: 1, 2"),
         ((step("A."), step("B.", 9)), Bounds(), "step 2 waits for step 9, which there is not"),
         ((step("A."), step("B.")), Bounds(pauses=True), "a person is asked behind every run"),
+        ((step("A."), step("B.")), Bounds(mends=False), "the work ends with the first code that"),
         ((step("A."), step("B.")), Bounds(abreast=1), "this installation takes one step at a time"),
     ],
 )
 async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why(
     tmp_path: Path, steps: Sequence[Any], bounds: Bounds, why: str
 ) -> None:
-    turns = [plan(*steps), *DONE[: 1 if bounds.pauses else 2], DONE[2]]
+    first_run_ends = bounds.pauses or not bounds.mends
+    turns = [plan(*steps), *DONE[: 1 if first_run_ends else 2], DONE[2]]
     journey = await played(tmp_path, turns, bounds=bounds)
     planned = only(journey.told("planned"))
-    assert planned["note"] == f"the steps are taken one after the other: {why}"
+    assert planned["note"].startswith(f"the steps are taken one after the other: {why}")
     assert (planned["waves"], journey.told("step_started")) == ([], [])
     assert (await journey.outcome()).approved_by == "critic"
 

@@ -39,8 +39,8 @@ def test_steps_that_need_nothing_of_each_other_go_side_by_side(
         ([], 3, "no two of its steps are independent"),
         ([[], [7], []], 3, "step 2 waits for step 7, which there is not"),
         ([[0], [], []], 3, "step 1 waits for step 0, which there is not"),
-        ([[], [3], [2]], 3, "its steps 2, 3 wait for each other"),
-        ([[1], [], []], 3, "its steps 1 wait for each other"),
+        ([[], [3], [2]], 3, "steps wait for each other in a circle: 2, 3"),
+        ([[1], [], []], 3, "steps wait for each other in a circle: 1"),
         ([[], [], []], 1, "this installation takes one step at a time"),
     ],
 )
