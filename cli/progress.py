@@ -17,7 +17,7 @@ from cli.render.words import clip, printable
 Data = Mapping[str, Any]
 
 
-STEPS = frozenset({"step_started", "step_finished"})
+STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events whose own words name the step."""
 
 
@@ -41,7 +41,8 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     """A run: how it ended, its code, its output, its files."""
     good = bool(run["succeeded"])
     by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
-    text = f"{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
+    step = f"step {run['step']}: " if run.get("step") else ""
+    text = f"{step}{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
     yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
     if failure := run.get("failure"):
         yield Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)

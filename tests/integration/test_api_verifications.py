@@ -96,12 +96,13 @@ async def test_files_that_the_base_has_no_room_for_are_named(front):
 
 
 async def test_a_job_carries_checks_and_says_so_without_their_text(front):
-    body = {"task": "add", "checks": {**CHECKS, "command": "pytest -x"}, "write_tests": True}
+    checks = {**CHECKS, "command": "pytest -x"}
+    body = {"task": "add", "checks": checks, "write_tests": True, "parallel": True}
     answer = await front.client.post("/jobs", json=body)
     assert answer.status_code == 202, answer.text
     told = answer.json()["spec"]
     assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x"}
-    assert (told["write_tests"], told["kind"]) == (True, "task")
+    assert (told["write_tests"], told["parallel"], told["kind"]) == (True, True, "task")
     listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
     assert listed == []  # they are no part of the workspace
 
@@ -111,6 +112,7 @@ async def test_a_job_carries_checks_and_says_so_without_their_text(front):
     [
         ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
         ({"checks": {**CHECKS, "command": "pytest 'x"}}, "checks.command"),
+        ({"parallel": "sometimes"}, "parallel"),
         ({"questions_expire_seconds": 5}, "questions_expire_seconds"),
         ({"questions": True, "questions_expire_seconds": 0}, "questions_expire_seconds"),
     ],
