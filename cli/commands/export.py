@@ -14,6 +14,7 @@ from cli.context import open_service
 from cli.errors import CliError
 from cli.events import FINAL, Event
 from cli.render.transcript import transcript
+from cli.render.transcript_events import Texts
 from cli.service import Job, Service
 
 FORMAT = 1
@@ -65,27 +66,28 @@ def _events(service: Service, job: Job) -> list[Event]:
     return found
 
 
-def _whole(service: Service, job_id: str, events: list[Event]) -> dict[tuple[int, str], str]:
+def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
     cut = (
-        (event.data["number"], part)
+        (event.data, part)
         for event in events
         if event.kind == "run_finished"
         for part in PARTS
         if event.data[part].get("digest")
     )
     return {
-        (number, part): service.text(f"/jobs/{job_id}/runs/{number}/{part}") for number, part in cut
+        (run["id"], part): service.text(f"/jobs/{job_id}/runs/{run['number']}/{part}")
+        for run, part in cut
     }
 
 
-def _as_json(job: Job, events: list[Event], texts: Mapping[tuple[int, str], str]) -> str:
+def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
     told = {
         "format": FORMAT,
         "job": job,
         "events": [
             {"seq": e.seq, "at": e.at.isoformat(), "kind": e.kind, "data": e.data} for e in events
         ],
-        "texts": {f"r{number}/{part}": text for (number, part), text in texts.items()},
+        "texts": {f"{run}/{part}": text for (run, part), text in texts.items()},
     }
     return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
 

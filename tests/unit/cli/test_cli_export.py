@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime
 
 import pytest
 from tiny_service import Answer, event, job, stream
 
+from api.quantities import duration
+from cli.events import Event
 from cli.main import run
+from cli.render.transcript_events import LEFT_OUT, told
+from jobs import events
 
 TEXT = {"dropped_bytes": 0, "digest": None, "href": ""}
 
@@ -48,7 +54,7 @@ def finished(tiny):
             run="r2",
             of="r1",
             cause="NameError: x",
-            diff="-x\n+y",
+            diff={"text": "-x\n+y", **TEXT},
             **{"class": "name"},
         ),
         event(6, "run_finished", **a_run(2, tool="shell", stdout={"text": "```\n", **TEXT})),
@@ -120,3 +126,74 @@ def test_a_job_that_runs_is_told_as_far_as_it_has_come(tiny, capsys):
 def test_a_file_that_cannot_be_written(finished, tmp_path, capsys):
     assert run(["--url", finished.url, "export", "j1", "-o", str(tmp_path / "no" / "x.md")]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+KINDS = [
+    kind
+    for row in re.findall(r"^\| ([a-z_, ]+) \| (?!data)", events.__doc__ or "", re.MULTILINE)
+    for kind in row.split(", ")
+]
+DECIDED = {
+    "by": "ada",
+    "action": "approve",
+    "feedback": "well done",
+    "override": True,
+    "digest": "abc",
+    "digest_named": True,
+    "approvals": ["grace", "ada"],
+}
+OTHERS = {
+    "asked": ({"questions": [{"question": "Which?", "default": "any"}]}, ["1. Which? (else: any)"]),
+    "tests_written": (
+        {"tests": ["test_a"], "dropped": [{"id": "test_b", "why": "passes on nothing"}]},
+        ["* `test_a`", "* thrown out: `test_b`: passes on nothing"],
+    ),
+    "routed": (
+        {"difficulty": "hard", "model": None, "reason": "it is long"},
+        ["* routed to the default model: hard (it is long)"],
+    ),
+    "decided": (
+        DECIDED,
+        [
+            "## Decision: approve, by ada",
+            "* at 2026-01-02T03:04:05+00:00",
+            "* of what has the digest `abc`, which the decision named",
+            "* although the evidence does not bear it",
+            "* approved before by grace",
+            "well done",
+        ],
+    ),
+    "voted": (
+        {"by": "grace", "feedback": "", "approvals": 1, "approvals_needed": 2, "digest": "abc"},
+        ["## Approval 1 of 2, by grace", "* of what has the digest `abc`"],
+    ),
+    "review_opened": ({"kind": "questions"}, ["* a person is asked (questions)"]),
+    "review_expired": ({"then": "reject"}, ["* nobody decided in time: reject"]),
+    "review_reminded": ({"waited_seconds": 60}, [f"* review reminded of, after {duration(60)}"]),
+    "review_escalated": ({"waited_seconds": 60}, [f"* review escalated, after {duration(60)}"]),
+    "given_back": ({"why": "drained"}, ["* given back to the queue (drained)"]),
+    "lease_lost": ({"worker": "w"}, ["* worker w was lost; another goes on"]),
+    "begun_anew": ({"by": "ada"}, ["* begun anew by ada: what stands above was given up"]),
+    "summarized": ({"text": "all is well"}, ["all is well"]),
+    "cancelled": ({"by": "ada"}, ["* cancelled by ada"]),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_each_other_kind_in_its_own_words(kind):
+    data, lines = OTHERS[kind]
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert [line for line in told(Event(1, at, kind, data), {}) if line in lines] == lines
+
+
+def test_answers_stand_with_the_decision():
+    data = {"by": "ada", "action": "answer", "answers": ["this", "that"]}
+    lines = list(told(Event(1, datetime.now(UTC), "decided", data), {}))
+    assert lines[-3:] == ["1. this", "2. that", ""]
+
+
+def test_every_kind_of_event_is_told_or_left_out_for_a_reason():
+    in_order = {"planned", "run_finished", "tool_used", "answered", "repaired", "checked"}
+    tested = in_order | {"critiqued"} | OTHERS.keys() | LEFT_OUT.keys()
+    assert len(KINDS) > 20
+    assert set(KINDS) == tested
