@@ -85,7 +85,7 @@ class Service:
         return self._json("POST", f"{_path(job_id)}/retry")
 
     def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
-        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now or start."""
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
         found = self._json("GET", f"{_path(job_id)}/files", params={"at": at})
         listed: Sequence[Mapping[str, Any]] = found["files"]
         return listed

@@ -23,7 +23,11 @@ from jobs.record import JobRecord
 router = APIRouter(tags=["files"])
 
 When = Annotated[
-    Literal["now", "start"], Query(description="`start`: the files that the job was submitted with")
+    Literal["now", "start", "checks"],
+    Query(
+        description="`start`: the files that the job was submitted with; `checks`: those of its "
+        "acceptance checks, which lie beside the workspace"
+    ),
 ]
 
 
@@ -94,4 +98,6 @@ async def file(
 
 
 def _workspace(record: JobRecord, at: str) -> str | None:
+    if at == "checks":
+        return record.spec.checks.manifest if record.spec.checks else None
     return record.workspace if at == "now" else record.spec.workspace

@@ -80,7 +80,7 @@ class VerificationRequest(Asked):
 
 
 class CheckSpec(Told):
-    """Checks as they were asked for; what is in the files is not told."""
+    """Checks as they were asked for; GET /jobs/{id}/files?at=checks tells what is in the files."""
 
     files: list[str]
     command: str | None = None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from api.quantities import duration
+from api.quantities import duration, plural
 from cli.events import Event
 
 Texts = Mapping[tuple[str, str], str]
@@ -91,6 +91,16 @@ def _routed(data: Data, _: Texts) -> Iterator[str]:
     yield from (f"* routed to {model}: {data['difficulty']} ({data['reason']})", "")
 
 
+def _merged(data: Data, _: Texts) -> Iterator[str]:
+    steps = ", ".join(map(str, data["steps"]))
+    yield from (f"## Merge of steps {steps}: {plural(len(data['files']), 'file')}", "")
+    for each in data["conflicts"]:
+        beside = f"; beside it: {', '.join(each['copies'])}" if each["copies"] else ""
+        yield f"* conflict: `{each['path']}` {each['what']}{beside}"
+    yield from (f"* step {each['step']} was left out: {each['why']}" for each in data["left_out"])
+    yield ""
+
+
 def _decided(event: Event, _: Texts) -> Iterator[str]:
     data = event.data
     yield from (f"## Decision: {data['action']}, by {data['by']}", "", *_bound(event))
@@ -173,6 +183,7 @@ _BY_DATA: Mapping[str, Callable[[Data, Texts], Iterator[str]]] = {
     "tool_used": _used,
     "answered": _answered,
     "repaired": _repaired,
+    "merged": _merged,
     "checked": _checked,
     "critiqued": _critiqued,
     "review_opened": _opened,

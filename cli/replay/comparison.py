@@ -12,6 +12,7 @@ from cli.service import Job
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")
+REPAIR = ("run", "of", "class", "cause", "diff", "attempt", "fixed", "same")
 VERDICT = ("revision", "verdict", "feedback", "run", "overruled")
 OUTCOME = ("status", "reason")
 MOST_LINES = 40
@@ -37,11 +38,13 @@ class Compared:
 
 
 def compare(old: Job, new: Job) -> list[Compared]:
-    """Plan, each run, each verdict, files, answer, outcome. Times, cost and ids do not count."""
+    """Plan, each run, repair and verdict, checks, files, outcome. Times, cost, ids do not count."""
     return [
         _part("plan", _plan(old), _plan(new)),
         *_each("run", [*map(_run, old["runs"])], [*map(_run, new["runs"])]),
+        *_each("repair", _repairs(old), _repairs(new)),
         *_each("verdict", _verdicts(old), _verdicts(new)),
+        *_each("checks", _checks(old), _checks(new)),
         _part("files", _files(old), _files(new)),
         _part("outcome", _outcome(old), _outcome(new)),
     ]
@@ -77,6 +80,20 @@ def _run(run: Mapping[str, Any]) -> Mapping[str, Any]:
         "whole texts": [digest for _, digest in texts.values()],
         "files": made,
     }
+
+
+def _repairs(job: Job) -> list[Mapping[str, Any]]:
+    """The change of each, too: whole, as its digest says, where it is long."""
+    repairs = job.get("repairs") or ()
+    return [{name: repair.get(name) for name in REPAIR} for repair in repairs]
+
+
+def _checks(job: Job) -> list[Mapping[str, Any]]:
+    """The last report, if there is one: each test with its outcome."""
+    if (report := job.get("checks")) is None:
+        return []
+    outcomes = {test["id"]: test["outcome"] for test in report["tests"]}
+    return [{"passed": report["passed"], "problem": report["problem"], **outcomes}]
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:

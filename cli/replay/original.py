@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cli.errors import CliError
+from cli.events import Event
 from cli.service import Job, Service
 from cli.written import as_text
 
 ASKED = (
     *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
-    *("write_tests", "questions", "parallel"),
+    *("pause", "write_tests", "questions", "parallel"),
 )
+"""What of a job's spec its life depends on, as a request has it."""
+OF_ITS_OWN = ("model", "files", "checks")
+"""What a request has besides: the recording, and files that are fetched."""
+OF_NO_MATTER = (
+    *("priority", "labels", "record"),  # no prompt, no run and no verdict tells of them
+    *("review_expires_seconds", "on_expiry", "review_remind_seconds", "review_escalate_seconds"),
+    *("questions_expire_seconds", "approvals"),  # decided at once, as it was decided then
+    *("max_cost_usd", "max_tokens"),  # a job that they ended is not played
+    "conversation_id",  # nor one that follows up another
+)
+"""What is not asked again."""
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
 EXECUTOR = "executor"
+START = "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,8 @@ def fetch(service: Service, job_id: str) -> Original:
     spec = {name: job["spec"][name] for name in ASKED if name in job["spec"]}
     files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
     asked = {**spec, "files": files, "model": f"recording:{job_id}"}
+    if checks := job["spec"].get("checks"):
+        asked["checks"] = _checks(service, job_id, checks)
     return Original(job, recording, asked, tuple(_decisions(service, job)))
 
 
@@ -58,8 +73,6 @@ def _unfit(job: Job) -> str | None:
         return f"it failed from outside ({job['reason']}): that does not repeat"
     if job["spec"].get("kind") == "verification":
         return "it is a verification: no model was asked"
-    if job["spec"].get("checks"):
-        return "it carries acceptance checks, whose files nobody but a worker is told"
     if job["spec"]["retry_of"]:
         return f"it went on where {job['spec']['retry_of']} had stopped"
     if job["conversation_id"] != job["id"]:
@@ -68,26 +81,44 @@ def _unfit(job: Job) -> str | None:
 
 
 def _started(service: Service, job: Job) -> list[Mapping[str, Any]]:
-    return list(service.files(job["id"], at="start"))
+    return list(service.files(job["id"], at=START))
 
 
-def _file(service: Service, job_id: str, path: str) -> str:
-    text = as_text(service.file(job_id, path, at="start"))
+def _checks(service: Service, job_id: str, checks: Mapping[str, Any]) -> Mapping[str, Any]:
+    files = {path: _file(service, job_id, path, at="checks") for path in checks["files"]}
+    return {"files": files, "command": checks["command"]}
+
+
+def _file(service: Service, job_id: str, path: str, *, at: str = START) -> str:
+    text = as_text(service.file(job_id, path, at=at))
     if text is None:
         raise CliError(f"{job_id} cannot be played again", f"its file {path} is no text")
     return text
 
 
 def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """A person's own code is not in the decision, but it has run: it is in the run."""
-    edited = (run for run in job["runs"] if run["by"] != EXECUTOR)
-    for decision in job["decisions"]:
-        said: dict[str, Any] = {
-            "action": decision["action"],
-            "feedback": decision["feedback"] or "",
-        }
-        if answers := decision.get("answers"):
-            said["answers"] = answers
-        if decision["action"] == "edit":
-            said["code"] = service.text(next(edited)["code"]["href"])
-        yield decision["by"], said
+    """What people decided, in order; of a job that was begun anew, since then.
+
+    A person's own code is not in the decision, but it has run: it is in the run behind it.
+    """
+    told = list(service.events(job["id"]))
+    begun = [place for place, event in enumerate(told, 1) if event.kind == "begun_anew"]
+    told = told[begun[-1] if begun else 0 :]
+    for place, event in enumerate(told):
+        if event.kind == "decided":
+            yield event.data["by"], _decision(service, job["id"], event.data, told[place + 1 :])
+
+
+def _decision(
+    service: Service, job_id: str, data: Mapping[str, Any], behind: Sequence[Event]
+) -> Mapping[str, Any]:
+    said: dict[str, Any] = {"action": data["action"], "feedback": data["feedback"] or ""}
+    if answers := data.get("answers"):
+        said["answers"] = answers
+    if data["action"] == "edit":
+        runs = (event.data for event in behind if event.kind == "run_finished")
+        run = next((run for run in runs if run["by"] != EXECUTOR), None)
+        if run is None:
+            raise CliError(f"{job_id} cannot be played again", f"{data['by']}'s code never ran")
+        said["code"] = service.text(f"/jobs/{job_id}/runs/{run['number']}/code")
+    return said

@@ -35,6 +35,17 @@ async def test_the_workspace_is_told_as_it_stands_now(front):
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
 
+async def test_the_files_of_checks_are_told_apart_from_the_workspace(front):
+    checks = {"files": {"test_a.py": "def test(): pass\n"}}
+    job_id = await front.submit(files={"a.py": "1"}, checks=checks)
+    listed = (await front.client.get(f"/jobs/{job_id}/files?at=checks")).json()["files"]
+    assert [file["path"] for file in listed] == ["test_a.py"]
+    assert (await front.client.get(listed[0]["href"])).text == "def test(): pass\n"
+    assert (await front.client.get(f"/jobs/{job_id}/files/test_a.py")).status_code == 404
+    other = await front.submit()
+    assert (await front.client.get(f"/jobs/{other}/files?at=checks")).json()["files"] == []
+
+
 async def test_a_job_without_files_has_an_empty_workspace(front):
     job_id = await front.submit()
     assert (await front.client.get(f"/jobs/{job_id}/files")).json() == {"files": [], "digest": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from cli.main import run
 from cli.service import Service
 from settings.base import DEVELOPMENT_KEY
 
+CHECKS = {
+    "test_seven.py": "def test_seven():\n    assert open('seven.txt').read() == '7'\n",
+}
 MODEL = "groq:llama-3.3-70b-versatile"
 
 
@@ -37,16 +41,18 @@ def goes_by_the_file(request: Request) -> Turn:
 
 
 def worked(service: Service) -> str:
-    """A job that ada sends back, then runs code of her own in, then approves."""
+    """A job that ada sends back, then runs code of her own in, then approves: as she is asked
+    behind every run, and again when the checks have passed."""
     secret = service.create_key({"name": "ada", "scopes": ["review", "read"]})["secret"]
     spec = {"task": "Print it.", "files": {"seven.txt": "7"}, "model": MODEL}
-    job_id = service.submit({**spec, "review": True, "record": True})["id"]
-    decisions = iter(
+    asks = {"review": True, "pause": "every_run", "record": True, "checks": {"files": CHECKS}}
+    job_id = service.submit({**spec, **asks})["id"]
+    decisions = chain(
         [
             {"action": "revise", "feedback": "And zero."},
             {"action": "edit", "code": "print('by hand')"},
-            {"action": "approve"},
-        ]
+        ],
+        repeat({"action": "approve"}),
     )
     with Service(service.url, secret) as ada:
         for event in service.events(str(job_id)):
@@ -67,6 +73,6 @@ def test_a_job_is_recorded_and_played_again_with_its_decisions(
             assert run(["--url", api.url, "replay", job_id]) == 0, capsys.readouterr()
         assert len(server.requests) == asked
     shown = capsys.readouterr().out
-    for part in ("plan", "run 1", "run 2", "run 3", "files", "outcome"):
+    for part in ("plan", "run 1", "run 2", "run 3", "checks 1", "files", "outcome"):
         assert f"{part}\tsame\t\n" in shown
     assert "everything is the same" in shown

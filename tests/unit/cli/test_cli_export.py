@@ -167,6 +167,19 @@ OTHERS = {
         {"by": "grace", "feedback": "", "approvals": 1, "approvals_needed": 2, "digest": "abc"},
         ["## Approval 1 of 2, by grace", "* of what has the digest `abc`"],
     ),
+    "merged": (
+        {
+            "steps": [1, 2],
+            "files": ["a.py"],
+            "conflicts": [{"path": "a.py", "what": "was changed by both", "copies": ["b.py"]}],
+            "left_out": [{"step": 3, "why": "it took too long"}],
+        },
+        [
+            "## Merge of steps 1, 2: 1 file",
+            "* conflict: `a.py` was changed by both; beside it: b.py",
+            "* step 3 was left out: it took too long",
+        ],
+    ),
     "review_opened": ({"kind": "questions"}, ["* a person is asked (questions)"]),
     "review_expired": ({"then": "reject"}, ["* nobody decided in time: reject"]),
     "review_reminded": ({"waited_seconds": 60}, [f"* review reminded of, after {duration(60)}"]),

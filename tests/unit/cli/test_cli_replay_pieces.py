@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from tiny_service import Answer, event, job, problem, stream
 
+from api.schemas.job_request import JobRequest
+from cli.errors import CliError
 from cli.main import run
 from cli.replay.comparison import compare
-from cli.replay.original import fetch
+from cli.replay.original import ASKED, OF_ITS_OWN, OF_NO_MATTER, fetch
 from cli.service import Service
 
 SPEC = {
@@ -42,6 +44,10 @@ def whole(**changed):
     return job(**{"runs": [a_run()], "critiques": [critique()], "spec": SPEC, **changed})
 
 
+REPAIR = {"run": "r2", "of": "r1", "class": "name", "cause": "x", "diff": {"text": "-a\n+b"}}
+REPORT = {"passed": True, "problem": None, "tests": [{"id": "t.py::a", "outcome": "passed"}]}
+
+
 def differing(new):
     return {part.part: set(part.differs) for part in compare(whole(), new) if not part.same}
 
@@ -65,12 +71,26 @@ def test_times_cost_and_ids_do_not_count():
         ({"runs": [a_run(code=text("print(42)", "d"))]}, {"run 1": {"whole texts"}}),
         ({"critiques": [critique("revise")]}, {"verdict 1": {"verdict"}}),
         ({"artifacts": [{"name": "a", "digest": "1"}]}, {"files": {"a"}}),
+        ({"repairs": [REPAIR]}, {"repair 1": {"there"}}),
+        ({"checks": REPORT}, {"checks 1": {"there"}}),
         ({"status": "failed", "reason": "rejected"}, {"outcome": {"status", "reason"}}),
         ({"result": None}, {"outcome": {"approved by", "answer", "override"}}),
     ],
 )
 def test_what_differs_is_named(changed, found):
     assert differing(whole(**changed)) == found
+
+
+def test_another_outcome_of_one_check_is_a_difference():
+    failed = {**REPORT, "tests": [{"id": "t.py::a", "outcome": "failed"}]}
+    parts = compare(whole(checks=REPORT), whole(checks=failed))
+    assert {p.part: set(p.differs) for p in parts if not p.same} == {"checks 1": {"t.py::a"}}
+
+
+def test_another_change_of_a_repair_is_a_difference():
+    other = {**REPAIR, "diff": {"text": "-a\n+c"}}
+    parts = compare(whole(repairs=[REPAIR]), whole(repairs=[other]))
+    assert {p.part: set(p.differs) for p in parts if not p.same} == {"repair 1": {"diff"}}
 
 
 def test_which_person_approved_does_not_matter_but_that_one_did():
@@ -90,30 +110,54 @@ def test_a_difference_is_shown_as_one():
 
 
 def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
-    decisions = [
-        {"action": "revise", "feedback": "More.", "by": "ada"},
-        {"action": "edit", "feedback": "", "by": "bob"},
-        {"action": "approve", "feedback": "", "by": "eve"},
+    told = [
+        event(1, "decided", action="approve", feedback="", by="root"),
+        event(2, "begun_anew", by="root", format=2),
+        event(3, "decided", action="revise", feedback="More.", by="ada"),
+        event(4, "decided", action="edit", feedback="", by="bob"),
+        event(5, "run_finished", **a_run(number=2, by="bob", code=text("mine"))),
+        event(6, "decided", action="approve", feedback="", by="eve"),
+        event(7, "succeeded", approved_by="eve"),
     ]
-    runs = [a_run(), a_run(by="bob", code=text("mine"))]
-    tiny.on("GET /jobs/j1", Answer(200, whole(runs=runs, decisions=decisions)))
+    spec = {**SPEC, "pause": "every_run", "checks": {"files": ["t.py"], "command": "pytest"}}
+    tiny.on("GET /jobs/j1", Answer(200, whole(spec=spec)))
+    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on("GET /jobs/j1/runs/2/code", Answer(200, b"print('mine')"))
+    tiny.on("GET /jobs/j1/files/t.py", Answer(200, b"def test(): pass\n"))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a.py"}]}))
     tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\n"))
-    tiny.on("GET /texts/mine", Answer(200, b"print('mine')"))
     with Service(tiny.url, "k") as service:
         original = fetch(service, "j1")
     assert original.recording == b"about: x\n"
     assert original.spec["model"] == "recording:j1"
     assert original.spec["files"] == {"a.py": "A = 1\n"}
+    assert original.spec["checks"] == {"files": {"t.py": "def test(): pass\n"}, "command": "pytest"}
+    assert original.spec["pause"] == "every_run"
     assert "retry_of" not in original.spec
     assert original.names == {"ada", "bob"}
     said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
     code = "print('mine')"
     assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
-    assert {asked.path.partition("?")[2] for asked in tiny.asked if "files" in asked.path} == {
-        "at=start"
-    }
+    files = [asked.path.rpartition("/")[2] for asked in tiny.asked if "files" in asked.path]
+    assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks"]
+
+
+def test_code_that_never_ran_cannot_be_played_again(tiny):
+    told = [
+        event(1, "decided", action="edit", feedback="", by="bob"),
+        event(2, "failed", reason="unapproved", detail=""),
+    ]
+    tiny.on("GET /jobs/j1", Answer(200, whole()))
+    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
+    tiny.on("GET /jobs/j1/events", stream(*told))
+    with Service(tiny.url, "k") as service, pytest.raises(CliError, match="cannot be played again"):
+        fetch(service, "j1")
+
+
+def test_all_that_can_be_asked_is_asked_again_or_does_not_matter():
+    assert sorted([*ASKED, *OF_ITS_OWN, *OF_NO_MATTER]) == sorted(JobRequest.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +166,6 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         ({"status": "cancelled"}, "it is cancelled"),
         ({"status": "failed", "reason": "deadline"}, "from outside (deadline)"),
         ({"spec": {**SPEC, "kind": "verification"}}, "no model was asked"),
-        ({"spec": {**SPEC, "checks": {"files": ["t.py"]}}}, "it carries acceptance checks"),
         ({"spec": {**SPEC, "retry_of": "j0"}}, "it went on where j0 had stopped"),
         ({"conversation_id": "c"}, "it follows up other jobs"),
     ],
