@@ -32,8 +32,8 @@ class Bare:
 
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
     a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
-    is no stand-in: a drill that is not root leaves the control out, and says so. `as_drill`: as the
-    drill's own user, whoever that is, for what reaches into its processes. `within`: options of
+    is no stand-in: for a drill that is not root the attack is unproved. `as_drill`: as the drill's
+    own user, whoever that is, for what reaches into its processes. `within`: options of
     `unshare`, for what the drill must plant first.
     """
 
@@ -73,8 +73,8 @@ class Attack:
     `expects` says in words what must be seen instead. `ends` are the ends of a run that count as
     an answer where the probe itself did not live to give one. `alone`: nothing else may run
     meanwhile. `uses` are functions whose source the probe needs beside its own. `absent` says in
-    words why this machine has nothing of what is tried (None: it has); such an attack is told as
-    held, with those words.
+    words why this machine has no control for what is tried (None: it has), most often because it
+    has nothing of the kind: the probe runs all the same, and is then unproved, with those words.
     """
 
     probe: Probe

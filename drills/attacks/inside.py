@@ -22,7 +22,7 @@ from drills.attacks.ground import Ground, ground
 from drills.attacks.netspace import Netspace, enter
 from drills.attacks.runner import Runner
 from drills.attacks.seen import Kind, Outcome
-from drills.attacks.summary import HEADS, failures, passed, rows, summary, told
+from drills.attacks.summary import HEADS, failures, last_line, passed, rows, summary, told
 from sandbox.protocol import SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
@@ -101,7 +101,8 @@ async def _all(
         kind = outcome.verdict.kind
         words = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
         evidence = told(outcome.verdict.evidence or outcome.control)
-        screen.line(kind, f"{words}: {evidence}", Tone.GOOD if outcome.held else Tone.BAD)
+        tone = Tone.GOOD if outcome.held else Tone.BAD if outcome.failed else Tone.WARN
+        screen.line(kind, f"{words}: {evidence}", tone)
 
     runner = Runner(place, python, tell)
     outcomes: list[Outcome] = []
@@ -121,9 +122,7 @@ def _show(screen: Screen, outcomes: list[Outcome]) -> None:
     screen.rows(HEADS, rows(outcomes))
     for each in failures(outcomes):
         screen.line("failed", each, Tone.BAD)
-    counted = summary(outcomes)
-    words = f"{counted['held']} of {counted['tried']} held, on {', '.join(counted['backends'])}"
-    screen.line("held" if passed(outcomes) else "failed", words)
+    screen.line("held" if passed(outcomes) else "failed", last_line(outcomes))
 
 
 if __name__ == "__main__":

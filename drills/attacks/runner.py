@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from drills.attacks.attack import Attack, Instead, Raised
+from drills.attacks.attack import Attack, Bare, Instead, Raised
 from drills.attacks.backends import Backend
 from drills.attacks.bare import UIDS, BareSandbox, interpreter
 from drills.attacks.ground import VARIABLE, Ground
-from drills.attacks.judges import held, reached
+from drills.attacks.judges import held
 from drills.attacks.scene import Scene
 from drills.attacks.seen import Kind, Outcome, Verdict
 from sandbox.protocol import Sandbox, SandboxError
@@ -66,18 +66,25 @@ class Runner:
         self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
     ) -> tuple[Verdict, Verdict]:
         """The attack's verdict, which its control's has had its say in; and the control's."""
-        reason = attack.absent()
-        if reason is not None:
-            return held(f"not on this machine: {reason}"), held()
         scene = Scene(attack, sandbox, self._ground, backend, attack.limits)
         verdict = await _judged(scene)
         if verdict.kind is not Kind.HELD:
             return verdict, held()
+        reason = self._without_control(attack)
+        if reason is not None:
+            return Verdict(Kind.UNPROVED, reason), held()
         control = await self._control(name, scene)
         if control.kind is not Kind.REACHED:
             why = control.evidence or "it reached nothing"
             verdict = Verdict(Kind.BLIND, f"the control was {control.kind}: {why}")
         return verdict, control
+
+    def _without_control(self, attack: Attack) -> str | None:
+        """Why this machine, or this user, can show no control; None where there is one."""
+        control = attack.control
+        if isinstance(control, Bare) and control.host_root and os.geteuid() != 0:
+            return "its control takes root"
+        return attack.absent()
 
     async def _control(self, name: str, scene: Scene) -> Verdict:
         """The control's verdict. A bare one is the same for every backend, and run once."""
@@ -89,8 +96,6 @@ class Runner:
             attack = replace(scene.attack, probe=control.probe)
             limits = control.limits or scene.limits
             return await _judged(replace(again, attack=attack, limits=limits))
-        if control.host_root and os.geteuid() != 0:
-            return reached("(no control: it takes root)")
         if name not in self._controls:
             os.lseek(self._ground.descriptor, 0, os.SEEK_SET)  # its position is shared with us
             bare = BareSandbox(

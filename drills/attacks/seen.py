@@ -44,6 +44,9 @@ class Kind(StrEnum):
     """What came of one attack on one backend."""
 
     HELD = "held"
+    UNPROVED = "unproved"
+    """The probe reached nothing, and there is no control on this machine to show that we would have
+    noticed: it lacks what is tried, or it takes root. Neither a failure nor a proof."""
     REACHED = "reached"
     """The sandbox did not hold."""
     BLIND = "blind"
@@ -74,3 +77,8 @@ class Outcome:
     def held(self) -> bool:
         """Whether the sandbox held, and the control shows that we would have noticed."""
         return self.verdict.kind is Kind.HELD
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not hold, or went wrong."""
+        return self.verdict.kind not in {Kind.HELD, Kind.UNPROVED}

@@ -8,7 +8,7 @@ from typing import Any
 from cli.render.words import printable
 from drills.attacks.seen import Kind, Outcome
 
-HEADS = ("BACKEND", "CATEGORY", "HELD", "REACHED", "BLIND", "BROKEN", "SECONDS")
+HEADS = ("BACKEND", "CATEGORY", "HELD", "UNPROVED", "REACHED", "BLIND", "BROKEN", "SECONDS")
 
 LOOK_AT = {
     Kind.REACHED: "the sandbox did not hold: see what the attack expects, in its file",
@@ -31,7 +31,7 @@ def rows(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, ...]]:
 def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """Those that did not hold, each with its evidence and what to look at."""
     for each in outcomes:
-        if not each.held:
+        if each.failed:
             kind = each.verdict.kind
             yield (
                 f"{each.name} on {each.backend}: {kind}: {told(each.verdict.evidence)}\n"
@@ -45,16 +45,34 @@ def told(text: str) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The object for machines. `tried` counts each attack once for each backend."""
+    """The object for machines. `tried` counts each attack once for each backend, without those that
+    are `unproved`: they say nothing, and stand by themselves.
+    """
+    tried = [each for each in outcomes if each.verdict.kind is not Kind.UNPROVED]
     return {
         "attacks": len({each.name for each in outcomes}),
         "backends": list(dict.fromkeys(each.backend for each in outcomes)),
-        "tried": len(outcomes),
-        "held": sum(each.held for each in outcomes),
-        "failed": [f"{each.name}@{each.backend}" for each in outcomes if not each.held],
+        "tried": len(tried),
+        "held": sum(each.held for each in tried),
+        "failed": [_place(each) for each in tried if each.failed],
+        "unproved": [_place(each) for each in outcomes if each.verdict.kind is Kind.UNPROVED],
     }
 
 
+def last_line(outcomes: Sequence[Outcome]) -> str:
+    """The summary for people."""
+    counted = summary(outcomes)
+    words = f"{counted['held']} of {counted['tried']} held, on {', '.join(counted['backends'])}"
+    unproved = counted["unproved"]
+    if unproved:
+        words += f"; {len(unproved)} not proved on this machine: {', '.join(unproved)}"
+    return words
+
+
+def _place(outcome: Outcome) -> str:
+    return f"{outcome.name}@{outcome.backend}"
+
+
 def passed(outcomes: Sequence[Outcome]) -> bool:
-    """Whether there was something to try, and all of it held."""
-    return bool(outcomes) and all(each.held for each in outcomes)
+    """Whether something was proved, and nothing failed."""
+    return any(each.held for each in outcomes) and not any(each.failed for each in outcomes)

@@ -109,11 +109,15 @@ async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: Ground)
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
 
 
-async def test_what_this_machine_does_not_have_is_told(place: Ground) -> None:
+async def test_without_a_control_an_attack_runs_and_is_unproved(place: Ground) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     lacking = replace(attack, absent=lambda: "no such kernel")
-    found = await outcomes(place, bare(place), {"a/b": lacking})
-    assert found["a/b"].verdict == held("not on this machine: no such kernel")
+    quiet = replace(lacking, probe=lambda _given: None, judge=lambda _seen: held())
+    found = await outcomes(place, bare(place), {"a/b": lacking, "a/c": quiet})
+    assert found["a/b"].verdict.kind is Kind.REACHED  # it was carried out
+    assert found["a/c"].verdict == Verdict(Kind.UNPROVED, "no such kernel")
+    assert not found["a/c"].held
+    assert not found["a/c"].failed
 
 
 async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(place: Ground) -> None:

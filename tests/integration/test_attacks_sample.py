@@ -78,6 +78,7 @@ def test_the_last_line_is_an_object_for_machines(
         "tried": len(SAMPLE),
         "held": len(SAMPLE),
         "failed": [],
+        "unproved": [],
     }
     assert drill.returncode == 0
 

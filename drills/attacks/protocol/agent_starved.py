@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack, Instead
 from drills.attacks.drives import survived
@@ -10,8 +11,11 @@ from drills.attacks.judges import held, reached
 from drills.attacks.seen import Seen, Verdict
 from sandbox.protocol import Limits
 
-SECONDS = 1.0
-MOST = SECONDS + 1.0
+if TYPE_CHECKING:
+    from drills.attacks.scene import Scene
+
+LIMITS = Limits(wall_seconds=1.0, cpu_seconds=60)
+MOST_LATE = 1.0
 LOOPS, SLEEPERS = 4, 40
 BUSY_SECONDS = 6.0
 
@@ -74,22 +78,28 @@ def sleeps(given: dict[str, Any]) -> str | None:
     return None
 
 
+async def drive(scene: Scene) -> Seen:
+    """How long a run takes that only sleeps past this deadline, and then the attack's."""
+    usual = await scene.run(sleeps, limits=LIMITS)
+    seen = await survived(scene)
+    return replace(seen, notes={**seen.notes, "late": seen.seconds - usual.seconds})
+
+
 def judge(seen: Seen) -> Verdict:
     if seen.report is not None and seen.report.reached is not None:
         return reached(seen.report.reached)
     if seen.left or not seen.notes["after"]:
         return reached(f"left: {seen.left}, the run after it: {seen.notes['after']}")
-    if seen.seconds > MOST:
-        return reached(f"{seen.seconds:.1f} s, of {SECONDS:g} that it had")
-    return held(f"it ended as {seen.result.end} after {seen.seconds:.1f} s")
+    late = f"{seen.notes['late']:.1f} s later than a run that sleeps"
+    return reached(late) if seen.notes["late"] > MOST_LATE else held(late)
 
 
 ATTACK = Attack(
     probe,
     expects="the deadline is kept: nobody may say when another process of the room's agent runs",
-    limits=Limits(wall_seconds=SECONDS, cpu_seconds=60),
+    limits=LIMITS,
     given={"seconds": BUSY_SECONDS, "loops": LOOPS, "sleepers": SLEEPERS},
-    drive=survived,
+    drive=drive,
     judge=judge,
     control=Instead(sleeps, Limits(wall_seconds=BUSY_SECONDS + 4)),
     alone=True,

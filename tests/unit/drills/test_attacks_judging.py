@@ -132,17 +132,22 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
         outcome("kernel/b", Kind.BLIND),
         outcome("kernel/a", Kind.HELD, "docker"),
         outcome("kernel/b", Kind.REACHED, "docker", "55\nbytes\x1b[2J"),
+        outcome("kernel/c", Kind.UNPROVED),
     ]
     assert summary.summary(outcomes) == {
-        "attacks": 2,
+        "attacks": 3,
         "backends": ["local", "docker"],
         "tried": 4,
         "held": 2,
         "failed": ["kernel/b@local", "kernel/b@docker"],
+        "unproved": ["kernel/c@local"],
     }
+    assert summary.last_line(outcomes) == (
+        "2 of 4 held, on local, docker; 1 not proved on this machine: kernel/c@local"
+    )
     assert list(summary.rows(outcomes)) == [
-        ("local", "kernel", "1", "0", "1", "0", "3.0"),
-        ("docker", "kernel", "1", "1", "0", "0", "3.0"),
+        ("local", "kernel", "1", "1", "0", "1", "0", "4.5"),
+        ("docker", "kernel", "1", "0", "1", "0", "0", "3.0"),
     ]
     blind, reached = summary.failures(outcomes)
     assert "nothing is proved" in blind
@@ -154,6 +159,8 @@ def test_nothing_tried_is_nothing_proved() -> None:
     assert not summary.passed([])
     assert summary.passed([outcome("a/b", Kind.HELD)])
     assert not summary.passed([outcome("a/b", Kind.HELD), outcome("a/c", Kind.BROKEN)])
+    assert summary.passed([outcome("a/b", Kind.HELD), outcome("a/c", Kind.UNPROVED)])
+    assert not summary.passed([outcome("a/c", Kind.UNPROVED)])
 
 
 def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
