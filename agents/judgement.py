@@ -1,6 +1,7 @@
 """Judgement: the critic's word as far as the evidence bears it. Pure.
 
 no run of the files as they stand has succeeded            -> no approval, whatever it says
+a failed run is not mended                                 -> no approval by the rules alone
 the run that it rests on failed                            -> no approval
 a score below LEAST_SCORE, or a criterion that failed      -> no approval
 its reply cannot be read, or its model is away for good    -> the rules decide, and say so
@@ -21,6 +22,7 @@ from agents.evidence import (
     lacking,
     runs_that_count,
 )
+from agents.repair.opened import open_failures
 from agents.state import Run
 
 CRITIC: Final = "critic"
@@ -108,14 +110,18 @@ def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
-    """Approved is what its last run shows to work, as it stands."""
+    """Approved is what a run shows to work, as it stands, while no failure is open."""
     nothing = Said(verdict="revise", feedback="", run=None)
     critique = Critique(**{**_as_said(state, nothing), "overruled": why, "by": RULES})
-    counting = runs_that_count(state.get("runs", []), state["revision"])
-    lack = lacking(state) or _failed(counting[-1])
+    lack = lacking(state) or _unmended(state)
     if lack is not None:
         return {**critique, **_sent_back(lack, "")}
     return {**critique, "verdict": "approve", "run": _latest_success(state)}
+
+
+def _unmended(state: Mapping[str, Any]) -> str | None:
+    opened = open_failures(state.get("runs", []), state.get("repairs", []))
+    return f"{opened[-1]['id']} failed, and no run shows that it is mended" if opened else None
 
 
 def _objection(critique: Critique, named: Run | None) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 
 from agents.calls import answered_by
 from agents.history import this_pass
@@ -17,13 +17,17 @@ from agents.ports import Ports
 from agents.prompting import render
 from agents.repair.change import Change, change
 from agents.repair.course import Course, course
-from agents.repair.repair import failed_in_a_row, repair_of, repaired_run
+from agents.repair.cure import Between
+from agents.repair.opened import open_failures
+from agents.repair.repair import failed_in_a_row, mending, repair_of
+from agents.repair.subject import subject
 from agents.runs import EXECUTOR, kept_text
 from agents.state import Repair, Run
 from agents.tools.trace import repairs_in, runs_in, traces
 
 FILES_COMPARED = 20
 BYTES_COMPARED = 256 * 1024
+MOST_OPEN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +54,16 @@ def course_of(state: Mapping[str, Any], ports: Ports, *more: Repair) -> Course:
 async def behind(run: Run, state: Mapping[str, Any], ports: Ports) -> Told:
     """What to tell of a `run` that the latest reply of a pass has made."""
     messages: Sequence[AnyMessage] = state["messages"]
-    known = traces(this_pass(messages))
-    last = state.get("last_run")
-    failed = repaired_run([last] if last else [], _latest_group(messages))
-    if failed is None and run["succeeded"]:
+    earlier = [*state.get("repairs", ()), *repairs_in(traces(this_pass(messages)))]
+    mends = mending(run, await _between(opened_in(state), run, ports))
+    if mends is None and run["succeeded"]:
         return Told()
     repair, diff = None, None
-    earlier = [*state.get("repairs", ()), *repairs_in(known)]
     now = course_of(state, ports)
-    if failed is not None:
+    if mends is not None:
         model = answered_by(messages[-1]) or ports.models.name(EXECUTOR, now.level)
-        repair = repair_of(run, failed, earlier, model, now.level)
-        found = await _change(failed, run, ports)
+        repair = repair_of(run, mends, earlier, model, now.level)
+        found = await _change(mends.of, run, ports)
         repair["lines"] = {"added": found.added, "removed": found.removed}
         diff = await kept_text(ports.workspace, found.diff, ports.bounds.kept)
     if run["succeeded"]:
@@ -71,24 +73,42 @@ async def behind(run: Run, state: Mapping[str, Any], ports: Ports) -> Told:
     return Told(_words(run, repair, tried if after.level > now.level else ()), repair, diff)
 
 
+def opened_in(state: Mapping[str, Any]) -> list[Run]:
+    """The open failures that whoever gave the latest reply of a pass has seen: what its own calls
+    run was written without knowing how they end."""
+    known = traces(this_pass(state["messages"])[:-1])
+    repairs = [*state.get("repairs", ()), *repairs_in(known)]
+    return open_failures(runs_in(known), repairs, state.get("opened", ()))
+
+
+async def _between(opened: Sequence[Run], run: Run, ports: Ports) -> list[tuple[Run, Between]]:
+    """What lies between each of the open failures and a `run`."""
+    if not opened:
+        return []
+    known = "workspace" in run
+    after = await ports.workspace.manifest(run["workspace"]) if known else {}
+    text = await _text(run, after, ports)
+    found = []
+    for failed in opened[-MOST_OPEN:]:
+        told = known and "workspace" in failed
+        before = await ports.workspace.manifest(failed["workspace"]) if told else after
+        found.append((failed, Between(before, after, text, told)))
+    return found
+
+
+async def _text(run: Run, files: Mapping[str, str], ports: Ports) -> str:
+    """A run's program, with the scripts that it has started."""
+    scripts = sorted(subject(run, files).scripts & files.keys())[:FILES_COMPARED]
+    kept = [await ports.workspace.kept(files[path]) for path in scripts]
+    parts = [await whole_program(run, ports), *kept]
+    return "\n".join(part[:BYTES_COMPARED].decode(errors="replace") for part in parts)
+
+
 def _words(run: Run, repair: Repair | None, tried: Sequence[Repair]) -> str:
     same, of = (repair["same"], repair["of"]) if repair else (None, None)
     hint = render("executor_hint", failure=run["failure"], same=same, of=of)
     parts = [hint, render("executor_taken_over", tried=tried) if tried else ""]
     return "\n\n".join(part.strip() for part in parts if part)
-
-
-def _latest_group(messages: Sequence[AnyMessage]) -> Sequence[Run]:
-    """The runs of the latest reply before the one at work that has made any."""
-    group: list[ToolMessage] = []
-    for message in reversed(this_pass(messages)[:-1]):
-        if isinstance(message, ToolMessage):
-            group.insert(0, message)
-        elif isinstance(message, AIMessage):
-            if runs := runs_in(traces(group)):
-                return runs
-            group = []
-    return ()
 
 
 async def _change(failed: Run, run: Run, ports: Ports) -> Change:

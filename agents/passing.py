@@ -37,7 +37,8 @@ Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 class Pass(AgentState[Any]):
     """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
-    `last_run` is the job's latest before it, `joins`: its files were merged behind that.
+    `last_run` is the job's latest before it, `opened` are the failures that were open then,
+    `joins`: its files were merged behind them.
 
     `repairs` and `level` are as the outer state has them. `steps` is how many the plan has, whose
     progress the pass tells; where it is missing or 0, somebody else does. `outer` is the pass's own
@@ -49,6 +50,7 @@ class Pass(AgentState[Any]):
     runs_before: int
     apart: int
     last_run: Run | None
+    opened: NotRequired[Sequence[Run]]
     joins: bool
     repairs: list[Repair]
     level: int
@@ -68,6 +70,7 @@ class Request:
     level: int
     history: Sequence[AnyMessage] = ()
     last_run: Run | None = None
+    opened: Sequence[Run] = ()
     apart: int = 1
     joins: bool = False
     steps: int = 0
@@ -113,6 +116,7 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
             "runs_before": asked.runs_before,
             "apart": asked.apart,
             "last_run": asked.last_run,
+            "opened": asked.opened,
             "joins": asked.joins,
             "repairs": asked.repairs,
             "level": asked.level,

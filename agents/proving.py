@@ -3,7 +3,7 @@ run once more, over the files as they stand. No model is asked; the answer is no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -16,12 +16,14 @@ from agents.mending import behind, whole_program
 from agents.middleware.tools import told_of
 from agents.place import digest, of_reply, within
 from agents.ports import Finished, Ports
+from agents.repair.command_line import is_aside
+from agents.repair.opened import can_prove, open_failures
 from agents.state import Run
 from agents.tools.python import python
 from agents.tools.registry import Body
 from agents.tools.run_tests import run_tests
 from agents.tools.shell import shell
-from agents.tools.trace import Trace, traces
+from agents.tools.trace import Trace, repairs_in, runs_in, traces
 
 CALL_ID: Final = "proof"
 OFFSET = 900
@@ -53,21 +55,37 @@ async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
 
 
 def unproven_run(state: Mapping[str, Any]) -> Run | None:
-    """The last run, where branches were merged or a tool of this pass has written files behind it.
-    By what the calls have left and not by the workspace at hand: behind a crash that is already the
-    one of later on."""
-    last: Run | None = state.get("last_run")
-    written = bool(state.get("joins"))
-    for trace in traces(this_pass(state["messages"])):
-        if trace["kind"] == "run_finished":
-            last, written = trace["data"], False
-        else:
-            written = written or _changes(trace)
-    return last if written else None
+    """The run that is to show what the changes behind it do: the open failure, where one is open;
+    else the last run that did not only look. By what the calls have left and not by the workspace
+    at hand: behind a crash that is already the one of later on."""
+    found = traces(this_pass(state["messages"]))
+    joins = bool(state.get("joins"))
+    repairs = [*state.get("repairs", ()), *repairs_in(found)]
+    opened = open_failures(runs_in(found), repairs, state.get("opened", ()))
+    for failed in reversed(opened):
+        later = _behind(failed, found)
+        if can_prove(failed) and (any(map(_changes, later)) or (joins and later is found)):
+            return failed
+    last = next(filter(_works, reversed(runs_in(found))), state.get("last_run"))
+    if last is None:
+        return None
+    later = _behind(last, found)
+    written = any(_changes(trace) for trace in later if trace["kind"] == "tool_used")
+    return last if written or (joins and later is found) else None
+
+
+def _behind(run: Run, found: Sequence[Trace]) -> Sequence[Trace]:
+    """What this pass has done behind a run: all of it, where that was made before."""
+    ids = [trace["data"].get("id") for trace in found]
+    return found[ids.index(run["id"]) + 1 :] if run["id"] in ids else found
+
+
+def _works(run: Run) -> bool:
+    return run.get("tool", "python") == "python" or not is_aside(run["code"]["text"])
 
 
 def _changes(trace: Trace) -> bool:
-    """Whether a call that ran nothing has changed files: not all that do leave files of theirs."""
+    """Whether a call has changed files: not all that do leave files of theirs."""
     told = trace["data"]
     return bool(trace["files"]) or (told.get("ok", False) and told.get("tool") in CHANGING)
 

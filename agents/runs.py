@@ -10,8 +10,8 @@ from agents.errors import PathOutside
 from agents.installed import belongs_to_install, with_packages
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
-from agents.repair.classify import PROGRAM, classify
-from agents.repair.failure import FailureClass
+from agents.repair.classify import classify
+from agents.repair.failure import PROGRAM, FailureClass
 from agents.state import Run
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, Limits, RunResult, Stream

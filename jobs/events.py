@@ -12,7 +12,7 @@
 | asked | questions: [{question, default}], note |
 | tests_written | files: [paths], tests: [names], dropped: [{id, why}], interface, note |
 | run_finished | a run, see below |
-| repaired | run, of (the failed run), class, cause, diff, lines: {added, removed}, model, level, attempt, revision, fixed, same: code/failure/null |
+| repaired | run, of (the failed run), class, cause, diff, lines: {added, removed}, model, level, attempt, revision, fixed, closed: [failed runs that it has cured, or stands for], same: code/failure/null |
 | tool_used | tool, path, ok, note, artifacts: what it wrote, as a run has them |
 | answered | revision, text |
 | review_opened | review_id, kind, digest |
@@ -39,9 +39,9 @@ Where models were passed over for the one that answered, `model_called` has `fel
 
 A run: {id, number, revision, by, code, end, exit_code, signal, stdout, stderr, seconds, succeeded,
 failure, on, workspace, artifacts: [{name, digest, size, media_type}], refused: [str]}. `failure` is
-null where it succeeded, else {class, cause, exception}: see `agents.repair.failure`; `on` and
-`workspace` are the digests of the files before and after it, null for none. Runs of older releases
-have none of the three. `code`, `stdout` and `stderr` are
+null where it succeeded, else {class, cause, exception, file, line}: see `agents.repair.failure`;
+`on` and `workspace` are the digests of the files before and after it, null for none. Runs of older
+releases have none of the three. `code`, `stdout` and `stderr` are
 {text, dropped_bytes, digest}: where the text is long, `text` is its head and tail and `digest`
 names the whole in the artifact store; `dropped_bytes` counts what no one has kept. The `diff` of a
 repair is such a text, too: all that was changed between the two runs. A run has `tool`

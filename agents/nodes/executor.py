@@ -15,6 +15,7 @@ from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import render
+from agents.repair.opened import open_failures
 from agents.runs import EXECUTOR, last_number
 from agents.state import State
 from agents.telling import ending_of
@@ -33,14 +34,15 @@ def build_executor(agent: Agent) -> Node:
         ports = runtime.context
         revision = state["revision"] + 1
         at = place(runtime.execution_info)
-        runs = state.get("runs", [])
+        runs, repairs = state.get("runs", []), state.get("repairs", [])
         joins = state["feedback"] is None and bool(state.get("branches"))
         request = Request(
             text=_request(state, ports),
             at=at,
             revision=revision,
             runs_before=last_number(runs),
-            repairs=state.get("repairs", []),
+            repairs=repairs,
+            opened=open_failures(runs, repairs),
             level=state.get("level", 0),
             history=state.get("messages", []),
             last_run=runs[-1] if runs else None,

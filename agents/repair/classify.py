@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
 
 from agents.repair.exceptions import Sources, kind_of
-from agents.repair.failure import Failure, FailureClass
+from agents.repair.failure import PROGRAM, Failure, FailureClass
 from agents.repair.reports import Report, pytest_report, unittest_report
-from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
+from agents.repair.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
 from agents.repair.words import kind_of_words
 from agents.texts import one_line
 from sandbox.protocol import End, RunResult
@@ -48,8 +48,6 @@ _STACK = re.compile(
     r"^Fatal Python error: .*(?:stack overflow|_Py_CheckRecursiveCall)", re.MULTILINE
 )
 _CHILD = re.compile(r"died with <Signals\.\w+: (\d+)>")
-PROGRAM: Final = "/run/main.py"
-"""How tracebacks name code that is handed over as text: `sandbox.protocol.Command.python`."""
 _WORK = "/work/"
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 
@@ -136,7 +134,9 @@ def _of_report(report: Report, sources: Sources) -> Failure:
 def _of_raised(raised: Raised | None, sources: Sources) -> Failure | None:
     if raised is None:
         return None
-    return Failure(kind_of(raised, sources), "; ".join(_told(raised)), raised.name)
+    told = Failure(kind_of(raised, sources), "; ".join(_told(raised)), raised.name)
+    frame = _innermost(raised)
+    return replace(told, file=_name(frame), line=frame.line) if frame else told
 
 
 def _told(raised: Raised) -> Iterator[str]:
@@ -153,14 +153,22 @@ def _line(raised: Raised) -> str:
 
 
 def _place(raised: Raised) -> str:
-    """The innermost line of the program's own that the traceback shows."""
-    own = (frame for frame in reversed(raised.frames) if _is_own(frame.file))
-    frame = next(own, None)
+    frame = _innermost(raised)
     if frame is None:
         return ""
-    file = "the program" if frame.file == PROGRAM else frame.file.removeprefix(_WORK)
+    file = "the program" if frame.file == PROGRAM else _name(frame)
     source = f": {one_line(frame.source, SOURCE_SHOWN)}" if frame.source else ""
     return f"{file}, line {frame.line}{source}"
+
+
+def _innermost(raised: Raised) -> Frame | None:
+    """The innermost line of the program's own that the traceback shows."""
+    own = (frame for frame in reversed(raised.frames) if _is_own(frame.file))
+    return next(own, None)
+
+
+def _name(frame: Frame) -> str:
+    return frame.file.removeprefix(_WORK)
 
 
 def _is_own(file: str) -> bool:

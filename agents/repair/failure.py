@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from agents.texts import one_line
 
+PROGRAM: Final = "/run/main.py"
+"""How tracebacks name code that is handed over as text: `sandbox.protocol.Command.python`."""
 LONGEST_CAUSE = 300
 """Characters of a cause: it stands in events, prompts and on one line of a terminal."""
 
@@ -39,13 +41,21 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`exception` names the type of the exception that ended the program, if one did."""
+    """`exception` names the type of the exception that ended the program, if one did; `file` and
+    `line` are the innermost place in the program's own code that its traceback shows."""
 
     kind: FailureClass
     cause: str
     exception: str | None = None
+    file: str | None = None
+    line: int | None = None
 
     def fields(self) -> dict[str, Any]:
-        """{class, cause, exception}, as a run's record holds it."""
-        cause = one_line(self.cause, LONGEST_CAUSE)
-        return {"class": self.kind.value, "cause": cause, "exception": self.exception}
+        """{class, cause, exception, file, line}, as a run's record holds it."""
+        return {
+            "class": self.kind.value,
+            "cause": one_line(self.cause, LONGEST_CAUSE),
+            "exception": self.exception,
+            "file": self.file,
+            "line": self.line,
+        }

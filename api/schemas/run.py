@@ -48,6 +48,10 @@ class Failure(Told):
     exception: str | None = Field(
         None, description="the type of the exception that ended the program, if one did"
     )
+    file: str | None = Field(
+        None, description="where it was raised in the job's own code; /run/main.py: the program"
+    )
+    line: int | None = Field(None, description="of that file, from 1")
 
 
 class RunTest(Told):
@@ -83,9 +87,13 @@ class Repair(Told):
     lines: Lines
     model: str = Field(description="the model that made it")
     level: int = Field(description="its place in the escalation chain, from 0")
-    attempt: int = Field(description="which one it is since a run last succeeded, from 1")
+    attempt: int = Field(description="which one it is since a failure was last mended, from 1")
     revision: int
     fixed: bool = Field(description="whether the run succeeded")
+    closed: list[str] = Field(
+        default_factory=list,
+        description="the failed runs that it has shown to be mended, or stands for where it failed",
+    )
     same: str | None = Field(description="what it left as it was: code (all of it), failure, null")
     step: int | None = Field(None, description="the step of the plan, where steps go side by side")
     at: str

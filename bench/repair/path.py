@@ -38,6 +38,11 @@ def runs(code: str) -> Reply:
     return Reply(tool_calls=(ToolCall("python", {"code": code}),))
 
 
+def looks(line: str = "ls") -> Reply:
+    """The executor looks around."""
+    return Reply(tool_calls=(ToolCall("shell", {"command": line}),))
+
+
 def writes(content: str, path: str = "sums.py") -> Reply:
     """The executor writes a file."""
     return Reply(tool_calls=(ToolCall("write_file", {"path": path, "content": content}),))

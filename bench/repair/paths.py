@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from bench.provider import Reply
-from bench.repair.path import DOWN, PLAN, Path, approve, costly, edits, revise, runs, writes
+from bench.repair.path import DOWN, PLAN, Path, approve, costly, edits, looks, revise, runs, writes
 
-GOOD = "assert 1 + 2 == 3\nprint('ok')"
-KEY = "print({'a': 1}['b'])"
-INDEX = "print([1][1])"
-KIND = "print(1 + '2')"
-OTHER_KEY = "\nprint({'a': 1}['b'])"
+GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"
+KEY = "total = {'a': 1}['b']"
+INDEX = "total = [1][1]"
+KIND = "total = 1 + '2'"
+OTHER_KEY = "rate = 2\ntotal = {'a': 1}['b']"
 """Fails as KEY does, a line further down."""
-TEXT = "int('x')"
+TEXT = "total = int('x')"
 CHECK = "from sums import add\nassert add(1, 2) == 3\nprint('ok')"
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
-ENDLESS = "while True:\n    pass"
-HUNGRY = "x = bytearray(2 * 1024 ** 3)\nx[::4096] = b'1' * len(x[::4096])"
+ENDLESS = "total = 0\nwhile True:\n    total += 1"
+HUNGRY = "total = bytearray(2 * 1024 ** 3)\ntotal[::4096] = bytes([1]) * len(total[::4096])"
 DONE = Reply("It adds.")
+UNREADABLE = (Reply("Fine."), Reply("I said: fine."))
 CIRCLE = (runs(KEY), runs(KEY), runs(KEY))
 
 CURED = (
@@ -84,6 +85,22 @@ ESCALATED = (
         stronger=True,
     ),
     Path(
+        "escalated after two failed repairs, with a look before each",
+        (
+            PLAN, runs(KEY), looks(), runs(KIND), looks(), runs(TEXT), runs(GOOD), DONE, approve(),
+        ),
+        "approved by critic",
+        ("0 failed", "0 failed", "1 fixed"),
+        stronger=True,
+    ),
+    Path(
+        "escalated at once for the same code, with a look between",
+        (PLAN, runs(KEY), looks(), runs(KEY), runs(GOOD), DONE, approve()),
+        "approved by critic",
+        ("0 same code", "1 fixed"),
+        stronger=True,
+    ),
+    Path(
         "escalated for a score that does not improve",
         (
             PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
@@ -101,6 +118,13 @@ STUCK = (
         (PLAN, *CIRCLE, revise("Look at b."), runs(GOOD), DONE, approve()),
         "approved by critic",
         ("0 same code", "0 same code", "0 fixed"),
+    ),
+    Path(
+        "stopped in circles, with looks between",
+        (PLAN, runs(KEY), looks(), runs(KEY), looks(), runs(KEY), revise("Look at b.")),
+        "unapproved: the revisions ran out",
+        ("0 same code", "0 same code"),
+        job={"max_revisions": 1},
     ),
     Path(
         "stopped in circles twice",
@@ -164,8 +188,38 @@ JUDGED = (
     ),
     Path(
         "a critic that cannot be read leaves it to the rules",
-        (PLAN, runs(GOOD), DONE, Reply("Fine."), Reply("I said: fine.")),
+        (PLAN, runs(GOOD), DONE, *UNREADABLE),
         "approved by rules",
+    ),
+    Path(
+        "the rules approve nothing on a look",
+        (PLAN, runs(KEY), looks(), DONE, *UNREADABLE),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "a wrong mend behind which was only looked is run, and seen",
+        (
+            PLAN, writes(WRONG), runs(CHECK), edits("a - b", "a * b"), looks("cat sums.py"), DONE,
+            *UNREADABLE,
+        ),
+        "unapproved: the revisions ran out",
+        ("0 same failure",),
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "a look that failed needs no cure",
+        (PLAN, looks("cat missing.txt"), runs(GOOD), looks("cat missing.txt"), DONE, *UNREADABLE),
+        "approved by rules",
+    ),
+    Path(
+        "the last repair is run behind a look",
+        (
+            PLAN, writes(WRONG), runs(CHECK), writes(RIGHT), looks("cat sums.py"), DONE,
+            approve(run="r3"),
+        ),
+        "approved by critic",
+        ("0 fixed",),
     ),
     Path(
         "the last repair is run although nobody asked",
@@ -186,7 +240,7 @@ JUDGED = (
         "unapproved: the revisions ran out",
         job={"max_revisions": 1},
     ),
-)
+)  # fmt: skip
 TROUBLE = (
     Path(
         "trouble of the sandbox is retried and not blamed on the code",

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from agents.repair.classify import PROGRAM, classify
-from agents.repair.failure import Failure
+from agents.repair.classify import classify
+from agents.repair.failure import PROGRAM, Failure
 from sandbox.protocol import Command, Limits, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")

@@ -31,11 +31,11 @@ def failed(error: str, line: int = 1) -> RunResult:
 
 
 ANSWERS: dict[str, RunResult | Exception] = {
-    "one": failed("KeyError: 'a'"),
-    "two": failed("TypeError: no"),
-    "three": failed("ValueError: no"),
-    "again": failed("KeyError: 'a'", line=9),
-    "good": printed("3\n"),
+    "total = one": failed("KeyError: 'a'"),
+    "total = two": failed("TypeError: no"),
+    "total = three": failed("ValueError: no"),
+    "total = again": failed("KeyError: 'a'", line=9),
+    "total = good": printed("3\n"),
     "from sums import add": printed("3\n"),
 }
 
@@ -46,9 +46,9 @@ def runs(expect: str, code: str, after: int) -> Any:
 
 TWO_REPAIRS_FAIL = (
     PLAN,
-    runs(TASK, "one", 0),
-    runs("hint (key)", "two", 1),
-    runs("hint (type)", "three", 2),
+    runs(TASK, "total = one", 0),
+    runs("hint (key)", "total = two", 1),
+    runs("hint (type)", "total = three", 2),
     verdict("=== r4", "approve"),
 )
 
@@ -66,8 +66,8 @@ def escalating(journey: Journey, folder: Path, *turns: Any) -> Journey:
 async def test_a_repair_is_told_with_its_cause_its_change_and_its_model(tmp_path: Path) -> None:
     turns = [
         PLAN,
-        runs(TASK, "one", 0),
-        runs("hint (key): The key or index is not there.", "good", 1),
+        runs(TASK, "total = one", 0),
+        runs("hint (key): The key or index is not there.", "total = good", 1),
         turn("executor", "exit code 0", "Mended.", after=2),
         verdict("=== r2", "approve"),
     ]
@@ -77,9 +77,10 @@ async def test_a_repair_is_told_with_its_cause_its_change_and_its_model(tmp_path
     assert only(journey.told("repaired")) == {
         "run": "r2", "of": "r1", "revision": 1, "class": "key",
         "cause": "KeyError: 'a' (the program, line 1: x)", "model": "recording:side", "level": 0,
-        "attempt": 1, "fixed": True, "same": None, "lines": {"added": 1, "removed": 1},
+        "attempt": 1, "fixed": True, "closed": ["r1"], "same": None,
+        "lines": {"added": 1, "removed": 1},
         "diff": {
-            "text": "--- a/program\n+++ b/program\n@@ -1 +1 @@\n-one\n+good",
+            "text": "--- a/program\n+++ b/program\n@@ -1 +1 @@\n-total = one\n+total = good",
             "dropped_bytes": 0, "digest": None,
         },
     }  # fmt: skip
@@ -127,7 +128,7 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
         tmp_path,
         runs(
             "- r3 was to mend r2 (TypeError: no (the program, line 1: x)). It failed in another",
-            "good",
+            "total = good",
             3,
         ),
         turn("executor", "exit code 0", "Mended.", after=4),
@@ -147,11 +148,16 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
 
 
 async def test_a_repair_that_changes_nothing_escalates_at_once(tmp_path: Path) -> None:
-    turns = [PLAN, runs(TASK, "one", 0), runs("hint (key)", "one", 1), verdict("=== r3", "approve")]
+    turns = [
+        PLAN,
+        runs(TASK, "total = one", 0),
+        runs("hint (key)", "total = one", 1),
+        verdict("=== r3", "approve"),
+    ]
     journey = escalating(
         Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS)),
         tmp_path,
-        runs("Nothing was changed since r1 failed", "good", 2),
+        runs("Nothing was changed since r1 failed", "total = good", 2),
         turn("executor", "exit code 0", "Mended.", after=3),
     )
     await journey.begin(JobInput(TASK))
@@ -162,14 +168,14 @@ async def test_a_repair_that_changes_nothing_escalates_at_once(tmp_path: Path) -
 async def test_a_repair_that_leaves_the_failure_escalates_at_once(tmp_path: Path) -> None:
     turns = [
         PLAN,
-        runs(TASK, "one", 0),
-        runs("hint (key)", "again", 1),
+        runs(TASK, "total = one", 0),
+        runs("hint (key)", "total = again", 1),
         verdict("=== r3", "approve"),
     ]
     journey = escalating(
         Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS)),
         tmp_path,
-        runs("The failure is the same as that of r1", "good", 2),
+        runs("The failure is the same as that of r1", "total = good", 2),
         turn("executor", "exit code 0", "Mended.", after=3),
     )
     await journey.begin(JobInput(TASK))
@@ -181,8 +187,8 @@ async def test_a_model_without_another_behind_it_is_stopped_where_it_goes_in_cir
 ) -> None:
     turns = [
         PLAN,
-        *(runs(TASK if n == 0 else "hint (key)", "one", n) for n in range(3)),
-        turn("executor", "Look at the key.", call("python", code="good"), after=4),
+        *(runs(TASK if n == 0 else "hint (key)", "total = one", n) for n in range(3)),
+        turn("executor", "Look at the key.", call("python", code="total = good"), after=4),
         turn("executor", "exit code 0", "Mended.", after=5),
         verdict("(revision 1)", "revise", "Look at the key."),
         verdict("(revision 2)", "approve"),
@@ -198,10 +204,10 @@ async def test_a_model_without_another_behind_it_is_stopped_where_it_goes_in_cir
 async def test_a_repair_may_come_in_the_next_revision(tmp_path: Path) -> None:
     turns = [
         PLAN,
-        runs(TASK, "one", 0),
+        runs(TASK, "total = one", 0),
         turn("executor", "hint (key)", "I do not know.", after=1),
         verdict("(revision 1)", "revise", "Mend it."),
-        runs("Mend it.", "good", 2),
+        runs("Mend it.", "total = good", 2),
         turn("executor", "exit code 0", "Mended.", after=3),
         verdict("(revision 2)", "approve"),
     ]
@@ -218,7 +224,7 @@ async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) ->
     journey = escalating(
         Journey.plan(tmp_path, TWO_REPAIRS_FAIL, PlannedSandbox(dict(ANSWERS))),
         tmp_path,
-        runs("You take over here", "good", 3),
+        runs("You take over here", "total = good", 3),
         turn("executor", "exit code 0", "Mended.", after=4),
     )
     journey.graph, journey.thread = build(InMemorySaver()), secrets.token_hex(8)
@@ -248,8 +254,8 @@ async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) ->
 async def test_the_bound_on_steps_holds_over_repairs(tmp_path: Path) -> None:
     turns = [
         PLAN,
-        runs(TASK, "one", 0),
-        runs("hint (key)", "two", 1),
+        runs(TASK, "total = one", 0),
+        runs("hint (key)", "total = two", 1),
         verdict("(revision 1)", "revise", "No."),
     ]
     bounds = Bounds(steps=2)

@@ -108,7 +108,7 @@ async def test_a_person_s_code_that_fails_is_shown_with_its_cause(tmp_path: Path
     shown = only(state["__interrupt__"]).value
     assert shown["runs"][-1]["failure"] == {
         "class": "key", "cause": "KeyError: 'a' (the program, line 1: odd)",
-        "exception": "KeyError",
+        "exception": "KeyError", "file": "/run/main.py", "line": 1,
     }  # fmt: skip
     assert shown["unproven"] == "the code of Ada did not succeed (r2)"
 

@@ -13,7 +13,15 @@ from agents.judgement import AWAY, LEAST_SCORE, UNREADABLE, Said, judged
 
 
 def run(number: int, revision: int = 1, *, ok: bool = True, **more: Any) -> dict[str, Any]:
-    return {"id": f"r{number}", "number": number, "revision": revision, "succeeded": ok, **more}
+    why = None if ok else {"class": "key", "cause": "KeyError", "exception": "KeyError"}
+    code = {"text": "x", "dropped_bytes": 0, "digest": None}
+    made = {"id": f"r{number}", "number": number, "revision": revision, "code": code}
+    return {**made, "succeeded": ok, "failure": why, **more}
+
+
+def repaired(number: int, *of: str) -> dict[str, Any]:
+    """Run `number` has cured these."""
+    return {"run": f"r{number}", "of": of[-1], "closed": list(of), "fixed": True}
 
 
 def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: Any) -> Any:
@@ -111,25 +119,45 @@ def test_a_critic_may_always_send_back() -> None:
     assert critique["overruled"] is None
 
 
+LOOK = {"tool": "shell", "code": {"text": "cat missing.txt"}}
+
+
 @pytest.mark.parametrize(
-    ("runs", "verdict", "rests_on"),
+    ("runs", "repairs", "verdict", "rests_on"),
     [
-        ([], "revise", None),
-        ([run(1)], "approve", "r1"),
-        ([run(1), run(2, ok=False)], "revise", None),  # the latest one failed
-        ([run(1, ok=False), run(2)], "approve", "r2"),
+        ([], [], "revise", None),
+        ([run(1)], [], "approve", "r1"),
+        ([run(1), run(2, ok=False)], [], "revise", None),  # the latest one failed
+        ([run(1, ok=False), run(2)], [repaired(2, "r1")], "approve", "r2"),
+        ([run(1, ok=False), run(2)], [], "revise", None),  # the second only looked
+        ([run(1, ok=False), run(2), run(3)], [repaired(3, "r1")], "approve", "r3"),
+        ([run(1), run(2, ok=False, **LOOK)], [], "approve", "r1"),  # nobody needs that file
     ],
 )
 @pytest.mark.parametrize("why", [UNREADABLE, AWAY])
 def test_the_rules_stand_in_for_a_critic_that_is_not_heard_and_say_so(
-    runs: list[Any], verdict: str, rests_on: str | None, why: str
+    runs: list[Any], repairs: list[Any], verdict: str, rests_on: str | None, why: str
 ) -> None:
-    critique = judged(state(*runs), None, why)
+    critique = judged(state(*runs, repairs=repairs), None, why)
     assert (critique["verdict"], critique["run"]) == (verdict, rests_on)
     assert (critique["overruled"], critique["by"]) == (why, "rules")
 
 
-_RUNS = st.lists(st.tuples(st.booleans(), st.integers(1, 3), st.sampled_from("ab")), max_size=5)
+def test_the_rules_say_which_failure_is_open_and_the_critic_may_judge_freely() -> None:
+    looked = state(run(1, ok=False), run(2))
+    feedback = judged(looked, None)["feedback"]
+    assert feedback.startswith("Not approved: r1 failed, and no run shows that it is mended.")
+    assert judged(looked, approval("r2"))["verdict"] == "approve"
+
+
+_PROGRAMS = {"python": "import sums", "shell": "ls", "run_tests": "pytest"}
+_RUNS = st.lists(
+    st.tuples(
+        st.booleans(), st.integers(1, 3), st.sampled_from("ab"), st.sampled_from([*_PROGRAMS]),
+        st.lists(st.integers(1, 5), max_size=2),
+    ),
+    max_size=5,
+)  # fmt: skip
 _SAID = st.none() | st.builds(
     Said,
     verdict=st.sampled_from(["approve", "revise"]),
@@ -144,8 +172,14 @@ _SAID = st.none() | st.builds(
 def test_nothing_is_approved_without_a_successful_run_of_the_final_files(
     runs: list[Any], said: Said | None, workspace: str
 ) -> None:
-    made = [run(n, rev, ok=ok, workspace=at) for n, (ok, rev, at) in enumerate(runs, start=1)]
-    found = judged(now := state(*made, revision=3, workspace=workspace), said)
+    made, repairs = [], []
+    for n, (ok, rev, at, tool, cures) in enumerate(runs, start=1):
+        code = {"text": _PROGRAMS[tool]}
+        made.append(run(n, rev, ok=ok, workspace=at, tool=tool, code=code))
+        if closed := [f"r{each}" for each in cures if ok and each < n]:
+            repairs.append(repaired(n, *closed))
+    now = state(*made, revision=3, workspace=workspace, repairs=repairs)
+    found = judged(now, said)
     if found["verdict"] == "approve":
         assert lacking(now) is None
         assert any(each["succeeded"] and each["workspace"] == workspace for each in made)
@@ -154,3 +188,7 @@ def test_nothing_is_approved_without_a_successful_run_of_the_final_files(
         assert found["score"] is None or found["score"] >= LEAST_SCORE
     else:
         assert said is None or said["verdict"] == "revise" or found["overruled"]
+    if said is None and found["verdict"] == "approve":
+        cured = {each for repair in repairs for each in repair["closed"]}
+        left = [each for each in made if not each["succeeded"] and each["tool"] != "shell"]
+        assert {each["id"] for each in left} <= cured

@@ -96,7 +96,8 @@ def test_two_revisions_that_mend_nothing_wear_a_model_out() -> None:
 def test_two_passes_that_went_in_circles_end_it() -> None:
     def circle(revision: int) -> list[Any]:
         made = {"revision": revision, "level": 0, "fixed": False, "cause": "x"}
-        return [{**made, "of": f"r{revision}{n}", "same": "code"} for n in (1, 2)]
+        numbers = (10 * revision + 1, 10 * revision + 2)
+        return [{**made, "run": f"r{n + 1}", "of": f"r{n}", "same": "code"} for n in numbers]
 
     once = state(2, repairs=circle(2))
     assert not onward(once, [back(1), back(2)], 1).exhausted

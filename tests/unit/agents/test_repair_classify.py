@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.repair.classify import PROGRAM, classify
-from agents.repair.failure import LONGEST_CAUSE, Failure
+from agents.repair.classify import classify
+from agents.repair.failure import LONGEST_CAUSE, PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
 

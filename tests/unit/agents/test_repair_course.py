@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agents.repair.change import MOST_LINES, change
 from agents.repair.course import LAST_PATIENCE, PATIENCE, Course, course
-from agents.repair.repair import repair_of, repaired_run
+from agents.repair.repair import Mending, repair_of
 
 
 def run(number: int, cause: str | None = "KeyError: 'a'", **more: Any) -> dict[str, Any]:
@@ -27,58 +27,48 @@ def repair(number: int, level: int = 0, **more: Any) -> dict[str, Any]:
     return {**made, "cause": "KeyError: 'a'", "level": level, "fixed": False, "same": None, **more}
 
 
-def test_a_run_behind_a_failed_one_is_a_repair_of_it() -> None:
-    first, second = run(1), run(2, None)
-    assert repaired_run([first], []) == first
-    assert repaired_run([second], []) is None
-    assert repaired_run([], []) is None
-
-
-def test_of_several_runs_of_one_reply_the_last_failed_one_is_mended() -> None:
-    one, two, three = run(1), run(2), run(3, None)
-    assert repaired_run([run(9)], [one, two, three]) == two
-    assert repaired_run([run(9)], [three]) is None
-
-
 def test_what_a_repair_says_of_itself() -> None:
     failed = run(1, "KeyError: 'a' (shop.py, line 7: x)")
-    made = repair_of(run(2, None), failed, [], "groq:m", 1)
+    made = repair_of(run(2, None), Mending(failed, ("r1",)), [], "groq:m", 1)
     assert made == {
         "run": "r2", "of": "r1", "revision": 1, "class": "key",
         "cause": "KeyError: 'a' (shop.py, line 7: x)", "model": "groq:m", "level": 1,
-        "attempt": 1, "fixed": True, "same": None,
+        "attempt": 1, "fixed": True, "closed": ["r1"], "same": None,
     }  # fmt: skip
 
 
 def test_attempts_count_from_the_last_cure() -> None:
     tried = [repair(2, fixed=True), repair(4), repair(5)]
-    assert repair_of(run(6), run(5), tried, "m", 0)["attempt"] == 3
-    assert repair_of(run(7), run(5), [*tried, repair(6, of="r5")], "m", 0)["attempt"] == 3
-    assert repair_of(run(3), run(2), tried[:1], "m", 0)["attempt"] == 1
+    assert repair_of(run(6), Mending(run(5)), tried, "m", 0)["attempt"] == 3
+    assert repair_of(run(7), Mending(run(5)), [*tried, repair(6, of="r5")], "m", 0)["attempt"] == 3
+    assert repair_of(run(3), Mending(run(2)), tried[:1], "m", 0)["attempt"] == 1
 
 
 def test_the_same_code_is_the_same_program_over_untouched_files() -> None:
     code = {"text": "import shop", "dropped_bytes": 0, "digest": None}
     failed = run(1, code=code, on="a", workspace="b")
-    assert repair_of(run(2, code=code, on="b"), failed, [], "m", 0)["same"] == "code"
-    assert repair_of(run(2, code=code, on="c"), failed, [], "m", 0)["same"] == "failure"
-    assert repair_of(run(2, "IndexError", code=code, on="c"), failed, [], "m", 0)["same"] is None
-    assert repair_of(run(2, None, code=code, on="b"), failed, [], "m", 0)["same"] is None
+    assert repair_of(run(2, code=code, on="b"), Mending(failed), [], "m", 0)["same"] == "code"
+    assert repair_of(run(2, code=code, on="c"), Mending(failed), [], "m", 0)["same"] == "failure"
+    assert (
+        repair_of(run(2, "IndexError", code=code, on="c"), Mending(failed), [], "m", 0)["same"]
+        is None
+    )
+    assert repair_of(run(2, None, code=code, on="b"), Mending(failed), [], "m", 0)["same"] is None
 
 
 def test_the_same_failure_may_have_moved() -> None:
     failed = run(1, "KeyError: 'a' (shop.py, line 7: total(x))")
     moved = run(2, "KeyError: 'a' (shop.py, line 12: total(x))")
     other = run(2, "KeyError: 'a' (shop.py, line 12: price(x))")
-    assert repair_of(moved, failed, [], "m", 0)["same"] == "failure"
-    assert repair_of(other, failed, [], "m", 0)["same"] is None
+    assert repair_of(moved, Mending(failed), [], "m", 0)["same"] == "failure"
+    assert repair_of(other, Mending(failed), [], "m", 0)["same"] is None
 
 
 def test_a_run_of_an_older_release_can_be_repaired() -> None:
     failed = run(1)
     for name in ("failure", "on", "workspace"):
         del failed[name]
-    made = repair_of(run(2), failed, [], "m", 0)
+    made = repair_of(run(2), Mending(failed), [], "m", 0)
     assert (made["class"], made["cause"], made["same"]) == ("unknown", "", None)
 
 

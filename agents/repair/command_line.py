@@ -1,0 +1,102 @@
+"""Command line: the simple commands in what a shell is given, read roughly. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+_LOOKS = """
+    [ awk basename cat cd cmp column cut date df diff dirname du echo env file find git grep head jq
+    less ls md5sum more nl od printenv printf ps pwd readlink realpath rg sed seq sha256sum sort
+    stat strings tail tee test tr tree type uname uniq wc which whoami xxd
+"""
+_KEEPS_HOUSE = """
+    chmod cp export false ln mkdir mktemp mv pip pip3 rm rmdir set sleep source tar touch true unzip
+    zip
+"""
+ASIDES = frozenset((_LOOKS + _KEEPS_HOUSE).split())
+"""What they show is no evidence of the work, and their failure needs no cure: somebody looked."""
+
+_STOPS = ";|&()\n"
+_SPLIT = re.compile(rf"[{re.escape(_STOPS)}]+")
+_BEFORE = frozenset(
+    [
+        "!",
+        "{",
+        "do",
+        "else",
+        "exec",
+        "if",
+        "nohup",
+        "sudo",
+        "then",
+        "time",
+        "until",
+        "while",
+        "xargs",
+    ]
+)
+_SETTING = re.compile(r"\w+=")
+_PYTHON = re.compile(r"python[\d.]*$")
+_VERSION = frozenset({"--version", "-V", "-VV", "--help", "-h"})
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of each simple command, without settings of the environment, redirections and what
+    only stands before a command. The lines of a here-document count as commands, too."""
+    found = (_bare(words) for words in _split(text))
+    return [words for words in found if words and not words[0].startswith("#")]
+
+
+def is_aside(text: str) -> bool:
+    """Whether all that it does is looking around and keeping house."""
+    found = commands(text)
+    return all(name(words) in ASIDES or _tells_version(words) for words in found)
+
+
+def name(words: Sequence[str]) -> str:
+    """The command's own name: that of every Python is `python`."""
+    own = words[0].rpartition("/")[2] if words[0].startswith("/") else words[0]
+    return "python" if _PYTHON.match(own) else own
+
+
+def _tells_version(words: Sequence[str]) -> bool:
+    return len(words) > 1 and _VERSION.issuperset(words[1:])
+
+
+def _split(text: str) -> Iterator[list[str]]:
+    lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=_STOPS + "<>")
+    lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
+    try:
+        tokens = list(lexer)
+    except ValueError:  # a quote of a comment, or of a text in another language
+        yield from (part.split() for part in _SPLIT.split(text))
+        return
+    words: list[str] = []
+    skip = False
+    for token in tokens:
+        if set(token) <= set(_STOPS + "<>"):
+            skip = not set(token).isdisjoint("<>")
+            if skip and words and words[-1].isdigit():
+                words.pop()  # 2>&1
+            if not skip:
+                yield words
+                words = []
+        elif skip:
+            skip = False
+        else:
+            words.append(token)
+    yield words
+
+
+def _bare(words: list[str]) -> list[str]:
+    while words:
+        if words[0] == "timeout":
+            rest = [word for word in words[1:] if not word.startswith("-")]
+            words = rest[1:]
+        elif words[0] in _BEFORE or _SETTING.match(words[0]):
+            words = words[1:]
+        else:
+            break
+    return words
