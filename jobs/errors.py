@@ -3,6 +3,7 @@
 JobsError
   +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
   |     +-- BlobsUnavailable   the same of the storage for bytes
+  |     +-- StoreFull          it did answer: it is at its `maxmemory`
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
@@ -23,6 +24,10 @@ class StoreUnavailable(JobsError):
 
 class BlobsUnavailable(StoreUnavailable):
     """The storage for bytes did not answer, or refused."""
+
+
+class StoreFull(StoreUnavailable):
+    """Redis has no memory for what was to be written; some small writes it takes even so."""
 
 
 class StoreUnfit(JobsError):

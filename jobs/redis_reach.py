@@ -8,17 +8,22 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 
-from jobs.errors import StoreUnavailable
+from jobs.errors import StoreFull, StoreUnavailable
+from jobs.redis_full import is_full
 
 T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
 async def reaching() -> AsyncIterator[None]:
-    """Raise StoreUnavailable for whatever keeps Redis from answering within the block."""
+    """Raise StoreUnavailable for whatever keeps Redis from answering within the block, StoreFull
+    where it is full.
+    """
     try:
         yield
     except (RedisError, OSError) as error:
+        if isinstance(error, RedisError) and is_full(error):
+            raise StoreFull(f"Redis is full: {error}") from error
         raise StoreUnavailable(f"Redis did not answer: {error}") from error
 
 

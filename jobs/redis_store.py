@@ -133,7 +133,10 @@ class RedisStore:
             *redis_decisions.told(change),
             *redis_outbox.entered(change.deliveries),
         )
-        return await self._commit.apply_although_full(Step(job, guards, change.events, commands))
+        step = Step(job, guards, change.events, commands)
+        if first:  # a claim: whatever its attempt did could not be put on record
+            return await self._commit.apply(step)
+        return await self._commit.apply_although_full(step)
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """See Store."""
@@ -169,10 +172,11 @@ class RedisStore:
                 day = day_of(loaded.now)
                 counts = redis_numbers.added(loaded.record.tenant, day, paid([charge]))
                 is_new = (field_is(job.charges, charge.call, ""),)
-                if await self._commit.apply(Step(job, is_new, commands=(*commands, *counts))):
+                step = Step(job, is_new, commands=(*commands, *counts))
+                if await self._commit.apply_although_full(step):
                     return
             stands = (field_is(job.record, "status", status),)
-            if await self._commit.apply(Step(job, stands, commands=commands)):
+            if await self._commit.apply_although_full(Step(job, stands, commands=commands)):
                 return
         raise Contended(f"job {job.id} kept changing")
 

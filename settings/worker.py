@@ -55,6 +55,12 @@ class WorkerSettings(
     retry_seconds: float = Field(
         5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
     )
+    patience_seconds: float = Field(
+        30.0,
+        gt=0,
+        description="how long what a job has to write waits for a Redis that is away or full, before "
+        "the job is handed back",
+    )
     retention_days: float = Field(
         30.0,
         gt=0,

@@ -166,7 +166,8 @@ class Scene:
             calls = self.work[name].calls
             told = await self.told(name)
             charged = len(await self.operations.store.charges(self.ids[name]))
-            assert (len(self.asked[name]), told.count("model_called"), charged) == (calls,) * 3
+            found = (len(self.asked[name]), told.count("model_called"), charged)
+            assert found == (calls,) * 3, f"{name}: {calls} calls; asked, told, charged: {found}"
             assert told.count("run_finished") == len(self.work[name].codes)
 
 

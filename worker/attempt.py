@@ -41,6 +41,7 @@ from worker.upgrade import ours, question
 
 TURNS_SEEN = 3
 HAND_BACK_SECONDS = 1.0
+SETTLE_SECONDS = 2.0
 
 log = structlog.get_logger("worker.attempt")
 
@@ -84,23 +85,32 @@ class Attempt:
             logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
 
     async def _hand_back(self, why: str) -> JobRecord | Refusal:
-        """Let go of the job as soon as Redis listens again. Left to its lease, it would count as
-        crashed although nothing did, and twice of that runs it alone (J7).
+        """Let go of the job as soon as Redis listens again, which is no try of the job's. Left to
+        its lease, it would count as crashed although nothing did, and twice of that runs it alone
+        (J7).
         """
         log.warning("attempt waits for Redis", job_id=self.record.id, why=why)
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
-                return await self.operations.retry(self.held, Reason.INTERNAL, why)
+                await self._last_words()
+                return await self.operations.give_back(self.held, why)
+
+    async def _last_words(self, settle_seconds: float = 0.0) -> None:
+        if ledger := CURRENT.get(None):
+            if settle_seconds:
+                await ledger.settled(settle_seconds)
+            await ledger.last_words()
 
     async def _to_the_end(self) -> JobRecord | Refusal:
         try:
             return await self._guarded()
         except asyncio.CancelledError:
             if not self.control.drain_requested:
+                with contextlib.suppress(StoreUnavailable, Contended):
+                    await self._last_words()
                 raise
-            if ledger := CURRENT.get(None):
-                await ledger.settled()  # a call that has finished counts
+            await self._last_words(SETTLE_SECONDS)  # a call that has finished counts
             return await self.operations.give_back(self.held, "stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
@@ -241,6 +251,7 @@ class Attempt:
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None
     ) -> JobRecord | Refusal:
+        await patient(self._last_words)
         await self.equipment.write_down(self.record)
         return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
 

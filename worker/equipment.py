@@ -43,6 +43,7 @@ class Equipment:
 
     A checkpoint is written through the ledger of the attempt at work (`ledger.CURRENT`), so that it
     bears that attempt's epoch. `turns` are the runs of code that may go on at once, over all jobs.
+    `patience` is a Ledger's.
     """
 
     store: RedisStore
@@ -61,6 +62,7 @@ class Equipment:
     tools: Sequence[Body]
     pages: Pages | None
     packages: Packages | None
+    patience: float
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
     _saver: RedisSaver = field(init=False)
@@ -77,7 +79,8 @@ class Equipment:
         journal = {} if begins or record.resumes_pause else await self.store.journal(record.id)
         charges = [] if begins else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
-        return Ledger(self.store, Held(record.id, record.epoch), journal, tokens)
+        held = Held(record.id, record.epoch)
+        return Ledger(self.store, held, journal, tokens, patience=self.patience)
 
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""

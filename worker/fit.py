@@ -52,6 +52,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
         tools=tools(settings),
         pages=pages(settings),
         packages=packages(settings),
+        patience=settings.patience_seconds,
     )
 
 

@@ -8,7 +8,6 @@ deterministic: what a crashed attempt has said already is not said again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agents.ports import Charge, Fact, Finished
 from jobs import store as jobs_store
-from jobs.errors import JobsError, StoreUnavailable
+from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
 from jobs.store import Held, Store, Writes
@@ -60,7 +59,7 @@ class Ledger:
 
     It is patient with a Redis that is away, since what it writes has been paid for. A write that
     was given up ends it (jobs.errors.StoreUnavailable): what came later must not be on record
-    without what came before.
+    without what came before. `last_words` says then what can still be said.
     """
 
     def __init__(
@@ -90,6 +89,8 @@ class Ledger:
         self._open: Batch | None = None
         self._sending: asyncio.Task[None] | None = None
         self._given_up: StoreUnavailable | None = None
+        self._unsaid: list[Batch] = []
+        self._owed: list[jobs_store.Charge] = []
 
     async def recall(self, key: str) -> bytes | None:
         """See agents.ports.Journal."""
@@ -111,7 +112,11 @@ class Ledger:
     async def paid(self, charge: Charge) -> None:
         """See agents.ports.Journal."""
         self.tokens += charge.input_tokens + charge.output_tokens
-        await self._post([_charge(charge)])
+        paid = _charge(charge)
+        try:
+            await self._store.charge(self.held.job_id, [paid])
+        except StoreUnavailable:
+            self._owed.append(paid)  # the money is gone: it goes on record with the next write
 
     async def emit(self, fact: Fact) -> None:
         """See agents.ports.Events: visible with the next write."""
@@ -141,10 +146,24 @@ class Ledger:
             self._batch()
         await self._sent()
 
-    async def settled(self) -> None:
-        """Wait until nothing is under way, however it ends."""
-        with contextlib.suppress(JobsError):
-            await self._sent()
+    async def settled(self, seconds: float | None = None) -> None:
+        """Wait, so long at most, until nothing is under way, however it ends."""
+        if self._sending is not None:
+            await asyncio.wait({self._sending}, timeout=seconds)
+
+    async def last_words(self) -> None:
+        """Say what is not on record, in its order, before the job is let go: where Redis is full,
+        or the job another's, what was paid. Raises StoreUnavailable.
+        """
+        try:
+            while self._unsaid:
+                await self._say(self._unsaid[0])
+        except (StoreFull, StaleEpoch):
+            self._owed += [charge for batch in self._unsaid for charge in batch.charges]
+            self._unsaid.clear()
+        if self._owed:
+            await self._store.charge(self.held.job_id, self._owed)
+            self._owed.clear()
 
     def _batch(self) -> Batch:
         """The batch that is not under way yet, with every fact that waited before it."""
@@ -156,6 +175,8 @@ class Ledger:
         self._waiting.clear()
         self._open.blobs.extend(self._blobs)
         self._blobs.clear()
+        self._open.charges.extend(self._owed)
+        self._owed.clear()
         if self._workspace is not None:
             self._open.workspace, self._workspace = self._workspace, None
         if self._graph is not None:
@@ -171,24 +192,26 @@ class Ledger:
         if before is not None:
             await asyncio.wait({before})
         self._open = None
+        self._unsaid.append(batch)
         if self._given_up is not None:
-            await self._post(batch.charges)
             raise self._given_up
         try:
-            await patient(lambda: self._write(batch.writes()), self._patience)
+            await patient(lambda: self._say(batch), self._patience)
         except StoreUnavailable as error:
             self._given_up = error
             raise
+        except StaleEpoch:
+            self._forget(batch)  # its charges count even so
+            raise
 
-    async def _write(self, writes: Writes) -> None:
+    async def _say(self, batch: Batch) -> None:
         begun = time.monotonic()
-        await self._store.write(self.held.job_id, self.held.epoch, writes)
+        await self._store.write(self.held.job_id, self.held.epoch, batch.writes())
         self.accepted_at = begun
+        self._forget(batch)
 
-    async def _post(self, charges: Sequence[jobs_store.Charge]) -> None:
-        """The money is gone, whatever becomes of the rest (J5)."""
-        with contextlib.suppress(StoreUnavailable):
-            await self._store.charge(self.held.job_id, charges)
+    def _forget(self, batch: Batch) -> None:
+        self._unsaid = [each for each in self._unsaid if each is not batch]
 
 
 CURRENT: ContextVar[Ledger] = ContextVar("ledger")

@@ -40,7 +40,8 @@ async def blameless(scene: Scene, *names: str) -> None:
     await scene.succeeds(*names, seconds=90)
     for name in names:
         record = await scene.house.record_of(scene.operations, scene.ids[name])
-        assert (record.crashes, (await scene.told(name)).count("lease_lost")) == (0, 0), name
+        lost = (await scene.told(name)).count("lease_lost")
+        assert (record.crashes, record.retries, lost) == (0, 0, 0), name
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
@@ -102,6 +103,7 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.told(name)]
     assert handed, f"no attempt ran out of patience in {time.monotonic() - began:.0f} s"
+    await scene.paid_once(*names)  # the answers of those days were said before the jobs were let go
     await scene.judge()
 
 
@@ -177,9 +179,40 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             await scene.judge()
 
 
+async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
+    """Attempts hand their jobs back, which is no try, and none is claimed before there is room; of
+    a call that could not be journaled the price is on record, and it alone is made again."""
+    for _ in range(2):
+        scene.house.worker(patience_seconds="1", retry_seconds="0.2")
+    await scene.house.ready(2)
+    await at_work(scene, "early", "middle", "late", seconds=0.8)
+    await scene.requests("late", 1, seconds=90)
+    names = list(scene.ids)
+    await full(scene)
+    struck(scene)
+    for name in names:
+        await scene.house.until(scene.operations, scene.ids[name], Status.QUEUED, seconds=60)
+    answered = {name: len(scene.asked[name]) for name in names}
+    await asyncio.sleep(10)
+    for name in names:
+        held = await scene.house.record_of(scene.operations, scene.ids[name])
+        assert (held.status, held.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
+        assert len(await scene.operations.store.charges(held.id)) == answered[name]
+    await with_room(scene)
+    mended(scene)
+    await blameless(scene, *names)
+    for name in names:
+        calls = scene.work[name].calls
+        assert answered[name] < calls, "it was cut in the middle"
+        assert len(scene.asked[name]) == calls + 1, "the call in flight alone was made again"
+        assert (await scene.told(name)).count("model_called") == calls
+        assert len(await scene.operations.store.charges(scene.ids[name])) == calls + 1
+    await scene.judge()
+
+
 async def full(scene: Scene) -> None:
     redis = await connected(scene, 0)
-    await redis.config_set("maxmemory", (await redis.info("memory"))["used_memory"] - 100_000)
+    await redis.config_set("maxmemory", (await redis.info("memory"))["used_memory"] // 2)
     await redis.aclose()
 
 

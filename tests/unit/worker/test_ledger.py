@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from job_examples import House, held
 
 from agents.ports import Charge, Fact, Finished, Place
-from jobs.errors import StaleEpoch, StoreUnavailable
+from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.memory_store import MemoryStore
+from jobs.record import JobRecord
+from jobs.store import Charge as Payment
 from jobs.store import Writes
 from worker.ledger import Ledger
 
 
 class Moody(MemoryStore):
-    """A store that is away for the next `away` writes, and slow where `gate` is closed."""
+    """A store that is away for the next `away` writes, slow where `gate` is closed, and takes no
+    charge by itself where it is `mute`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.away = 0
+        self.full = self.mute = False
         self.gate = asyncio.Event()
         self.gate.set()
         self.written: list[Writes] = []
@@ -28,9 +33,14 @@ class Moody(MemoryStore):
         await self.gate.wait()
         if self.away:
             self.away -= 1
-            raise StoreUnavailable("away")
+            raise StoreFull("full") if self.full else StoreUnavailable("away")
         await super().write(job_id, epoch, writes)
         self.written.append(writes)
+
+    async def charge(self, job_id: str, charges: Sequence[Payment]) -> None:
+        if self.mute:
+            raise StoreUnavailable("away")
+        await super().charge(job_id, charges)
 
 
 @pytest.fixture
@@ -77,7 +87,63 @@ async def test_what_comes_behind_a_lost_write_is_not_written(store: Moody, house
         await ledger.flush()
     assert await store.journal(job.id) == {}
     assert await house.kinds(job.id) == ["submitted", "started"]
-    assert await charged(store, job.id) == ["two"]  # paid is paid, where it can be told
+    assert await charged(store, job.id) == []
+
+
+async def given_up(store: Moody, job: JobRecord) -> Ledger:
+    """A ledger that could not say two calls, and one payment without a call."""
+    ledger = Ledger(store, held(job), {}, patience=0)
+    store.away = 1
+    for call in ("one", "two"):
+        with pytest.raises(StoreUnavailable):
+            await ledger.record(call, finished(call))
+    store.mute = True
+    charge = finished("failed").charge
+    assert charge is not None
+    await ledger.paid(charge)
+    store.mute = False
+    return ledger
+
+
+async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
+    store: Moody, house: House
+) -> None:
+    job = await house.running()
+    ledger = await given_up(store, job)
+    await ledger.last_words()
+    assert await store.journal(job.id) == {"one": b"one", "two": b"two"}
+    assert [sorted(writes.journal) for writes in store.written] == [["one"], ["two"]]
+    assert await charged(store, job.id) == ["failed", "one", "two"]
+    store.mute = True
+    await ledger.last_words()  # there are no more
+
+
+async def test_of_what_a_full_store_does_not_take_the_price_is_said(
+    store: Moody, house: House
+) -> None:
+    job = await house.running()
+    ledger = await given_up(store, job)
+    store.away, store.full, store.mute = 9, True, True
+    with pytest.raises(StoreUnavailable):
+        await ledger.last_words()
+    store.mute = False
+    await ledger.last_words()
+    assert await store.journal(job.id) == {}
+    assert await charged(store, job.id) == ["failed", "one", "two"]
+
+
+async def test_a_payment_that_could_not_be_told_goes_with_the_next_write(
+    store: Moody, house: House
+) -> None:
+    job = await house.running()
+    ledger = Ledger(store, held(job), {})
+    store.mute = True
+    charge = finished("failed").charge
+    assert charge is not None
+    await ledger.paid(charge)
+    store.mute = False
+    await ledger.record("one", finished("one"))
+    assert await charged(store, job.id) == ["failed", "one"]
 
 
 async def test_writes_side_by_side_go_out_in_order_and_together(store: Moody, house: House) -> None:
