@@ -1,9 +1,9 @@
 """Records and events as the bytes that Redis keeps, and back.
 
-A record is a hash: what scripts compare (`status`, `version`, `epoch`) and what an attempt's
-fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and so is
-`due_at`, which moves without a new version: a heartbeat prolongs a lease, a job's turn in its line
-comes. The immutable `spec` is one JSON field, the rest (`state`) another.
+A record is a hash: what scripts compare (`status`, `version`, `epoch`, `ends_by`) and what an
+attempt's fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and
+so is `due_at`, which moves without a new version: a heartbeat prolongs a lease, a job's turn in its
+line comes. The immutable `spec` is one JSON field, the rest (`state`) another.
 
 Releases run side by side while a fleet is upgraded, so each reads past fields that it does not
 know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is, and
@@ -35,6 +35,7 @@ _OWN_FIELDS = (
     "workspace",
     "graph",
     "authors",
+    "ends_by",
 )
 
 
@@ -65,6 +66,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "due_at": str(record.due_at),
         "state": dump(_plain(state)),
         "authors": dump([[each.name, each.key_id] for each in record.authors]),
+        "ends_by": str(record.ends_by or ""),
     }
     if new:
         fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
@@ -114,6 +116,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         progress_epoch=int(fields["progress_epoch"]),
         workspace=fields["workspace"] or None,
         graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
+        ends_by=int(ends) if (ends := fields.get("ends_by")) else None,
         authors=tuple(Person(*each) for each in json.loads(fields.get("authors", "[]"))),
     )
 

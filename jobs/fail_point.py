@@ -1,13 +1,15 @@
 """FailPoint: a named place at which a process kills itself, as `kill -9` would.
 
 For tests of what survives: `FETTLE_FAIL_POINT=NAME` or `NAME:N` names one, and the process dies
-when it gets there for the N-th time. Production refuses the setting.
+when it gets there for the N-th time; with `NAME:N:stuck` its thread hangs there for good instead.
+Production refuses the setting.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,8 +18,9 @@ class FailPoint:
     """One point, as it was named. Points come in pairs around something done."""
 
     def __init__(self, named: str) -> None:
-        self._name, _, number = named.partition(":")
-        self._left = int(number or 1)
+        self._name, number, how = [*named.split(":"), "1", ""][:3]
+        self._left = int(number)
+        self._stuck = how == "stuck"
 
     @contextmanager
     def around(self, done: str | None) -> Iterator[None]:
@@ -34,5 +37,7 @@ class FailPoint:
         if name != self._name:
             return
         self._left -= 1
-        if self._left == 0:
+        if self._left == 0 and self._stuck:
+            threading.Event().wait()
+        elif self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)

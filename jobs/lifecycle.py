@@ -37,6 +37,8 @@ class Policy:
     lease_ms: int = 15_000
     retry_ms: int = 5_000
     """Rest after infrastructure trouble, doubled each time."""
+    overdue_ms: int = 60_000
+    """How long a worker may take, behind a job's own time, to put its end on record."""
 
 
 def submit(
@@ -107,6 +109,7 @@ def claim(
         due_at=until,
         claimed_at=now,
         started_at=record.started_at or now,
+        ends_by=max(now + _left(record) + policy.overdue_ms, until),
     )
     data = {"attempt": after.attempts, "worker": worker}
     return Change(after, (NewEvent(f"started:{after.epoch}", "started", data),))
@@ -181,7 +184,8 @@ def retry(
 def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
     """A lease ran out without a word: a crash (J7). Only one that was alone can be poison.
 
-    `place` is where the work had come to, in words.
+    One that was not renewed because its job is overdue ends that. `place` is where the work had
+    come to, in words.
     """
     if record.status is not Status.RUNNING or record.lease is None:
         return not_running(record)
@@ -191,6 +195,10 @@ def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
     crashes = 1 if progressed else record.crashes + 1
     data = {"worker": record.lease.worker, "crashes": crashes}
     lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
+    if record.overdue:
+        detail = f"its worker did not end it within {record.spec.timeout_seconds} s, nor soon after"
+        change = ended(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
+        return replace(change, events=(lost, *change.events))
     if record.lease.alone and not progressed:
         killed = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
         detail = ", ".join(filter(None, (killed, place)))
@@ -208,6 +216,11 @@ def hint(record: JobRecord, now: int) -> Change | Refusal:
         return Refusal("not_due", "another sweeper was first", record.status)
     wait = min(FIRST_HINT_MS * 2 ** min(record.hints, 16), MOST_HINT_MS)
     return Change(moved(record, now, hints=record.hints + 1, due_at=now + wait))
+
+
+def _left(record: JobRecord) -> int:
+    """How long the job may still run, in ms."""
+    return max(record.spec.timeout_seconds * 1000 - record.ran_ms, 0)
 
 
 def _rests(record: JobRecord, now: int) -> bool:

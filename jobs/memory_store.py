@@ -256,7 +256,7 @@ class MemoryStore:
         lost = []
         for lease in held:
             record = self._records.get(lease.job_id)
-            if record is None or not record.lease or not await self.owns(lease):
+            if record is None or not record.lease or record.overdue or not await self.owns(lease):
                 lost.append(lease)
                 continue
             renewed = replace(record.lease, until=until)

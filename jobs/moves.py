@@ -28,6 +28,7 @@ def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
         now,
         lease=None,
         claimed_at=None,
+        ends_by=None,
         crashes=0,
         ran_ms=record.ran(now),
         **fields,

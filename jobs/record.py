@@ -83,6 +83,8 @@ class JobRecord:
     `graph` is the format of its newest checkpoint, None where none was written by a release that
     says; see `checkpointed`.
     `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
+    `ends_by` is when the worker that holds it must have let it go: from then on its lease is not
+    renewed (see `overdue`).
     `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
     `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
     time before the present attempt. `submitted_by` is the name of the API key that brought it,
@@ -115,6 +117,7 @@ class JobRecord:
     claimed_at: int | None = None
     started_at: int | None = None
     finished_at: int | None = None
+    ends_by: int | None = None
     reason: Reason | None = None
     detail: str = ""
     result: Result | None = None
@@ -131,6 +134,15 @@ class JobRecord:
         if self.lease is None or self.claimed_at is None:
             return self.ran_ms
         return self.ran_ms + max(min(now, self.lease.until) - self.claimed_at, 0)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a worker holds it for longer than any may: one whose own deadline does nothing.
+
+        By the lease, not by the time: what nobody could renew while Redis was away counts not.
+        """
+        leased = self.lease is not None and self.ends_by is not None
+        return leased and self.due_at > (self.ends_by or 0)
 
     @property
     def resumes_pause(self) -> bool:

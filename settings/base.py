@@ -92,9 +92,10 @@ class StoreSettings(FettleSettings):
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     fail_point: str | None = Field(
         None,
-        pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*)?$",
+        pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*(:stuck)?)?$",
         description="for tests of what survives: the process that gets to this point kills itself, "
-        "`NAME` or `NAME:N` for the N-th time; refused in production",
+        "`NAME` or `NAME:N` for the N-th time, or hangs there (`NAME:N:stuck`); refused in "
+        "production",
     )
 
     @model_validator(mode="after")

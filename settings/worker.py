@@ -51,6 +51,17 @@ class WorkerSettings(
         15.0, gt=0, description="a silent worker's job is taken back after"
     )
     heartbeat_seconds: float = Field(5.0, gt=0, description="how often leases are renewed")
+    stuck_seconds: float = Field(
+        30.0,
+        gt=0,
+        description="a worker whose event loop does not answer for so long ends itself; two leases",
+    )
+    overdue_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="so long after a job's `timeout_seconds` its lease is renewed no more, and the "
+        "job is ended for its worker",
+    )
     sweep_seconds: float = Field(2.0, gt=0, description="how often due jobs are looked for")
     retry_seconds: float = Field(
         5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
@@ -58,8 +69,8 @@ class WorkerSettings(
     patience_seconds: float = Field(
         30.0,
         gt=0,
-        description="how long what a job has to write waits for a Redis that is away or full, before "
-        "the job is handed back",
+        description="how long what a job has to write waits for a Redis that is away or full, "
+        "before the job is handed back",
     )
     retention_days: float = Field(
         30.0,

@@ -1,4 +1,5 @@
-"""Collapse: a process without memory or threads ends at once, as if it had been killed.
+"""Collapse: a process without memory or threads, or whose event loop hangs, ends at once, as if it
+had been killed.
 
 Nothing that it does can be relied on any more: a thread that renews leases may be gone, an answer
 half read. What it holds goes back by its leases, so that the rule for crashes finds whose fault it

@@ -35,6 +35,7 @@ from worker.fail_points import MortalStore
 from worker.fit import equip
 from worker.indexing import index_forever
 from worker.leases import Leases
+from worker.pulse import Pulse
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
 from worker.webhooks.build import endpoint
@@ -121,6 +122,7 @@ class Engine:
         policy = Policy(
             lease_ms=int(settings.lease_seconds * 1000),
             retry_ms=int(settings.retry_seconds * 1000),
+            overdue_ms=int(settings.overdue_seconds * 1000),
         )
         operations = Operations(
             store, self._hints.send, policy, webhooks=bool(settings.webhook_url)
@@ -141,6 +143,7 @@ class Engine:
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
             facts=lambda: {**facts, "sandbox": readiness.facts()},
+            pulse=Pulse(self._loop.call_soon_threadsafe, settings.stuck_seconds),
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)

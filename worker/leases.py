@@ -1,11 +1,14 @@
 """Leases: one thread renews every lease of the process, and announces the worker.
 
-It has a connection and a loop of its own, so that a busy event loop does not lose leases.
+It has a connection and a loop of its own, so that a busy event loop does not lose leases. One that
+hangs must: nothing of its jobs goes on, and no deadline of theirs comes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,6 +19,7 @@ from jobs.errors import StoreUnavailable
 from jobs.redis_store import RedisStore, connect
 from jobs.store import Held
 from worker.collapse import collapse
+from worker.pulse import Pulse
 
 log = structlog.get_logger("worker.leases")
 
@@ -26,7 +30,8 @@ MISSED_ANNOUNCEMENTS = 3
 
 
 class Leases:
-    """The heartbeat of a process. `facts()` is what it announces of itself."""
+    """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
+    the loop that works on jobs it ends (see collapse)."""
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class Leases:
         held: Callable[[], Sequence[Held]],
         lost: Callable[[Held], None],
         facts: Callable[[], Mapping[str, Any]],
+        pulse: Pulse,
     ) -> None:
         self._worker_id = worker_id
         self._redis_url = redis_url
@@ -46,6 +52,7 @@ class Leases:
         self._held = held
         self._lost = lost
         self._facts = facts
+        self._pulse = pulse
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
 
@@ -67,7 +74,11 @@ class Leases:
     async def _beat(self) -> None:
         store = RedisStore(connect(self._redis_url))
         try:
+            wait = 0.0
             while not self._stopping.is_set():
+                if not self._pulse.beats(wait):
+                    faulthandler.dump_traceback(sys.stderr)  # where it hangs
+                    collapse(TimeoutError("the worker's event loop does not answer"))
                 wait = self._every
                 try:
                     await self._beat_once(store)

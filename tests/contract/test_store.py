@@ -307,6 +307,18 @@ async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
     assert await store.renew([], 60_000) == []
 
 
+async def test_the_lease_of_an_overdue_job_is_not_renewed(store):
+    house = House(store)
+    running = await house.running(timeout_seconds=30)
+    assert await store.renew([held(running)], 80_000) == []
+    assert await store.renew([held(running)], 200_000) == [], "it was not overdue yet"
+    overdue = await house.record(running.id)
+    assert overdue.overdue
+    assert await store.renew([held(running)], 200_000) == [held(running)]
+    assert (await house.record(running.id)).due_at == overdue.due_at
+    assert await store.owns(held(running)), "it is the sweeper that ends it"
+
+
 async def test_due_jobs_come_in_order_of_their_time(store):
     long_ago = 1_000_000
     for number in (3, 1, 2):

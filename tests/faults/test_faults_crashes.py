@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults_house import Scene, Work, processes, sleeps, until
+from faults_house import TWICE, Scene, Work, processes, sleeps, until
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
@@ -17,6 +18,7 @@ from bench.provider import Hang, ProviderServer, always
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec
+from worker.collapse import EXIT_CODE
 
 QUICK, MORE = 30, 20
 
@@ -123,6 +125,47 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
     await scene.submit("after")
     await scene.succeeds("after")
     assert not processes(seconds)
+    await scene.judge()
+
+
+async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> None:
+    """Wait until the worker stands still, with the answer to its job's second call in its hand."""
+    await scene.requests(name, 2)
+    assert (await scene.holder(name)).pid == worker.pid
+    await asyncio.sleep(0.5)
+
+
+@pytest.mark.invariant("J8")
+async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
+    """Its leases were renewed by a thread of its own for ever; now its jobs go on elsewhere."""
+    stuck = scene.house.worker(fail_point="before_journal:2:stuck", stuck_seconds="2")
+    await scene.submit("held", Work(TWICE))
+    await hangs(scene, stuck, "held")
+    scene.house.worker()
+    await until(lambda: stuck.poll() is not None, 30, scene.house.logs)
+    assert stuck.returncode == EXIT_CODE
+    assert "event loop does not answer" in scene.house.logs()
+    assert "fail_point.py" in scene.house.logs(), "it says where it hung"
+    await scene.succeeds("held")
+    told = await scene.told("held")
+    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    verdict = await scene.judge()
+    assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
+
+
+async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: Scene) -> None:
+    """Its worker's own clock stands still with its loop; the sweeper of another has one, too."""
+    late = {"overdue_seconds": "1", "stuck_seconds": "600"}
+    stuck = scene.house.worker(fail_point="before_journal:2:stuck", **late)
+    await scene.submit("late", Work(TWICE), timeout_seconds=3)
+    await hangs(scene, stuck, "late")
+    scene.house.worker()
+    ended = await scene.end("late", 30)
+    assert (ended.status, ended.reason) == (Status.FAILED, Reason.DEADLINE)
+    assert "3 s" in ended.detail
+    assert (await scene.told("late"))[-2:] == ["lease_lost", "failed"]
+    assert stuck.poll() is None
+    scene.kill(stuck)
     await scene.judge()
 
 

@@ -9,7 +9,7 @@ from job_examples import NOW, RESULT, claimed, decision, queued, review
 
 from jobs import lifecycle
 from jobs.lifecycle import Change, Policy, Refusal
-from jobs.record import Reason, Status
+from jobs.record import Lease, Reason, Status
 from jobs.review import Action
 from jobs.review_digest import digest_of
 
@@ -113,6 +113,24 @@ def test_running_time_adds_up_over_attempts(command):
     change = COMMANDS[command](claimed(replace(queued(), ran_ms=500)))
     spent = Policy().lease_ms if command == "expire" else 1_000
     assert (change.after.ran_ms, change.after.claimed_at) == (500 + spent, None)
+
+
+def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
+    policy = Policy(lease_ms=1_000, overdue_ms=5_000)
+    record = replace(queued(), spec=replace(queued().spec, timeout_seconds=10), ran_ms=4_000)
+    held = lifecycle.claim(record, NOW, worker="w", policy=policy).after
+    assert held.ends_by == NOW + 6_000 + 5_000
+    long = lifecycle.claim(record, NOW, worker="w", policy=replace(policy, lease_ms=20_000)).after
+    assert not long.overdue, "a lease may be longer than a job"
+    last = replace(held, due_at=held.ends_by, lease=Lease("w", held.ends_by))
+    assert not last.overdue
+    crashed = lifecycle.expire(last, held.ends_by + 1).after
+    assert (crashed.status, crashed.ends_by) == (Status.QUEUED, None)
+    over = replace(held, due_at=held.ends_by + 1, lease=Lease("w", held.ends_by + 1))
+    assert over.overdue
+    ended = lifecycle.expire(over, held.ends_by + 1)
+    assert (ended.after.status, ended.after.reason) == (Status.FAILED, Reason.DEADLINE)
+    assert [event.kind for event in ended.events] == ["lease_lost", "failed"]
 
 
 def test_a_clock_that_went_back_takes_no_running_time_away():

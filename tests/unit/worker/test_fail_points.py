@@ -15,11 +15,15 @@ def test_every_point_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         for written in Written:
             monkeypatch.setenv("FETTLE_FAIL_POINT", f"{side}_{written}:12")
             assert WorkerSettings().fail_point == f"{side}_{written}:12"
+    monkeypatch.setenv("FETTLE_FAIL_POINT", "before_claim:1:stuck")
+    assert WorkerSettings().fail_point == "before_claim:1:stuck"
     monkeypatch.delenv("FETTLE_FAIL_POINT")
     assert WorkerSettings().fail_point is None
 
 
-@pytest.mark.parametrize("wrong", ["claim", "before_claim:0", "before_claim:", "after_lunch", ""])
+@pytest.mark.parametrize(
+    "wrong", ["claim", "before_claim:0", "before_claim:stuck", "before_claim:", "after_lunch", ""]
+)
 def test_no_other_can(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("FETTLE_FAIL_POINT", wrong)
     with pytest.raises(ValidationError):
