@@ -77,13 +77,17 @@ class Story:
             )
         )
 
-    def call(self, job_id: str, said: str, pid: int, *, recorded: bool = True) -> None:
-        """A call of the model; not recorded where its worker dies meanwhile."""
+    def call(
+        self, job_id: str, said: str, pid: int, *, recorded: bool = True, number: int = 1
+    ) -> None:
+        """A call of the model; not recorded where its worker dies meanwhile. One that is made for
+        good reason again has a `number`."""
         self.log.append(Called(at=self.moment(), key=f"key-{job_id}", said=said, caller=pid))
         self.at += 0.1
         if recorded:
-            self.work(job_id, "model_called", {"call": f"{job_id}-{said}"})
-            self.charges[job_id].add(f"{job_id}-{said}")
+            call = f"{job_id}-{said}" if number == 1 else f"{job_id}-{said}-{number}"
+            self.work(job_id, "model_called", {"call": call})
+            self.charges[job_id].add(call)
             record = self.records[job_id]
             self.records[job_id] = replace(record, progress_epoch=record.epoch)
 
@@ -99,6 +103,9 @@ class Story:
     def pause(self, job_id: str, review: str = "r1") -> None:
         opened = Review(review, ReviewKind.REVIEW, {}, self.now)
         self._do(lifecycle.pause(self.records[job_id], self.now, review=opened))
+
+    def park(self, job_id: str, asked: Review) -> None:
+        self._do(lifecycle.pause(self.records[job_id], self.now, review=asked))
 
     def decide(self, job_id: str, action: Action = Action.APPROVE, review: str = "r1") -> None:
         decision = Decision(review, action, "ann")

@@ -45,7 +45,8 @@ class Violation:
 @dataclass(frozen=True)
 class Case:
     """All there is to judge by. `attempts` are told out of each job's events, `called` are the
-    calls of each job's model, `inherited` the jobs that share theirs with one that was tried anew.
+    calls of each job's model, `inherited` the jobs that share theirs with one that was tried anew,
+    `anew` those that were begun anew.
     """
 
     entries: Sequence[Entry]
@@ -54,6 +55,7 @@ class Case:
     attempts: Mapping[str, Sequence[Attempt]] = field(init=False)
     called: Mapping[str, Sequence[Called]] = field(init=False)
     inherited: frozenset[str] = field(init=False)
+    anew: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Work out once what all checks want."""
@@ -62,6 +64,8 @@ class Case:
         object.__setattr__(self, "called", self._called())
         anew = [(entry.job_id, entry.heir) for entry in self.all(Retried) if entry.granted]
         anew += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]
+        begun = (job.id for job in self.jobs if any(e.kind == "begun_anew" for e in job.events))
+        object.__setattr__(self, "anew", frozenset(begun))
         object.__setattr__(self, "inherited", frozenset(i for pair in anew for i in pair if i))
 
     @property

@@ -16,16 +16,26 @@ from statistics import median
 
 from drills.chaos import recovery
 from drills.chaos.case import Bounds, Case, Violation
-from drills.chaos.checks import holding, keeping, listing, paying, reviewing, rooms, telling
+from drills.chaos.checks import (
+    holding,
+    keeping,
+    listing,
+    paying,
+    reviewing,
+    rooms,
+    telling,
+    upgrading,
+)
 from drills.chaos.oplog import Entry, Retried
 from drills.chaos.reading import Reading
+from drills.chaos.sight import not_looked_at
 
 __all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
 
 Check = Callable[[Case], Iterator[Violation]]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
-    "J1": (keeping.kept,),
+    "J1": (keeping.kept, upgrading.given_up),
     "J2": (keeping.once,),
     "J3": (listing.indexed,),
     "J4": (holding.held_once,),
@@ -37,7 +47,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "J10": (reviewing.decided_once, reviewing.rejected),
     "J11": (reviewing.cancelled_for_good,),
     "J12": (telling.gapless, telling.streamed),
-    "J13": (paying.repeated_for_nothing, paying.billed_once),
+    "J13": (paying.repeated_for_nothing, paying.billed_once, upgrading.begun_anew),
     "J14": (rooms.nothing_left,),
 }
 """The rules, by the names that design and docs/invariants.md give them."""
@@ -48,7 +58,7 @@ class Verdict:
     """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
     `recoveries_alone` are those among them of jobs that had to run alone.
     `reasons` are those that jobs failed for; `tried_anew` were, when they had failed or were
-    cancelled.
+    cancelled; `not_looked_at`: see sight.
     """
 
     jobs: int
@@ -62,6 +72,7 @@ class Verdict:
     recoveries: tuple[float, ...]
     recoveries_alone: tuple[float, ...]
     tried_anew: int
+    not_looked_at: Mapping[str, str]
 
     @property
     def recovery_p50(self) -> float | None:
@@ -95,4 +106,5 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         recoveries=tuple(each.own or 0.0 for each in came_back),
         recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
         tried_anew=sum(entry.granted for entry in case.all(Retried)),
+        not_looked_at=not_looked_at(case),
     )

@@ -27,9 +27,10 @@ from drills.chaos.load import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.reading import Reading, at_rest, lines, of_store
+from drills.chaos.recovery import KILLS
 from drills.chaos.remains import GRACE_SECONDS, alone
 from drills.chaos.schedule import Fault, Schedule, schedule
-from drills.chaos.supervised import SupervisedFaults
+from drills.chaos.supervised import SIGNALS, SupervisedFaults
 from jobs.record import Reason
 from jobs.redis_store import connect
 
@@ -37,17 +38,21 @@ AFTER_SECONDS = 15.0
 """For what no client of ours follows."""
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
+ENOUGH = 0.8
+"""The share of kills that must have found a target: a run that broke little has shown little."""
 REST_SECONDS = 60.0
 """Beyond what a recovery may take: where no job ends for so long, none will."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run. `unasked` are programs that ended by themselves, by name; `failures`
+    """What came of a run. `planned` are the faults of the schedule by kind, `faults` those that
+    have found a target; `unasked` are programs that ended by themselves, by name; `failures`
     what went wrong with the drill's own clients."""
 
     verdict: Verdict
     seconds: float
+    planned: Mapping[str, int]
     faults: Mapping[str, int]
     kills: int
     unasked: Mapping[str, int]
@@ -59,10 +64,26 @@ class Outcome:
         return {why: n for why, n in self.verdict.reasons.items() if why != Reason.REJECTED}
 
     @property
+    def missed(self) -> Mapping[str, int]:
+        """Faults that found no target, by kind."""
+        return dict(Counter(self.planned) - Counter(self.faults))
+
+    @property
+    def kills_planned(self) -> int:
+        """Workers that were to be killed."""
+        return sum(self.planned.get(kind, 0) for kind in KILLS)
+
+    @property
+    def attacked(self) -> bool:
+        """Whether there was something to lose, and enough of what was to happen did."""
+        return self.verdict.jobs > 0 and self.kills >= ENOUGH * self.kills_planned
+
+    @property
     def passed(self) -> bool:
-        """Whether every rule held, no fault has cost a job, and every client got through."""
+        """Whether it was attacked, every rule held, no fault has cost a job, and every client got
+        through."""
         wrong = (self.verdict.violations, self.verdict.lost, self.undone, self.failures)
-        return not any(wrong)
+        return self.attacked and not any(wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +162,8 @@ async def _own(
         await redis.aclose()
     progress.doing = "killing all workers"
     await _nothing_left(house, log)
-    return _outcome(wish, reading, log, progress, load, house.unasked)
+    planned = Counter(str(fault.kind) for fault in plan.faults)
+    return _outcome(wish, planned, reading, log, progress, load, house.unasked)
 
 
 async def _named(
@@ -157,7 +179,8 @@ async def _named(
         await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
         await faults.settled()
     reading = await witness.of_api(place.url, place.key, load.job_ids)
-    return _outcome(wish, reading, log, progress, load, {})
+    planned = Counter(str(fault.kind) for fault in plan.faults if fault.kind in SIGNALS)
+    return _outcome(wish, planned, reading, log, progress, load, {})
 
 
 async def _loaded(wish: Wish, plan: Schedule, load: Load, progress: Progress) -> None:
@@ -212,6 +235,7 @@ def _each(pid: int) -> Iterator[family.Process]:
 
 def _outcome(
     wish: Wish,
+    planned: Mapping[str, int],
     reading: Reading,
     log: OperationLog,
     progress: Progress,
@@ -224,6 +248,7 @@ def _outcome(
     return Outcome(
         verdict=check(log.entries, reading, wish.bounds),
         seconds=progress.elapsed,
+        planned=planned,
         faults=Counter(progress.faults),
         kills=progress.kills,
         unasked=dict(unasked),

@@ -22,7 +22,7 @@ from drills.family import Process
 
 SPARED = 2
 """So many workers must be left that are fit to work."""
-SPARE_SECONDS = 15.0
+SPARE_SECONDS = 45.0
 LOOK_SECONDS = 0.1
 LATENCY_SECONDS = 0.3
 SUPERVISOR = "sandbox.local"

@@ -128,10 +128,13 @@ class Called(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struck(Entry):
-    """A fault. `pids` are the processes that it hit; if it `blinds`, nothing goes on meanwhile."""
+    """A fault. `pids` are the processes that it hit, `jobs` those whose record; if it `blinds`,
+    nothing goes on meanwhile.
+    """
 
     fault: str
     pids: tuple[int, ...] = ()
+    jobs: tuple[str, ...] = ()
     blinds: bool = False
 
 
@@ -208,6 +211,7 @@ def read(lines: Iterable[str]) -> Iterator[Entry]:
         for name in ("at", "asked"):
             if name in fields:
                 fields[name] = Moment(**fields[name])
-        if "pids" in fields:
-            fields["pids"] = tuple(fields["pids"])
+        for name in ("pids", "jobs"):
+            if name in fields:
+                fields[name] = tuple(fields[name])
         yield kind(**fields)

@@ -14,9 +14,10 @@ from rich.table import Table
 
 from cli.render.parts import Tone
 from cli.screen import Screen
-from drills.chaos.checker import CHECKS
+from drills.chaos.checker import CHECKS, Verdict
 from drills.chaos.drill import Outcome
 from drills.chaos.progress import Progress
+from drills.chaos.sight import WHOLE
 
 LINE_SECONDS = 10.0
 """In a pipe: a line every so often."""
@@ -75,12 +76,18 @@ def show(screen: Screen, outcome: Outcome) -> None:
         [(str(count), status) for status, count in sorted(verdict.statuses.items())],
     )
     screen.title("faults")
-    screen.rows(("TIMES", "FAULT"), [(str(n), kind) for kind, n in sorted(outcome.faults.items())])
+    screen.rows(
+        ("TIMES", "PLANNED", "FAULT"),
+        [
+            (str(outcome.faults.get(kind, 0)), str(outcome.planned.get(kind, 0)), kind)
+            for kind in sorted(outcome.faults.keys() | outcome.planned.keys())
+        ],
+    )
     screen.title("rules")
     broken = Counter(violation.rule for violation in verdict.violations)
     screen.rows(
         ("RULE", "VIOLATIONS"),
-        [(rule, str(broken[rule]) if broken[rule] else "none") for rule in CHECKS],
+        [(rule, _held(rule, broken[rule], verdict)) for rule in CHECKS],
     )
     screen.text()
     for violation in verdict.violations[:VIOLATIONS_SHOWN]:
@@ -88,6 +95,11 @@ def show(screen: Screen, outcome: Outcome) -> None:
         screen.line(violation.rule, said, Tone.BAD)
     for reason, times in sorted(outcome.undone.items()):
         screen.line("failed", f"{times} jobs, although nobody rejected them: {reason}", Tone.BAD)
+    if not outcome.attacked:
+        said = (
+            f"{outcome.kills} of {outcome.kills_planned} kills found a worker, {verdict.jobs} jobs"
+        )
+        screen.line("attack", f"{said}: too little was broken to show anything", Tone.BAD)
     for failure in outcome.failures[:VIOLATIONS_SHOWN]:
         screen.line("client", failure, Tone.BAD)
     for name, times in sorted(outcome.unasked.items()):
@@ -95,13 +107,21 @@ def show(screen: Screen, outcome: Outcome) -> None:
     _sums(screen, outcome)
 
 
+def _held(rule: str, broken: int, verdict: Verdict) -> str:
+    unseen = verdict.not_looked_at.get(rule)
+    if unseen == WHOLE:
+        return f"{broken}, else not looked at" if broken else "not looked at"
+    told = str(broken or "none")
+    return f"{told}; not looked at: {unseen}" if unseen else told
+
+
 def _sums(screen: Screen, outcome: Outcome) -> None:
     verdict = outcome.verdict
-    screen.line(
-        "calls",
+    calls = (
         f"{verdict.repeated_paid_calls} paid again although on record, "
-        f"{verdict.repeated_in_flight} that were in flight when their worker was lost",
+        f"{verdict.repeated_in_flight} that were in flight when their worker was lost"
     )
+    screen.line("calls", "not looked at" if _unseen(verdict, "J13") else calls)
     took = verdict.recoveries
     p50, most = verdict.recovery_p50, verdict.recovery_max
     recovered = f"p50 {p50:.1f} s, worst {most:.1f} s, of {len(took)}" if p50 and most else "none"
@@ -110,7 +130,8 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
         said = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
         screen.line("alone", said)
     left = sum(violation.rule == "J14" for violation in verdict.violations)
-    screen.line("left", f"{left or 'no'} processes of workers or rooms; containers are not counted")
+    rooms = f"{left or 'no'} processes of workers or rooms; containers are not counted"
+    screen.line("left", "not looked at" if _unseen(verdict, "J14") else rooms)
     screen.line("anew", f"{verdict.tried_anew} jobs that failed or were cancelled were tried again")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
     if outcome.passed:
@@ -134,13 +155,16 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "tried_anew": verdict.tried_anew,
         "kills": outcome.kills,
         "whole_worker_kills": outcome.faults.get("worker-kill", 0),
+        "kills_planned": outcome.kills_planned,
         "faults": dict(outcome.faults),
+        "missed": dict(outcome.missed),
         "lost": len(verdict.lost),
         "finished_twice": len(verdict.finished_twice),
         "violations": len(verdict.violations),
         "violations_by_rule": dict(Counter(v.rule for v in verdict.violations)),
-        "repeated_paid_calls": verdict.repeated_paid_calls,
-        "repeated_in_flight": verdict.repeated_in_flight,
+        "not_looked_at": {rule: what or "all" for rule, what in verdict.not_looked_at.items()},
+        "repeated_paid_calls": None if _unseen(verdict, "J13") else verdict.repeated_paid_calls,
+        "repeated_in_flight": None if _unseen(verdict, "J13") else verdict.repeated_in_flight,
         "recoveries": len(verdict.recoveries),
         "recovery_s_p50": _round(verdict.recovery_p50),
         "recovery_s_max": _round(verdict.recovery_max),
@@ -149,6 +173,10 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "ended_by_themselves": dict(outcome.unasked),
         "client_failures": len(outcome.failures),
     }
+
+
+def _unseen(verdict: Verdict, rule: str) -> bool:
+    return verdict.not_looked_at.get(rule) == WHOLE
 
 
 def _round(seconds: float | None) -> float | None:

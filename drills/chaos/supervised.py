@@ -29,6 +29,9 @@ SIGNALS = {
 }
 """Which program of ours each kind hits, and how. The other kinds are left out."""
 
+FOUND_SECONDS = 20.0
+LOOK_SECONDS = 0.2
+
 
 class SupervisedFaults:
     """Strikes at what runs below the process `supervisor`."""
@@ -48,8 +51,7 @@ class SupervisedFaults:
         if fault.kind not in SIGNALS:
             return
         program, signum = SIGNALS[fault.kind]
-        found = [p for p in self._programs(program) if p.pid not in self._frozen]
-        if not found:
+        if not (found := await self._found(program)):
             return
         chosen = found[int(fault.pick * len(found))]
         victims = family.below(chosen.pid)
@@ -66,6 +68,14 @@ class SupervisedFaults:
     async def settled(self) -> None:
         """Wait until what was killed has had its grace."""
         await self._remains.settled()
+
+    async def _found(self, program: str) -> list[Process]:
+        """Those that may be hit, as soon as there is one: what a fault has ended is started again."""
+        for _ in range(int(FOUND_SECONDS / LOOK_SECONDS)):
+            if found := [p for p in self._programs(program) if p.pid not in self._frozen]:
+                return found
+            await asyncio.sleep(LOOK_SECONDS)
+        return []
 
     async def _thaw(self, worker: Process, seconds: float) -> None:
         self._frozen.add(worker.pid)

@@ -39,10 +39,12 @@ def test_a_quarter_of_a_minute_of_everything_loses_nothing(tmp_path: Path) -> No
     told = last_line(chaos.text)
     assert (code, told["passed"]) == (0, True), chaos.text
     assert set(KEYS) <= told.keys()
+    assert not told["missed"].keys() - {Kind.CHILD_KILL, Kind.WORKER_KILL, Kind.FREEZE, Kind.DRAIN}
     nothing = ("lost", "finished_twice", "violations", "repeated_paid_calls", "client_failures")
     assert {told[key] for key in nothing} == {0}
     assert told["jobs"] > 5
-    assert told["kills"] > 0
+    assert told["kills"] >= 0.8 * told["kills_planned"] > 0
+    assert told["not_looked_at"] == {}
     entries = list(read((kept / "operations.jsonl").read_text().splitlines()))
     struck = {entry.fault for entry in entries if isinstance(entry, Struck)}
     waits_for_the_fleet = {Kind.CHILD_KILL, Kind.WORKER_KILL, Kind.FREEZE}
@@ -96,6 +98,9 @@ def test_a_deployment_that_is_named_is_spared_unless_its_supervisor_is_told(
 ) -> None:
     running, env = up
     told = drilled(env, "--minutes", "0.1")
+    unseen = {rule for rule, what in told["not_looked_at"].items() if what == "all"}
+    assert unseen == {"J3", "J7", "J8", "J13", "J14"}
+    assert told["repeated_paid_calls"] is None
     assert (told["kills"], told["faults"], told["lost"], told["violations"]) == (0, {}, 0, 0)
     assert told["jobs"] > 5
     supervisor = json.loads(running.report.read_text())["pid"]
@@ -104,3 +109,4 @@ def test_a_deployment_that_is_named_is_spared_unless_its_supervisor_is_told(
     assert (told["lost"], told["finished_twice"], told["violations"]) == (0, 0, 0)
     assert {"api-kill", "worker-drain"} <= set(told["faults"])
     assert "redis-kill" not in told["faults"]
+    assert not told["not_looked_at"].keys() & {"J7", "J8", "J14"}

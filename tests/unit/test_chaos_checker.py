@@ -10,9 +10,14 @@ import pytest
 from chaos_story import BOUNDS, Story, a_story, with_job
 
 from drills.chaos.checker import CHECKS, check
+from drills.chaos.checks.upgrading import UNREAD
+from drills.chaos.drill import Outcome
 from drills.chaos.oplog import Called, Left, Mended, Retried, Seen, Struck, Submitted, Told
 from drills.chaos.reading import Reading
+from drills.chaos.sight import WHOLE
+from jobs import upgrade
 from jobs.events import Event
+from jobs.graph_format import GraphFormat
 from jobs.record import Reason, Status
 from jobs.review import Action
 
@@ -399,6 +404,42 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
 }
 
 
+def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
+    """One whose job was parked for its checkpoints, and what a person said of that."""
+    story = a_story()
+    story.submit("old")
+    story.claim("old", 11)
+    story.call("old", "plan", 11)
+    story.give_back("old")
+    if struck:
+        story.log.append(Struck(at=story.moment(), fault=UNREAD, jobs=("old",)))
+    story.at += 1
+    story.claim("old", 12)
+    record = story.records["old"]
+    format_9 = GraphFormat(9, "9.0.0")
+    asked = upgrade.question(record, format_9, (1,), GraphFormat(1, "1.0.0"))
+    story.park("old", asked)
+    story.decide("old", action, asked.id)
+    if action is Action.APPROVE:
+        story.claim("old", 12)
+        story.work("old", "planned", {"steps": []})
+        story.call("old", "plan", 12, number=2)
+        story.succeed("old")
+    return story
+
+
+def test_a_job_is_begun_anew_only_where_its_checkpoints_were_touched() -> None:
+    verdict = upgraded(struck=True).verdict()
+    assert (verdict.told(), verdict.repeated_paid_calls) == ("", 0)
+    assert [v.rule for v in upgraded(struck=False).verdict().violations] == ["J13"]
+
+
+def test_a_job_is_incompatible_only_where_its_checkpoints_were_touched() -> None:
+    assert upgraded(struck=True, action=Action.REJECT).verdict().told() == ""
+    untouched = upgraded(struck=False, action=Action.REJECT).verdict()
+    assert [v.rule for v in untouched.violations] == ["J1"]
+
+
 def test_every_rule_is_doctored() -> None:
     assert set(DOCTORED) == set(CHECKS) == {f"J{n}" for n in range(1, 15)}
 
@@ -410,6 +451,21 @@ def test_a_broken_rule_is_found(rule: str, doctor: Doctor) -> None:
     story = a_story()
     verdict = story.verdict(doctor(story))
     assert rule in {violation.rule for violation in verdict.violations}, verdict.told()
+
+
+def outcome(kills: int, planned: int, reading: Reading | None = None) -> Outcome:
+    verdict = a_story().verdict() if reading is None else check([], reading, BOUNDS)
+    struck = {"child-kill": kills, "worker-freeze": 1}
+    due = {"child-kill": planned, "worker-freeze": 3}
+    return Outcome(verdict, 1.0, due, struck, kills, {}, ())
+
+
+def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
+    assert outcome(8, 10).passed
+    assert outcome(8, 10).missed == {"child-kill": 2, "worker-freeze": 2}
+    assert not outcome(7, 10).passed
+    assert outcome(0, 0).passed, "where none was to come"
+    assert not outcome(8, 10, Reading({})).passed, "no job was there to be lost"
 
 
 def test_lost_jobs_and_double_ends_are_counted() -> None:
@@ -494,7 +550,15 @@ def test_what_is_read_through_the_api_is_judged_as_far_as_it_goes() -> None:
     reading = story.reading()
     jobs = {job_id: replace(job, kept=None) for job_id, job in reading.jobs.items()}
     told = Reading(jobs)
-    assert check(story.log, told, BOUNDS).told() == ""
+    verdict = check(story.log, told, BOUNDS)
+    assert verdict.told() == ""
+    assert {"J3", "J7", "J8", "J14"} <= {r for r, w in verdict.not_looked_at.items() if w == WHOLE}
+    assert verdict.not_looked_at["J4"] == "epochs and leases on record"
+    assert "J13" not in verdict.not_looked_at
+    silent = [entry for entry in story.log if not isinstance(entry, Called)]
+    assert check(silent, told, BOUNDS).not_looked_at["J13"] == WHOLE
+    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(99,)))
+    assert story.verdict().not_looked_at == {}
     assert check(story.log, without(told, "plain"), BOUNDS).lost == ("plain",)
 
 

@@ -31,7 +31,7 @@ def repeats(case: Case) -> list[Repeat]:
     found: list[Repeat] = []
     for job_id, calls in case.called.items():
         job = case.reading.jobs.get(job_id)
-        if job is not None and job_id not in case.inherited:
+        if job is not None and job_id not in case.inherited | case.anew:
             found += _repeats(job, case.attempts[job_id], calls)
     return found
 

@@ -10,6 +10,7 @@ from drills.chaos.oplog import Cancelled, Decided
 from drills.chaos.reading import JobRead
 from drills.chaos.story import WORK
 from jobs.record import Reason, Status
+from jobs.review import ReviewKind
 
 
 def waits_idle(case: Case) -> Iterator[Violation]:
@@ -114,9 +115,18 @@ def cancelled_for_good(case: Case) -> Iterator[Violation]:
 
 
 def rejected(case: Case) -> Iterator[Violation]:
-    """J10: a rejection ends the job in its own commit, and nothing else is `rejected`."""
+    """J10: a rejection ends the job in its own commit, and nothing else is `rejected`; that of a
+    question about an upgrade ends it as `incompatible`.
+    """
     for job in case.jobs:
-        said_no = any(e.kind == "decided" and e.data["action"] == "reject" for e in job.events)
-        if said_no != (job.reason == Reason.REJECTED):
+        opened = {e.data["review_id"]: e.data for e in job.events if e.kind == "review_opened"}
+        refused = [
+            opened.get(e.data["review_id"], {}).get("kind")
+            for e in job.events
+            if e.kind == "decided" and e.data["action"] == "reject"
+        ]
+        reason = Reason.INCOMPATIBLE if ReviewKind.UPGRADE in refused else Reason.REJECTED
+        said_no = bool(refused)
+        if said_no != (job.reason == reason):
             how = "was rejected" if said_no else "was never rejected"
             yield Violation("J10", job.id, f"it {how}, and is {job.status} ({job.reason})")

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from drills.chaos.case import Case, Violation
 from drills.chaos.oplog import Connected, Told
 from drills.chaos.reading import JobRead
+from drills.chaos.story import WORK
 from jobs.events import FINAL_KINDS, Event
 
 ONCE_BY: Mapping[str, tuple[str, ...]] = {
@@ -35,9 +36,18 @@ def gapless(case: Case) -> Iterator[Violation]:
         if job.kept and job.retry_of is None and job.kept.facts != len(job.events):
             said = f"{len(job.events)} events on record under {job.kept.facts} keys"
             yield Violation("J12", job.id, said)
-        for name, times in Counter(map(_name, job.events)).items():
-            if name is not None and times > 1:
+        for name, times in Counter(_names(job)).items():
+            if times > 1:
                 yield Violation("J12", job.id, f"{times} times: {name}")
+
+
+def _names(job: JobRead) -> Iterator[Hashable]:
+    """What each event is called; a job that is begun anew says all of its work again."""
+    begun = 0
+    for event in job.events:
+        begun += event.kind == "begun_anew"
+        if (name := _name(event)) is not None:
+            yield (begun, name) if event.kind in WORK else name
 
 
 def _name(event: Event) -> Hashable:
