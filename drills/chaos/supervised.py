@@ -70,7 +70,7 @@ class SupervisedFaults:
         await self._remains.settled()
 
     async def _found(self, program: str) -> list[Process]:
-        """Those that may be hit, as soon as there is one: what a fault has ended is started again."""
+        """Those that may be hit, once there is one: what a fault has ended is started again."""
         for _ in range(int(FOUND_SECONDS / LOOK_SECONDS)):
             if found := [p for p in self._programs(program) if p.pid not in self._frozen]:
                 return found
