@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
+from agents.steps import ARGUMENT
 from agents.tools.fetch import fetch
 from agents.tools.install import install
 from agents.tools.registry import TOOLS, Body
@@ -63,6 +64,8 @@ def _fitting(name: str, body: Body) -> Body:
     """`body`, if it is what `registry.Body` says."""
     if not inspect.iscoroutinefunction(body) or "runtime" not in inspect.signature(body).parameters:
         raise ToolUnfit(f"FETTLE_TOOLS: {name!r} is no async function that takes `runtime`")
+    if ARGUMENT in inspect.signature(body).parameters:
+        raise ToolUnfit(f"FETTLE_TOOLS: {name!r} has a parameter `{ARGUMENT}`: all tools have one")
     if body.__name__ != name or not inspect.getdoc(body):
         raise ToolUnfit(f"FETTLE_TOOLS: {name!r} must be named so, and have a docstring")
     return body

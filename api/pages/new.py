@@ -15,12 +15,12 @@ from api.pages import form, offers
 from api.pages.drawing import page
 from api.pages.examples import EXAMPLES
 from api.pages.visitor import Author, Submitter, Visitor
+from api.pages.ways import ways
 from api.problems import Refused
 from api.routes.jobs import accept
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
-from jobs.spec import OnExhausted, OnExpiry, Priority
 
 router = APIRouter()
 
@@ -30,16 +30,32 @@ TEXTS = (
     "conversation_id",
     "on_exhausted",
     "on_expiry",
+    "pause",
     "priority",
     "max_cost_usd",
 )
-NUMBERS = ("max_revisions", "timeout_seconds", "review_expires_seconds", "approvals", "max_tokens")
+NUMBERS = (
+    "max_revisions",
+    "timeout_seconds",
+    "review_expires_seconds",
+    "review_remind_seconds",
+    "review_escalate_seconds",
+    "questions_expire_seconds",
+    "approvals",
+    "max_tokens",
+)
+SWITCHES = ("review", "record", "questions", "write_tests", "repair", "parallel")
 OTHERS = ("labels", "steps", "files", "checks")
+LEFT_OUT = {
+    "workspace": "it is made of the files",
+    "conversation_id": "a follow-up brings it along",
+    "retry_of": "the button of a job that has ended says it",
+    "kind": "verifications have no page: they are for programs",
+}
+"""Fields of a job that nobody fills in here, and why."""
 CHECKS_FILE = "test_acceptance.py"
-BUDGETS = frozenset({"max_cost_usd", "max_tokens"})
-SWITCHES = ("review", "record", "questions", "write_tests")
 _FIELDS = tuple(
-    name for name in (*TEXTS, *NUMBERS, *OTHERS) if name not in ("conversation_id", "priority")
+    name for name in (*TEXTS, *NUMBERS, *SWITCHES, *OTHERS) if name != "conversation_id"
 )
 MOST_PARTS = 1_100
 """Files and fields of a form; a job's own limit of files is a setting."""
@@ -59,12 +75,9 @@ async def new(
         examples=EXAMPLES,
         models=await offers.models(house),
         defaults=JobRequest(task="x"),
-        least_approvals=house.settings.review_approvals,
-        priorities=list(Priority),
-        exhausted=list(OnExhausted),
-        expiry=list(OnExpiry),
+        ways=ways(house.settings),
         settings=house.settings,
-        budgets=BUDGETS & JobRequest.model_fields.keys(),
+        fields=JobRequest.model_fields,
     )
 
 
@@ -107,7 +120,7 @@ async def _asked(sent: FormData) -> dict[str, Any]:
     lines = texts.get("task", "").replace("\r\n", "\n").strip()
     asked: dict[str, Any] = {name: texts[name] for name in TEXTS if texts.get(name)}
     asked |= {name: _number(texts[name]) for name in NUMBERS if texts.get(name)}
-    asked |= {name: True for name in SWITCHES if texts.get(name)}
+    asked |= {name: texts[name] for name in SWITCHES if texts.get(name)}
     asked["task"] = lines
     asked["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
     asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
@@ -142,7 +155,8 @@ def _told(visitor: Visitor, refused: Refused) -> Response:
         told: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
         name = str(told["field"]).partition(".")[0]
         errors.setdefault(name, _sentence(told))
-    general = "" if errors else f"{refused.kind.title}: {refused.detail}"
+    elsewhere = [f"{name}: {said}" for name, said in errors.items() if name not in _FIELDS]
+    general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
     return page(
         "new_wrong.html", visitor, status=422, errors=errors, general=general, fields=_FIELDS
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from api_front import a_run, done, settings_for, started, text
@@ -12,10 +12,14 @@ from pages_browser import visiting
 from structlog.testing import capture_logs
 
 from api.pages import difference
+from api.pages.new import LEFT_OUT
 from api.pages.review import MOST_FILES, files_since
+from api.pages.ways import ways
+from api.schemas.job_request import JobRequest
 from jobs import manifest
 from jobs.events import NewEvent
 from jobs.review import Review, ReviewKind
+from jobs.spec import JobSpec
 from jobs.store import Writes
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -88,6 +92,30 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert archive.headers["content-type"] == "application/gzip"
 
 
+async def test_every_field_of_a_job_can_be_filled_in(front):
+    async with visiting(front.app) as visit:
+        html = (await visit.get("/app/new")).text
+        named = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
+        wanted = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
+        assert wanted - named == LEFT_OUT.keys()
+        assert named <= wanted
+        data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
+        data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
+        data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}
+        sent = await visit.post("/app/new", data=data, files=[("files", ("", b""))])
+        spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
+        assert (spec["pause"], spec["repair"], spec["questions"]) == ("every_run", False, True)
+        times = ("review_remind_seconds", "review_escalate_seconds", "questions_expire_seconds")
+        assert [spec[name] for name in times] == [60, 90, 30]
+
+
+async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
+    operators = {"review_on_expiry": "reject", "review_approvals": 2}
+    chosen = ways(front.house.settings.model_copy(update=operators))
+    assert next(iter(chosen["on_expiry"].items())) == ("", "it counts as rejected")
+    assert list(chosen["approvals"]) == ["2"]
+
+
 @pytest.mark.parametrize(
     ("field", "data", "said"),
     [
@@ -97,6 +125,9 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         ("timeout_seconds", {"timeout_seconds": "soon"}, "valid integer"),
         ("max_tokens", {"max_tokens": "0"}, "greater than or equal to 1"),
         ("labels", {"labels": "x" * 101}, "1 to 100 characters"),
+        ("repair", {"repair": "perhaps"}, "valid boolean"),
+        ("questions_expire_seconds", {"questions_expire_seconds": "9"}, "goes with questions"),
+        ("general", {"conversation_id": "no/such"}, "conversation_id"),
     ],
 )
 async def test_what_is_wrong_is_told_beside_its_field(front, field, data, said):

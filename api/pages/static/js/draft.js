@@ -1,15 +1,32 @@
-// What is typed into a field with a draft is there again after a reload, until it was sent.
+// What is filled in and not sent yet is there again after a reload: a field with `data-draft`, and
+// every field of a form with `data-drafts`. It is kept for the key that is signed in, and signing
+// out forgets it: the next person at this browser reads nothing of it.
 (() => {
   const PREFIX = "fettle-draft:";
-  const keyOf = (field) => PREFIX + field.dataset.draft;
+  const OF_FORMS = "[data-drafts] :is(input, select, textarea)[name]:not([type=file], [type=hidden])";
+  const FIELDS = `[data-draft], ${OF_FORMS}`;
+
+  const keyOf = (field) => {
+    const name = field.dataset.draft || `${field.form.dataset.drafts}.${field.name}`;
+    return `${PREFIX}${document.body.dataset.visitor}:${name}`;
+  };
+  const ticks = (field) => field.type === "checkbox";
+  const valueOf = (field) => (ticks(field) ? String(field.checked) : field.value);
+  const isDefault = (field) => {
+    if (ticks(field)) return field.checked === field.defaultChecked;
+    return field.options ? field.selectedIndex === 0 : field.value === field.defaultValue;
+  };
+  const forget = (fields) => fields.forEach((field) => localStorage.removeItem(keyOf(field)));
 
   const fill = (root) => {
-    for (const field of root.querySelectorAll("[data-draft]")) {
+    for (const field of root.querySelectorAll(FIELDS)) {
       const kept = localStorage.getItem(keyOf(field));
-      if (kept && !field.value) {
-        field.value = kept;
-        field.dispatchEvent(new Event("input", { bubbles: true }));
-      }
+      if (kept === null || !isDefault(field)) continue;
+      if (ticks(field)) field.checked = kept === "true";
+      else field.value = kept;
+      const folded = field.closest("details");
+      if (folded) folded.open = true;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
     }
   };
 
@@ -17,12 +34,15 @@
   document.addEventListener("htmx:afterSwap", (event) => fill(event.target));
   document.addEventListener("input", (event) => {
     const field = event.target;
-    if (!field.dataset || !field.dataset.draft) return;
-    if (field.value) localStorage.setItem(keyOf(field), field.value);
-    else localStorage.removeItem(keyOf(field));
+    if (!field.matches || !field.matches(FIELDS)) return;
+    if (isDefault(field)) forget([field]);
+    else localStorage.setItem(keyOf(field), valueOf(field));
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (!event.detail.successful) return;
-    for (const field of event.target.querySelectorAll("[data-draft]")) localStorage.removeItem(keyOf(field));
+    if (event.detail.successful) forget(event.target.querySelectorAll(FIELDS));
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.detail.requestConfig.path !== "/app/sign-out") return;
+    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
   });
 })();

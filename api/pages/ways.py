@@ -1,0 +1,39 @@
+"""Ways: what can be chosen for a new job, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jobs.spec import OnExhausted, OnExpiry, Pause, Priority
+from settings.api import ApiSettings
+
+_APPROVALS = {1: "one person's", 2: "two people's, you not among them"}
+_PAUSE = {
+    Pause.BEFORE_CRITIC: "when the executor has come to an end",
+    Pause.EVERY_RUN: "behind every run, too",
+}
+_ON_EXPIRY = {
+    OnExpiry.STAY: "it stays open",
+    OnExpiry.APPROVE: "it counts as approved, if a run succeeded",
+    OnExpiry.REJECT: "it counts as rejected",
+}
+_ON_EXHAUSTED = {
+    OnExhausted.ACCEPT: "keep the best result",
+    OnExhausted.FAIL: "fail as unapproved",
+}
+Ways = Mapping[str, str]
+"""What a form sends, and its words; the first is the default."""
+
+
+def ways(settings: ApiSettings) -> Mapping[str, Ways]:
+    """By field. What is left to the operator is sent as nothing, so that his word counts."""
+    least = settings.review_approvals
+    pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
+    return {
+        "approvals": {str(count): told for count, told in _APPROVALS.items() if count >= least},
+        "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
+        "on_expiry": {"": _ON_EXPIRY[expiry]}
+        | {way: told for way, told in _ON_EXPIRY.items() if way != expiry},
+        "on_exhausted": {str(way): told for way, told in _ON_EXHAUSTED.items()},
+        "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
+    }
