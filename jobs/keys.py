@@ -33,6 +33,7 @@ fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys
 fettle:counts               hash    jobs by status, and queued ones by priority
+fettle:changes              hash    how often jobs of a tenant have come, changed or gone
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
@@ -62,6 +63,7 @@ REFERENCES = PREFIX + "blobs:references"
 LOOSE = PREFIX + "blobs:loose"
 GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
+CHANGES = PREFIX + "changes"
 WORKERS = PREFIX + "workers"
 DELIVERIES = PREFIX + "deliveries"
 DEAD_DELIVERIES = PREFIX + "deliveries:dead"

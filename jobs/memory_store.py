@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -49,7 +49,6 @@ class MemoryStore:
         self.numbers = MemoryNumbers()
         self.budgets = MemoryBudgets(clock, lambda job_id, epoch: self.owns(Held(job_id, epoch)))
         self._charges = MemoryCharges(self.budgets)
-        self._turns_taken: dict[str, int] = {}
         self._records: dict[str, JobRecord] = {}
         self._events = MemoryEvents(clock)
         self.tokens = MemoryTokens()
@@ -57,6 +56,7 @@ class MemoryStore:
         self.decisions = MemoryDecisions(self._records, self._events.after)
         self.outbox = MemoryOutbox(clock)
         self._talks = MemoryTalks()
+        self._changes = Counter[str]()
         self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
         self._roster = MemoryRoster(clock)
         self._stops: set[asyncio.Queue[str]] = set()
@@ -203,17 +203,14 @@ class MemoryStore:
         self._events.forget(record.id)
         self._charges.forget(record.id)
         self._records.pop(record.id, None)
+        self._changes[record.tenant] += 1
         self._journals.pop(record.id, None)
         self._talks.forget(record)
         return True
 
     async def my_turn(self, name: str, ms: int) -> bool:
         """See Store."""
-        now = self._clock()
-        if self._turns_taken.get(name, 0) > now:
-            return False
-        self._turns_taken[name] = now + ms
-        return True
+        return self._roster.my_turn(name, ms)
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""
@@ -233,14 +230,17 @@ class MemoryStore:
         paid = {record.id: await self.charges(record.id) for record in found.records}
         return replace(found, charges=paid)
 
+    async def changes(self, tenant: str) -> int:
+        """See Store."""
+        return self._changes[tenant]
+
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
         return memory_listing.counts(self._records.values())
 
     async def standing(self, tenant: str) -> Mapping[Status, int]:
         """See Store."""
-        mine = (record for record in self._records.values() if record.tenant == tenant)
-        return memory_listing.counts(mine)
+        return memory_listing.counts(r for r in self._records.values() if r.tenant == tenant)
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""
@@ -291,6 +291,7 @@ class MemoryStore:
         return existing if until > self._clock() else None
 
     def _keep(self, record: JobRecord) -> None:
+        self._changes[record.tenant] += 1
         self._records[record.id] = read_record(record_fields(record, new=True))
 
     def _advance(self, ended: JobRecord) -> None:

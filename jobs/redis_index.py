@@ -28,6 +28,7 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     for label in record.spec.labels:
         yield ("ZADD", _listing(record, label=label), record.created_at, record.id)
     yield from redis_words.entered(record)
+    yield _changes(record)
 
 
 def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
@@ -50,6 +51,7 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         yield ("ZREM", _listing(after, status=before.status), after.id)
         yield from _enter(after)
     yield from _bar(before, after)
+    yield _changes(after)
     if turn is not None:
         turns = keys.turns(after.tenant, after.conversation_id)
         yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
@@ -77,6 +79,7 @@ def removed(
     for label in record.spec.labels:
         yield ("ZREM", _listing(record, label=label), record.id)
     yield from redis_words.left(record, own_words)
+    yield _changes(record)
     for turn in turns:
         yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)
 
@@ -153,6 +156,10 @@ def _bar(before: JobRecord, after: JobRecord) -> Iterator[Command]:
         yield ("ZADD", keys.barred(after.tenant, mark), after.created_at, after.id)
     for mark in sorted(was - now):
         yield ("ZREM", keys.barred(after.tenant, mark), after.id)
+
+
+def _changes(record: JobRecord) -> Command:
+    return ("HINCRBY", keys.CHANGES, record.tenant, 1)
 
 
 def _count(record: JobRecord, by: int) -> Iterator[Command]:

@@ -66,6 +66,10 @@ class RedisListing:
             total, ids = await reached(pipe.execute())
         return total, ids
 
+    async def changes(self, tenant: str) -> int:
+        """See Store."""
+        return int(await reached(self._redis.hget(keys.CHANGES, tenant)) or 0)
+
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status."""
         found = await self._counts()

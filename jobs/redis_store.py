@@ -247,6 +247,10 @@ class RedisStore:
         """See Store."""
         return await self._listing.page(tenant, Sought(**sought), limit=limit, offset=offset)
 
+    async def changes(self, tenant: str) -> int:
+        """See Store."""
+        return await self._listing.changes(tenant)
+
     async def counts(self) -> Mapping[Status, int]:
         """See Store."""
         return await self._listing.counts()

@@ -248,6 +248,10 @@ class Store(Protocol):
         """A tenant's jobs, newest first; `text` is searched for (see jobs.words); `waits_for`: what
         waits for this person's decision, oldest first."""
 
+    async def changes(self, tenant: str) -> int:
+        """How often a tenant's jobs have come, changed or gone: while it is the same, so is a page
+        of them, but for what was paid. A count of an older release's writers stands still."""
+
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status, over all tenants."""
 

@@ -23,6 +23,9 @@ from jobs.store import Page
 router = APIRouter()
 ROWS = 25
 WAITING_ROWS = 5
+BUSY_SECONDS, QUIET_SECONDS = 4, 30
+"""After so long the list is read anew although no job has changed: what is paid for the calls of
+those that are at work is no change, and an older release's worker counts none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,33 @@ async def jobs(house: ServicesDep, visitor: Reader, asked: WantedDep) -> Respons
 
 @router.get("/jobs/list")
 async def rows(house: ServicesDep, visitor: Reader, asked: WantedDep, known: str = "") -> Response:
-    """The list alone, for a page that looks again; 204 while it is as `known`."""
-    listed = await _listed(house, visitor, asked)
-    if listed["digest"] == known:
+    """The list alone, for a page that looks again; 204 while it is as `known`.
+
+    Mostly nothing has changed, and to see that takes two small reads. The rest of `known` is the
+    digest of what is shown, so that a change elsewhere leaves the page alone.
+    """
+    mark, _, digest = known.partition("-")
+    version, now = await _standing(house, visitor)
+    if mark in (_mark(version, now, BUSY_SECONDS), _mark(version, now, QUIET_SECONDS)):
         return Response(status_code=204, headers=HEADERS)
+    listed = await _listed(house, visitor, asked)
+    if listed["known"].partition("-")[2] == digest:
+        return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
     return page("jobs_list.html", visitor, asked=asked, titled=True, **listed)
 
 
+async def _standing(house: Services, visitor: Visitor) -> tuple[int, int]:
+    tenant = visitor.credential.tenant
+    return await asyncio.gather(house.store.changes(tenant), house.store.now())
+
+
+def _mark(version: int, now: int, seconds: int) -> str:
+    """Names how a tenant's jobs stand; it is another one after so many seconds at the latest."""
+    return f"{version}.{seconds}.{now // (seconds * 1000)}"
+
+
 async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
+    version, then = await _standing(house, visitor)  # first: what changes meanwhile is seen later
     found, waiting, now = await asyncio.gather(
         house.store.page(
             visitor.credential.tenant,
@@ -102,8 +124,10 @@ async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str,
         "waiting_total": waiting.total,
     }
     body = drawn("jobs_rows.html", visitor=visitor, asked=asked, **values)
+    busy = any(not record.status.final for record in found.records)
+    mark = _mark(version, then, BUSY_SECONDS if busy else QUIET_SECONDS)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
-    return {**values, "body": body, "digest": digest}
+    return {**values, "body": body, "known": f"{mark}-{digest}"}
 
 
 async def _waiting(house: Services, visitor: Visitor) -> Page:

@@ -28,6 +28,17 @@ async def waiting(house, **fields) -> str:
     return job(await house.operations.pause(held(running), review())).id
 
 
+async def test_changes_are_counted_by_tenant(house):
+    counts = [await house.store.changes(TENANT)]
+    running = await house.running()
+    counts.append(await house.store.changes(TENANT))
+    await house.operations.cancel(running.id, "ann")
+    counts.append(await house.store.changes(TENANT))
+    assert counts == sorted(set(counts))
+    assert counts[-1] == await house.store.changes(TENANT)
+    assert await house.store.changes("other") == 0
+
+
 async def test_jobs_are_found_by_words_and_their_beginnings(house):
     primes = (await house.submit("Write a prime checker, fast")).id
     search = (await house.submit("Binary search; primes it is not", labels=("Größe", "v2"))).id

@@ -332,6 +332,40 @@ def test_the_demos_are_shown_in_their_own_words(site):
     assert "not drawn" not in site.said()
 
 
+HIDE = """() => {
+  Object.defineProperty(document, "hidden", { get: () => true, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_the_list_and_its_title_follow_and_drafts_are_ones_own(site):
+    key = site.key("eve", "read", "submit", "review")
+    with site.visiting() as visitor:
+        visitor.sign_in(key)
+        page = visitor.go("/app/new")
+        page.fill("#task", "Mine alone.")
+        page.locator("summary", has_text="Limits").click()
+        page.fill("#max_tokens", "5000")
+        page.reload()
+        expect(page.locator("#max_tokens")).to_have_value("5000")
+        expect(page.locator("#max_tokens")).to_be_visible()
+        page.locator("details.menu summary").click()
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/app/sign-in*")
+        assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('draft'))") == []
+        visitor.sign_in(DEVELOPMENT_KEY)
+        expect(visitor.go("/app/new").locator("#task")).to_have_value("")
+        visitor.page.clock.install()
+        page = visitor.go("/app")
+        before = int(re.match(r"(?:\((\d+)\) )?Jobs", page.title()).group(1) or 0)
+        page.evaluate("window.here = 1")
+        page.evaluate(HIDE)
+        site.until(site.submit("recording:plot", "It waits for the title."), "awaiting_review")
+        page.clock.fast_forward(25_000)
+        expect(page).to_have_title(re.compile(rf"^\({before + 1}\) Jobs"))
+        assert page.evaluate("window.here") == 1
+
+
 PAGES = (
     "/app",
     "/app/new",

@@ -186,6 +186,38 @@ async def test_nothing_that_a_job_says_becomes_a_tag(front):
         assert EVIL not in (await visit.get("/app")).text
 
 
+def known(html):
+    return re.search(r'data-known="([^"]+)"', html).group(1)
+
+
+async def test_a_list_that_looks_again_reads_nothing_while_nothing_has_changed(front, monkeypatch):
+    job_id = await front.submit("a task")
+    async with visiting(front.app) as visit:
+        shown = known((await visit.get("/app")).text)
+        read = front.house.store.page
+
+        async def unread(*_, **__):
+            raise AssertionError("the list was read")
+
+        monkeypatch.setattr(front.house.store, "page", unread)
+        same = await visit.get("/app/jobs/list", params={"known": shown})
+        monkeypatch.setattr(front.house.store, "page", read)
+        assert same.status_code == 204
+        await front.client.post(f"/jobs/{job_id}/cancel")
+        moved = await visit.get("/app/jobs/list", params={"known": shown})
+        assert "cancelled" in moved.text
+        shown = known(moved.text)
+        other = await front.submit("another task")
+        filtered = {"status": "cancelled"}
+        first = known((await visit.get("/app", params=filtered)).text)
+        await front.client.post(f"/jobs/{other}/cancel")
+        later = await visit.get("/app/jobs/list", params={**filtered, "known": first})
+        assert "another task" in later.text
+        await front.submit("a third task")
+        aside = await visit.get("/app/jobs/list", params={**filtered, "known": known(later.text)})
+        assert (aside.status_code, aside.headers["x-known"] != known(later.text)) == (204, True)
+
+
 async def test_a_decision_counts_for_what_was_shown(front):
     job_id = await paused(front)
     async with visiting(front.app) as visit:

@@ -49,6 +49,8 @@ class Tables:
                     self.sets[key].pop(member, None)
                 case ("HINCRBY", keys.COUNTS, field, by):
                     self.counts[str(field)] += by
+                case ("HINCRBY", keys.CHANGES, tenant, 1):
+                    assert tenant == TENANT
                 case ("ADVANCE", *_):
                     self.advanced += 1
                 case (name, *_):

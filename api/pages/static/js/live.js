@@ -67,7 +67,15 @@
     const state = document.getElementById("link-state");
     if (state) state.hidden = !broken;
   };
-  document.addEventListener("htmx:sseError", () => say(true));
+  // A session that has ended refuses the stream for good: then the page leads to the sign-in form.
+  const leaveIfSignedOut = async () => {
+    const answer = await fetch("/app/jobs/list", { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (answer && answer.status === 401) location.reload();
+  };
+  document.addEventListener("htmx:sseError", (event) => {
+    say(true);
+    if (event.detail.source.readyState === EventSource.CLOSED) leaveIfSignedOut();
+  });
   document.addEventListener("htmx:sseOpen", () => say(false));
   document.addEventListener("htmx:sseClose", () => {
     say(false);

@@ -51,8 +51,22 @@
     }
   });
 
-  // A page that nobody looks at asks for nothing.
+  // The list of jobs looks again and again; where nobody sees it, as often as its title needs.
+  const HIDDEN_MS = 20000;
+  let asked = 0;
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (document.hidden && "poll" in event.detail.elt.dataset) event.preventDefault();
+    const { elt } = event.detail;
+    if (!("poll" in elt.dataset)) return;
+    if (document.hidden && Date.now() - asked < HIDDEN_MS) event.preventDefault();
+    else asked = Date.now();
+  });
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { elt, parameters } = event.detail;
+    if ("poll" in elt.dataset) parameters.known = elt.dataset.known;
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { elt, xhr } = event.detail;
+    const known = xhr && xhr.getResponseHeader("X-Known");
+    if (known) elt.dataset.known = known;
   });
 })();
