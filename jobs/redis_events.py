@@ -17,6 +17,8 @@ from jobs.keys import JobKeys
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
 
+PIECE = 200
+"""Events that are read at a time."""
 LOOK_SECONDS = 5.0
 """How often a waiting reader looks by himself, should a nudge have been lost."""
 
@@ -29,10 +31,19 @@ class RedisEvents:
         self.listener = Listener(redis)
 
     async def after(self, job_id: str, after: int = 0, limit: int | None = None) -> Sequence[Event]:
-        """Those whose number is above `after`; the first `limit` of them."""
-        after = max(after, 0)
-        last = -1 if limit is None else after + limit - 1
-        stored = self._redis.lrange(JobKeys(job_id).events, after, last)
+        """Those whose number is above `after`; the first `limit` of them. They only grow, so a long
+        story is read piece by piece: nobody waits while all of it is read from its JSON."""
+        after, found = max(after, 0), list[Event]()
+        while limit is None or len(found) < limit:
+            most = PIECE if limit is None else min(PIECE, limit - len(found))
+            piece = await self._piece(job_id, after + len(found), most)
+            found += piece
+            if len(piece) < most:
+                break
+        return found
+
+    async def _piece(self, job_id: str, after: int, most: int) -> Sequence[Event]:
+        stored = self._redis.lrange(JobKeys(job_id).events, after, after + most - 1)
         found = await reached(cast("Awaitable[Any]", stored))
         return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from markupsafe import Markup, escape
 from pygments import highlight
@@ -14,13 +15,25 @@ from api.foreign_text import visible
 
 MOST = 50_000
 """Characters that are coloured; of more the time would be felt."""
+MOST_KEPT = 5_000
+"""Characters of a text whose colours are kept, for the next visitor and the next look: what an
+event holds of a run's code is not longer. So many texts of this length take some MB."""
 
 
 def lines(code: str, language: str = "python", name: str = "") -> Sequence[Markup]:
     """The lines of a program, coloured; `name` is a file's, which then tells the language."""
     text = visible(code)
+    return (_kept if len(text) <= MOST_KEPT else _lines)(text, language, name)
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str, language: str, name: str) -> Sequence[Markup]:
+    return _lines(text, language, name)
+
+
+def _lines(text: str, language: str, name: str) -> Sequence[Markup]:
     if len(text) > MOST:
-        return [escape(line) for line in text.split("\n")]
+        return tuple(escape(line) for line in text.split("\n"))
     options = {"stripnl": False, "ensurenl": False}
     try:
         lexer = (
@@ -31,7 +44,7 @@ def lines(code: str, language: str = "python", name: str = "") -> Sequence[Marku
     except ClassNotFound:
         lexer = get_lexer_by_name("text", **options)
     drawn = highlight(text, lexer, HtmlFormatter(nowrap=True))
-    return [Markup(line) for line in drawn.split("\n")]  # noqa: S704 - Pygments escapes
+    return tuple(Markup(line) for line in drawn.split("\n"))  # noqa: S704 - Pygments escapes
 
 
 def coloured(code: str, language: str = "python", name: str = "") -> Markup:

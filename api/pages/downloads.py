@@ -1,7 +1,8 @@
 """Downloads: bytes of a job, as the API gives them, for whoever has a session and no key at hand.
 
-Nothing that a model has written is ever active content here: pictures are of four plain formats,
-the rest goes to the disk or is plain text.
+Nothing that a model has written is ever active content here: pictures are of plain formats, or a
+drawing (SVG), which as a picture runs no script and loads nothing, and is a download where it is
+opened by itself; the rest goes to the disk or is plain text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from api.services import ServicesDep
 
 router = APIRouter(prefix="/jobs/{job_id}")
 
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 
 @router.get("/pictures/{digest}")

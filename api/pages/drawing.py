@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def page(
     html = drawn(template, visitor=visitor, **values)
     every = {**HEADERS, **(headers or {})}
     return Response(html, status_code=status, headers=every, media_type="text/html")
+
+
+async def long_page(template: str, visitor: Visitor | None, **values: Any) -> Response:
+    """A page that may take its time to draw: in a thread, so that no other request waits for it."""
+    return await asyncio.to_thread(page, template, visitor, **values)
 
 
 def drawn(template: str, **values: Any) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
 from api.pages import telling
-from api.pages.drawing import page
-from api.pages.visitor import Reader, Submitter
+from api.pages.drawing import long_page
+from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
 from api.routes import jobs as asked_over_http
 from api.routes.found import found
@@ -23,18 +24,23 @@ router = APIRouter(prefix="/jobs/{job_id}")
 async def job(job_id: str, request: Request, house: ServicesDep, visitor: Reader) -> Response:
     """The whole page; of a long story its beginning and its end."""
     told = await telling.load(house, visitor, job_id)
-    values = telling.values(told, visitor, str(request.base_url).rstrip("/"))
+    base_url = str(request.base_url).rstrip("/")
+    values = await asyncio.to_thread(_whole, told, visitor, base_url)
+    return await long_page("job.html", **values)
+
+
+def _whole(told: telling.Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
+    values = telling.values(told, visitor, base_url)
     head, gap, tail = telling.window(told.events)
-    created, runs = told.record.created_at, telling.newest_runs(told)
-    return page(
-        "job.html",
-        region=telling.regions(values),
-        head=telling.timeline(job_id, head, created),
-        gap=gap,
-        tail=telling.timeline(job_id, tail, created, runs),
-        last=told.last,
+    job_id, created = told.record.id, told.record.created_at
+    return {
         **values,
-    )
+        "region": telling.regions(values),
+        "head": telling.timeline(job_id, head, created),
+        "gap": gap,
+        "tail": telling.timeline(job_id, tail, created, telling.newest_runs(told)),
+        "last": told.last,
+    }
 
 
 @router.get("/timeline")
@@ -51,8 +57,8 @@ async def part(
     shown, rest = events[: telling.PART], events[telling.PART :]
     runs = sum(fact.kind == "run_finished" for fact in rest)
     gap = telling.Gap(shown[-1].seq, before, runs) if rest else None
-    entries = telling.timeline(job_id, shown, record.created_at)
-    return page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
+    entries = await asyncio.to_thread(telling.timeline, job_id, shown, record.created_at)
+    return await long_page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
 
 
 @router.get("/runs/{number}/shown")
@@ -62,7 +68,7 @@ async def run(job_id: str, number: int, house: ServicesDep, visitor: Reader) -> 
     shown = view.run(await house.store.events(job_id), number)
     if shown is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    return page("run.html", visitor, run=telling.Facts(shown), job_id=job_id)
+    return await long_page("run.html", visitor, run=telling.Facts(shown), job_id=job_id)
 
 
 @router.get("/files/shown")
@@ -71,7 +77,7 @@ async def files(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     record = (await found(house, visitor.credential, job_id)).record
     workspace = await manifest.load(house.blobs, record.workspace)
     listed = sorted(workspace.files.items())
-    return page("files.html", visitor, files=listed, job_id=job_id)
+    return await long_page("files.html", visitor, files=listed, job_id=job_id)
 
 
 @router.post("/cancel")

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Response
 
 from api.pages import words
-from api.pages.drawing import HEADERS, drawn, page
+from api.pages.drawing import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep
 from jobs import view
@@ -69,7 +69,7 @@ WantedDep = Annotated[Wanted, Depends(wanted)]
 async def jobs(house: ServicesDep, visitor: Reader, asked: WantedDep) -> Response:
     """The page."""
     listed = await _listed(house, visitor, asked)
-    return page(
+    return await long_page(
         "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(Kind), **listed
     )
 
@@ -88,7 +88,7 @@ async def rows(house: ServicesDep, visitor: Reader, asked: WantedDep, known: str
     listed = await _listed(house, visitor, asked)
     if listed["known"].partition("-")[2] == digest:
         return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
-    return page("jobs_list.html", visitor, asked=asked, titled=True, **listed)
+    return await long_page("jobs_list.html", visitor, asked=asked, titled=True, **listed)
 
 
 async def _standing(house: Services, visitor: Visitor) -> tuple[int, int]:
@@ -123,7 +123,8 @@ async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str,
         "waiting": _rows(waiting, now),
         "waiting_total": waiting.total,
     }
-    body = drawn("jobs_rows.html", visitor=visitor, asked=asked, **values)
+    known = {"visitor": visitor, "asked": asked, **values}
+    body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **known))
     busy = any(not record.status.final for record in found.records)
     mark = _mark(version, then, BUSY_SECONDS if busy else QUIET_SECONDS)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]

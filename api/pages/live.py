@@ -8,8 +8,9 @@ comes back gets the regions anew, and keeps those that he has.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated
 
 import structlog
@@ -97,7 +98,7 @@ class _Follower:
         stale, drawn_at = True, 0.0
         while not self._house.closing.is_set() and await self._welcome.lasts():
             if missed := self._told.events[self._after :]:
-                yield self._new(missed)
+                yield await asyncio.to_thread(self._new, missed)
                 self._after = missed[-1].seq
                 stale = True
                 urgent = any(fact.kind not in WORK for fact in missed)
@@ -129,10 +130,13 @@ class _Follower:
             return []
         charges = await self._house.store.charges(loaded.record.id)
         self._told = Told(loaded.record, self._told.events, charges, loaded.now)
-        found = telling.regions(telling.values(self._told, self._visitor, self._base_url))
+        found = await asyncio.to_thread(self._regions, self._told)
         changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
         self._sent.update(changed)
         return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
+
+    def _regions(self, told: Told) -> Mapping[str, str]:
+        return telling.regions(telling.values(told, self._visitor, self._base_url))
 
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; whether there were any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -17,6 +17,8 @@ from api.pages.code import coloured
 
 MOST = 200_000
 """Characters that are taken for Markdown; a longer text is shown as it is."""
+MOST_KEPT = 5_000
+"""Characters of a text that is kept as HTML, for the next look; answers are not longer."""
 MOST_COLOURED = 50_000
 """Characters of a text whose code is coloured, all blocks together."""
 
@@ -27,6 +29,15 @@ def shown(text: str) -> Markup:
         return Markup('<pre class="output">{}</pre>').format(escape(visible(text)))
     if len(text) > MOST_COLOURED:
         return Markup(_parser(coloring=False).render(visible(text)))  # noqa: S704 - html is off
+    return (_kept if len(text) <= MOST_KEPT else _rendered)(text)
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str) -> Markup:
+    return _rendered(text)
+
+
+def _rendered(text: str) -> Markup:
     return Markup(_parser().render(visible(text)))  # noqa: S704 - html is off
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from api.pages import form, telling
 from api.pages.code import coloured
 from api.pages.difference import Row, side_by_side
-from api.pages.drawing import page
+from api.pages.drawing import long_page
 from api.pages.visitor import Reader, Reviewer
 from api.routes.found import found
 from api.routes.review import settle
@@ -29,6 +29,8 @@ router = APIRouter(prefix="/jobs/{job_id}/review")
 
 MOST_FILES = 20
 MOST_BYTES = 256 * 1024
+TURNS = 2
+"""Of a conversation's turns: a job that has ended is the newest itself."""
 LISTS = frozenset({"answers"})
 DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 
@@ -60,7 +62,7 @@ async def edit(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     told = await telling.load(house, visitor, job_id)
     job = view.whole(told.record, told.events, told.charges, told.now)
     code = await _text(house.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
-    return page("review_edit.html", visitor, job=job, code=code)
+    return await long_page("review_edit.html", visitor, job=job, code=code)
 
 
 @router.get("/changes")
@@ -70,7 +72,7 @@ async def changes(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     before = last_pause(told.events)
     files = await files_since(house, told.record, before, told.events)
     code = await _code(house, before, told.events)
-    return page(
+    return await long_page(
         "review_changes.html",
         visitor,
         changed=[*files, *code],
@@ -89,9 +91,8 @@ async def files_since(
     house: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
 ) -> list[Changed]:
     """Every file that is not as it was: what is not compared is named all the same."""
-    start = await manifest.load(house.blobs, record.spec.workspace)
     here = (await manifest.load(house.blobs, record.workspace)).files
-    old = {path: entry.digest for path, entry in start.files.items()}
+    old = await _at_start(house, record)
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
     now = {name: made for name, made in view.artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
@@ -103,6 +104,15 @@ async def files_since(
         ],
         *[Changed(name, why="deleted") for name in sorted(old.keys() - here.keys())],
     ]
+
+
+async def _at_start(house: Services, record: JobRecord) -> dict[str, str]:
+    """Digests of the files that the job began with, by path: those that the job before it in its
+    conversation left, with its own laid over them."""
+    turns = await house.store.conversation(record.tenant, record.conversation_id, TURNS)
+    left = next((turn.workspace for turn in turns if turn.job_id != record.id), None)
+    found = [await manifest.load(house.blobs, one) for one in (left, record.spec.workspace)]
+    return {path: entry.digest for part in found for path, entry in part.files.items()}
 
 
 def _what(digest: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -19,14 +20,28 @@ router = APIRouter()
 async def system(house: ServicesDep, visitor: Overseer) -> Response:
     """The page; it looks again every few seconds."""
     told = (await asked_over_http.read(house)).model_dump()
+    workers = [_worker(worker, house.settings.worker_seen_seconds) for worker in told["workers"]]
     return page(
         "system.html",
         visitor,
         told=told,
-        workers=[_worker(worker, house.settings.worker_seen_seconds) for worker in told["workers"]],
+        workers=workers,
+        sandboxes=sandboxes(workers),
         offers=await offers.models(house),
         flower=house.settings.flower_url,
     )
+
+
+def sandboxes(workers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], list[Any]]]:
+    """The layers of each sandbox that differs from the others, with the workers that have it."""
+    found: list[tuple[list[str], list[Any]]] = []
+    for worker in workers:
+        same = next((ids for ids, layers in found if layers == worker["layers"]), None)
+        if same is not None:
+            same.append(worker["id"])
+        elif worker["layers"]:
+            found.append(([worker["id"]], worker["layers"]))
+    return found
 
 
 def _worker(told: dict[str, Any], lately: float) -> dict[str, Any]:

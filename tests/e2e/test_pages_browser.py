@@ -47,8 +47,12 @@ HOSTILE = f"""\
 evil = {EVIL!r}
 open("<img src=x onerror=hacked=1>.txt", "w").write(evil)
 open("act.svg", "w").write(
-    '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=1">'
-    '<script>window.hacked=1</script></svg>'
+    '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40" onload="top.hacked=1">'
+    '<script>top.hacked=1;document.documentElement.setAttribute("width","1")</script>'
+    '<rect width="60" height="40" fill="#057" onclick="top.hacked=1"/>'
+    '<image href="/app/never-asked-for" width="9" height="9"/>'
+    '<foreignObject width="9" height="9"><body xmlns="http://www.w3.org/1999/xhtml">'
+    '<img src="x" onerror="top.hacked=1"/></body></foreignObject></svg>'
 )
 open("act.html", "w").write(evil)
 print("\\x1b[31m" + evil + "\\x1b]8;;javascript:hacked=1\\x07link\\x1b]8;;\\x07")
@@ -294,7 +298,9 @@ def hostile(site):
 
 
 def test_nothing_that_a_job_brings_acts(site, hostile):
+    asked = []
     with site.visiting() as visitor:
+        visitor.context.on("request", lambda request: asked.append(request.url))
         visitor.sign_in(DEVELOPMENT_KEY)
         page = visitor.page
         expect(page.locator("#jobs")).to_contain_text("<img src=x")
@@ -305,14 +311,22 @@ def test_nothing_that_a_job_brings_acts(site, hostile):
             )
             expect(page.locator(".run-body .code").first).to_be_visible()
             expect(page.locator("body")).to_contain_text("onerror")
+            page.locator(".drawing summary").first.click()
+            drawing = page.locator(".drawing img").first
+            expect(drawing).to_have_js_property("naturalWidth", 60)
+            drawing.click()
             assert page.evaluate("window.hacked") is None
             assert page.locator("main img[src=x], main svg script").count() == 0
-        for name in ("act.svg", "act.html"):
+        picture = page.locator(".drawing img").first.get_attribute("src")
+        for name, where in (
+            ("act.svg", f"/app/jobs/{hostile[0]}/artifacts/act.svg"),
+            ("act.html", f"/app/jobs/{hostile[0]}/artifacts/act.html"),
+            ("act.svg", picture),
+        ):
             with page.expect_download() as download:
-                page.evaluate(
-                    "where => { location.href = where }", f"/app/jobs/{hostile[0]}/artifacts/{name}"
-                )
+                page.evaluate("where => { location.href = where }", where)
             assert download.value.suggested_filename == name
+        assert not [url for url in asked if "never-asked-for" in url]
         assert page.evaluate("window.hacked") is None
 
 

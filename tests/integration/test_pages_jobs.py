@@ -18,6 +18,7 @@ from api.pages.ways import ways
 from api.schemas.job_request import JobRequest
 from jobs import manifest
 from jobs.events import NewEvent
+from jobs.record import Result
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec
 from jobs.store import Writes
@@ -331,6 +332,29 @@ async def test_no_change_is_left_out_without_a_word(front):
     assert not_compared == [f"f{n:02}.txt" for n in range(MOST_FILES - 1, count)]
 
 
+async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
+    blobs, store = front.house.blobs, front.house.store
+    left = {"a.py": b"a = 1\n", "b.py": b"b = 1\n", "gone.py": b"x\n"}
+    first = await front.submit()
+    held = await front.claim(first)
+    await store.write(held.job_id, held.epoch, Writes(workspace=await manifest.save(blobs, left)))
+    done(await front.house.operations.succeed(held, Result("done", "critic"), "done"))
+    job_id = await front.submit(conversation_id=first, files={"b.py": "b = 2\n"})
+    held = await front.claim(job_id)
+    files = {"a.py": b"a = 2\n", "b.py": b"b = 3\n"}
+    made = [await front.made(name, content, "text/plain") for name, content in files.items()]
+    finished = NewEvent("r", "run_finished", a_run(artifacts=made))
+    now = await manifest.save(blobs, files)
+    await store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
+    record = (await store.load(job_id)).record
+    told = await files_since(front.house, record, (), await store.events(job_id))
+    named = [(one.name, one.why) for one in told]
+    assert named == [("a.py", ""), ("b.py", ""), ("gone.py", "deleted")]
+    rows = [one.rows[0] for one in told if one.rows]
+    shown = [re.sub("<[^>]+>", "", f"{row.left[1]} / {row.right[1]}") for row in rows]
+    assert shown == ["a = 1 / a = 2", "b = 2 / b = 3"]
+
+
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
     async with started(settings) as front:
@@ -374,20 +398,25 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
     assert seen == set(range(1, 403))
 
 
-async def test_only_plain_pictures_are_shown_and_svg_never_acts(front):
+async def test_pictures_are_shown_and_a_drawing_never_acts(front):
     png = await front.made("a.png", b"\x89PNG", "image/png")
     svg = await front.made("a.svg", b"<svg onload='alert(1)'/>", "image/svg+xml")
     job_id = await paused(front, artifacts=[png, svg])
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert f'src="/app/jobs/{job_id}/pictures/{png["digest"]}"' in page
-        assert f"pictures/{svg['digest']}" not in page
+        drawing = f'<img src="/app/jobs/{job_id}/pictures/{svg["digest"]}"'
+        folded = r'<details class="drawing">\s*<summary>a.svg.*</summary>\s*'
+        assert re.search(folded + re.escape(drawing), page)
         shown = await visit.get(f"/app/jobs/{job_id}/pictures/{png['digest']}")
         assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
-        assert (await visit.get(f"/app/jobs/{job_id}/pictures/{svg['digest']}")).status_code == 404
-        download = await visit.get(f"/app/jobs/{job_id}/artifacts/a.svg")
-        assert download.headers["content-disposition"].startswith("attachment")
-        assert "sandbox" in download.headers["content-security-policy"]
+        for where in (f"pictures/{svg['digest']}", "artifacts/a.svg"):
+            download = await visit.get(f"/app/jobs/{job_id}/{where}")
+            assert download.headers["content-type"] == "image/svg+xml"
+            assert download.headers["content-disposition"].startswith("attachment")
+            assert download.headers["content-security-policy"] == "sandbox; default-src 'none'"
+        page = await front.made("a.html", b"<p>", "text/html")
+        assert (await visit.get(f"/app/jobs/{job_id}/pictures/{page['digest']}")).status_code == 404
 
 
 async def test_cancel_and_retry(front):

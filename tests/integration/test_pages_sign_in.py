@@ -228,6 +228,8 @@ async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(f
         assert "&lt;b&gt;bold&lt;/b&gt; task" in page
         assert f'id="waits-{job_id}"' in page
         again = re.search(r'hx-get="(/app/jobs/list[^"]*)"', page).group(1)
+        known = re.search(r'data-known="([^"]+)"', page).group(1)
+        again = f"{again}?known={known}"
         assert (await client.get(again)).status_code == 204
         await front.client.post(f"/jobs/{job_id}/cancel")
         changed = await client.get(again)

@@ -62,7 +62,7 @@
   });
   document.addEventListener("htmx:configRequest", (event) => {
     const { elt, parameters } = event.detail;
-    if ("poll" in elt.dataset) parameters.known = elt.dataset.known;
+    if ("known" in elt.dataset) parameters.known = elt.dataset.known;
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     const { elt, xhr } = event.detail;

@@ -1,0 +1,16 @@
+"""The page System: each sandbox that differs is told, with the workers that have it."""
+
+from __future__ import annotations
+
+from api.pages.system import sandboxes
+
+ON, OFF = [{"name": "seccomp", "active": True}], [{"name": "seccomp", "active": False}]
+
+
+def test_workers_with_the_same_layers_are_told_together():
+    workers = [{"id": id_, "layers": layers} for id_, layers in (("a", ON), ("b", OFF), ("c", ON))]
+    assert sandboxes(workers) == [(["a", "c"], ON), (["b"], OFF)]
+
+
+def test_a_worker_that_tells_nothing_has_no_part():
+    assert sandboxes([{"id": "a", "layers": []}]) == []
