@@ -8,8 +8,12 @@ workspace that the wave began with, until what the branches have made is merged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from agents.branches.abreast import Abreast
+from agents.budget import Budget, Most
+from agents.errors import BudgetExhausted, PriceUnknown
 from agents.ports import Charge, Events, Fact, Finished, Journal, Ports, Workspace
 from agents.turn import Turn
 
@@ -19,8 +23,9 @@ _END = b"\n"
 class BranchJournal:
     """Journal over that of the attempt."""
 
-    def __init__(self, journal: Journal, workspace: Workspace, step: int) -> None:
-        self._journal = journal
+    def __init__(self, ports: Ports, workspace: Workspace, step: int) -> None:
+        self._journal: Journal = ports.journal
+        self._abreast = ports.abreast
         self._workspace = workspace
         self._step = step
 
@@ -43,10 +48,13 @@ class BranchJournal:
             workspace=None,
         )
         await self._journal.record(key, entry)
+        if finished.charge is not None:
+            self._abreast.call_ends(self._step)
 
     async def paid(self, charge: Charge) -> None:
         """See `agents.ports.Journal`."""
         await self._journal.paid(charge)
+        self._abreast.call_ends(self._step)
 
 
 class BranchEvents:
@@ -61,6 +69,37 @@ class BranchEvents:
         await self._events.emit(_of_step(fact, self._step))
 
 
+class BranchBudget:
+    """Budget that is not spent because a neighbour has set aside more than it will use: a call's
+    output is bounded far above what most replies have."""
+
+    def __init__(self, budget: Budget, abreast: Abreast, step: int) -> None:
+        self._budget = budget
+        self._abreast = abreast
+        self._step = step
+
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        """See `agents.budget.Budget`; waits while calls of other branches are under way."""
+        self._abreast.call_ends(self._step)  # the one before, if it was tried again
+        while True:
+            since = self._abreast.moves
+            try:
+                reservation = await self._budget.reserve(most)
+            except PriceUnknown:
+                raise
+            except BudgetExhausted:
+                if not await self._abreast.others_call_ends(self._step, since):
+                    raise
+            else:
+                self._abreast.call_begins(self._step)
+                return reservation
+
+    async def release(self, reservation: str) -> None:
+        """See `agents.budget.Budget`."""
+        await self._budget.release(reservation)
+        self._abreast.call_ends(self._step)
+
+
 async def ports_of(ports: Ports, step: int, base: str | None) -> Ports:
     """The ports of the branch that takes `step`, whose files begin as they were at `base`."""
     workspace = ports.workspace.another()
@@ -68,7 +107,8 @@ async def ports_of(ports: Ports, step: int, base: str | None) -> Ports:
     return replace(
         ports,
         workspace=workspace,
-        journal=BranchJournal(ports.journal, workspace, step),
+        journal=BranchJournal(ports, workspace, step),
+        budget=BranchBudget(ports.budget, ports.abreast, step),
         events=BranchEvents(ports.events, step),
         turn=Turn(),
     )

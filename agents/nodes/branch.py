@@ -40,7 +40,7 @@ def build_branch(agent: Agent) -> Node:
         step = given["step"]
         ports = await ports_of(runtime.context, step, given["base"])
         at = place(runtime.execution_info)
-        async with ports.abreast.one():
+        async with ports.abreast.one(step):
             request = Request(
                 text=_request(given, ports),
                 at=at,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from graph_house import Crash, Journey, PlannedSandbox
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
 from parallel_house import ANSWERS, CALLS, JOB, MODEL_CALLS, PROGRAMS, TURNS, MeetingSandbox
 
 from agents.errors import BudgetExhausted, Stopped
@@ -141,6 +143,25 @@ async def test_what_could_be_paid_is_merged_when_the_budget_is_spent(tmp_path: P
     (merged,) = journey.told("merged")
     assert merged["files"] == ["count.py", "one.txt"]
     assert dict(journey.record.blobs)[journey.record.workspace or ""]
+
+
+async def test_a_drained_job_goes_on_in_every_branch(tmp_path: Path, smooth: Journey) -> None:
+    control = RunControl()
+
+    class Draining(MeetingSandbox):
+        async def run(self, command: Command, limits: Limits) -> RunResult:
+            control.request_drain()
+            return await super().run(command, limits)
+
+    sandbox = Draining(ANSWERS)
+    journey = Journey.plan(tmp_path, TURNS, sandbox)
+    with pytest.raises(GraphDrained):
+        await journey.begin(JOB, control)
+    assert sorted(sandbox.ran) == ["one", "two"]  # what was at work came to its end
+    await journey.go_on()
+    assert sorted(sandbox.ran) == sorted(PROGRAMS)
+    assert facts(journey) == facts(smooth)
+    assert await journey.outcome() == await smooth.outcome()
 
 
 async def test_a_cancelled_job_starts_nothing_more_in_any_branch(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""Branches share a budget: what one has set aside and will not use, the other may spend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from agents.branches.abreast import Abreast
+from agents.branches.ports import ports_of
+from agents.budget import Most
+from agents.errors import BudgetExhausted
+from agents.memory import MemoryBudget, MemoryRecord, ports_over
+from agents.ports import Charge, Finished, Ports
+
+
+async def two_branches(
+    record: MemoryRecord | None = None, budget: MemoryBudget | None = None
+) -> tuple[Ports, Ports]:
+    """The ports of two branches of an attempt that may use 100 tokens."""
+    known, nothing = record or MemoryRecord(), cast("Any", None)
+    made = ports_over(known, nothing, nothing)
+    made = replace(made, budget=budget or MemoryBudget(known, 100))
+    return await ports_of(made, 1, None), await ports_of(made, 2, None)
+
+
+def most() -> Most:
+    return Most("m", 60, None)
+
+
+def paid(reservation: str | None) -> Finished:
+    return Finished(b"", charge=Charge("c", "executor", "m", 15, 5, None, reservation=reservation))
+
+
+async def _waits(ports: Ports) -> asyncio.Task[str | None]:
+    task = asyncio.create_task(cast("Any", ports.budget.reserve(most)))
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    return task
+
+
+async def test_a_branch_waits_for_what_another_will_not_use() -> None:
+    one, two = await two_branches()
+    first = await one.budget.reserve(most)
+    waiting = await _waits(two)
+    await one.journal.record("k", paid(first))
+    assert await waiting
+
+
+async def test_it_is_spent_where_no_other_call_is_under_way() -> None:
+    one, two = await two_branches()
+    first = await one.budget.reserve(most)
+    await one.journal.record("k", paid(first))
+    second = await two.budget.reserve(most)
+    await two.journal.paid(Charge("d", "executor", "m", 50, 10, None, reservation=second))
+    with pytest.raises(BudgetExhausted):
+        await one.budget.reserve(most)
+
+
+async def test_nobody_waits_for_a_branch_that_has_ended() -> None:
+    one, two = await two_branches()
+    async with one.abreast.one(1):
+        await one.budget.reserve(most)  # and nobody will ever tell what became of it
+        waiting = await _waits(two)
+    with pytest.raises(BudgetExhausted):
+        await waiting
+
+
+class Late(MemoryBudget):
+    """A budget whose answer is old when it is heard."""
+
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        try:
+            return await super().reserve(most)
+        except BudgetExhausted:
+            if self.meanwhile is not None:
+                await self.meanwhile()
+            raise
+
+
+async def test_what_ends_while_it_asks_is_not_missed() -> None:
+    record = MemoryRecord()
+    budget = Late(record, 100)
+    one, two = await two_branches(record, budget)
+    first = await one.budget.reserve(most)
+    budget.meanwhile = lambda: one.journal.record("k", paid(first))
+    assert await two.budget.reserve(most)
+
+
+async def test_two_that_wait_do_not_wait_for_each_other() -> None:
+    one, two = await two_branches()
+    await one.budget.reserve(most)
+    waiting = await _waits(two)
+    with pytest.raises(BudgetExhausted):
+        await one.budget.reserve(most)  # tried again: what was set aside before stays so
+    with pytest.raises(BudgetExhausted):
+        await waiting
+
+
+async def test_one_that_fails_waits_for_the_others() -> None:
+    abreast, ended = Abreast(), asyncio.Event()
+
+    async def fails() -> None:
+        async with abreast.one(1):
+            await asyncio.sleep(0)
+            raise ValueError("one")
+
+    async def works() -> None:
+        async with abreast.one(2):
+            await ended.wait()
+
+    tasks = [asyncio.create_task(work()) for work in (fails, works)]
+    await asyncio.sleep(0.01)
+    assert not tasks[0].done()
+    ended.set()
+    with pytest.raises(ValueError, match="one"):
+        await tasks[0]
+    await tasks[1]
