@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated
 
 import structlog
@@ -27,7 +27,7 @@ from api.services import Services, ServicesDep
 from api.token_stream import with_tokens
 from api.welcome import Welcome
 from jobs.errors import StoreUnavailable
-from jobs.events import WORK, Event
+from jobs.events import WORK
 
 log = structlog.get_logger(__name__)
 router = APIRouter()
@@ -98,8 +98,8 @@ class _Follower:
         stale, drawn_at = True, 0.0
         while not self._house.closing.is_set() and await self._welcome.lasts():
             if missed := self._told.events[self._after :]:
-                yield await asyncio.to_thread(self._new, missed)
-                self._after = missed[-1].seq
+                yield await asyncio.to_thread(self._new)
+                self._after = self._told.last
                 stale = True
                 urgent = any(fact.kind not in WORK for fact in missed)
             else:
@@ -116,12 +116,22 @@ class _Follower:
                 yield HEARTBEAT
                 stale = True  # what is no event, such as an expiry, is seen at the next look
 
-    def _new(self, missed: Sequence[Event]) -> bytes:
-        record = self._told.record
-        runs = frozenset(f.data["number"] for f in missed if f.kind == "run_finished")
-        entries = telling.timeline(record.id, missed, record.created_at, runs)
-        html = drawn("timeline.html", entries=entries)
-        return format_sse_event(data_str=html, event="timeline", id=str(missed[-1].seq))
+    def _new(self) -> bytes:
+        """The events that the page has not; of very many, as a page that is opened has them."""
+        record, last = self._told.record, self._told.last
+        head, gap, tail = telling.window(self._told.events, self._after)
+        runs = telling.newest_runs(self._told)
+        parts = ((head, gap), (tail, None))
+        drawings = [
+            drawn(
+                "timeline.html",
+                entries=telling.timeline(record.id, events, record.created_at, runs),
+                gap=left_out,
+                job_id=record.id,
+            )
+            for events, left_out in parts
+        ]
+        return format_sse_event(data_str="".join(drawings), event="timeline", id=str(last))
 
     async def _changed(self) -> list[bytes]:
         """The regions that are not as they were sent."""

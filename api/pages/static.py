@@ -34,6 +34,7 @@ BUNDLES = {
     "fettle.js": (
         "js/ages.js",
         "js/live.js",
+        "js/kept.js",
         "js/keys.js",
         "js/parts.js",
         "js/draft.js",

@@ -136,11 +136,15 @@ class Gap:
         return self.before - self.after - 1
 
 
-def window(events: Sequence[Event]) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
-    """What a page shows at first: all, or the beginning and the end of a long story."""
-    if len(events) <= FIRST + LAST + FIRST:
-        return (), None, events
-    return events[:FIRST], gap(events, FIRST, len(events) - LAST + 1), events[-LAST:]
+def window(
+    events: Sequence[Event], after: int = 0
+) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
+    """What a page shows at first of the events behind `after`: all, or the beginning and the end of
+    a long story."""
+    rest = events[after:]
+    if len(rest) <= FIRST + LAST + FIRST:
+        return (), None, rest
+    return rest[:FIRST], gap(events, after + FIRST, len(events) - LAST + 1), rest[-LAST:]
 
 
 def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:

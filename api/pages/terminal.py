@@ -19,13 +19,33 @@ _OTHER = re.compile(
 _MARKS = {"bold": "t-bold", "dim": "t-dim", "italic": "t-italic", "underline": "t-underline"}
 
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
 def shown(text: str) -> Markup:
-    """The text, escaped, with spans for its colours."""
-    if "\x1b" not in text:
-        return escape(visible(text))
+    """The text, escaped, with spans for its colours. Of a line that was written over, as a progress
+    bar is, the last state, and how many there were before."""
+    plain = text.replace("\r\n", "\n")
+    if "\x1b" not in plain and "\r" not in plain:
+        return escape(visible(plain))
     decoder = AnsiDecoder()
-    cleaned = _OTHER.sub("", text.replace("\r\n", "\n"))
-    return Markup("\n").join(_line(decoder.decode_line(line)) for line in cleaned.split("\n"))
+    made = []
+    for line in _OTHER.sub("", plain).split("\n"):
+        last, before = _last_state(line)
+        told = Markup(' <span class="t-dim">↺ {} before</span>').format(before) if before else ""
+        made.append(_line(decoder.decode_line(last)) + told)
+    return Markup("\n").join(made)
+
+
+def _last_state(line: str) -> tuple[str, int]:
+    """A line as it stood when it ended, with the colours that were on, and how many states it had
+    before that one."""
+    states = line.split("\r")
+    seen = [place for place, state in enumerate(states) if _COLOUR.sub("", state).strip()]
+    if len(states) == 1 or not seen:
+        return states[-1], 0
+    colours = _COLOUR.findall("".join(states[: seen[-1]]))
+    return "".join((*colours, states[seen[-1]])), len(seen) - 1
 
 
 def _line(line: Text) -> Markup:

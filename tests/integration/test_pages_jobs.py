@@ -385,7 +385,12 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
     used = {"tool": "t", "path": "", "ok": True, "note": "", "artifacts": []}
-    facts = [NewEvent(f"n{number}", "tool_used", used) for number in range(400)]
+    facts = [
+        NewEvent(f"n{number}", "run_finished", a_run(number))
+        if number % 10 == 9
+        else NewEvent(f"n{number}", "tool_used", used)
+        for number in range(400)
+    ]
     await front.house.store.write(held.job_id, held.epoch, Writes(events=facts))
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
@@ -395,7 +400,13 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
             more = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
             assert not more & seen
             seen |= more
-    assert seen == set(range(1, 403))
+        assert seen == set(range(1, 403))
+        await front.client.post(f"/jobs/{job_id}/cancel")
+        late = (await visit.get(f"/app/jobs/{job_id}/live?after=50")).text
+        came = [int(seq) for seq in re.findall(r'id="e(\d+)"', late)]
+        assert came == [*range(51, 71), *range(324, 404)]
+        assert "after=70&amp;before=324" in late
+        assert len(re.findall(r'<details class="run[^>]* open>', late)) == 2
 
 
 async def test_pictures_are_shown_and_a_drawing_never_acts(front):

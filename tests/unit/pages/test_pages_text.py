@@ -21,7 +21,7 @@ def test_html_in_it_is_text(draw):
     assert "alert" in drawn
 
 
-@given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n \x00\u202e", max_size=60))
+@given(st.text(alphabet="<>&\"'a\x1b[31m0;8\n\r \x00\u202e", max_size=60))
 def test_no_text_makes_a_tag_of_its_own(text):
     for draw in (terminal.shown, difference.unified, code.coloured):
         rest = str(draw(text)).replace("</span>", "")

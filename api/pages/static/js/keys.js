@@ -1,6 +1,23 @@
-// The keyboard on a review: a, r and e press its buttons, unless somebody is typing. And what
-// folds out below them.
+// The keyboard on a review: a, r and e press its buttons, unless somebody is typing, or has switched
+// them off (who speaks to the computer may press them unawares). And what folds out below them.
 (() => {
+  const SWITCH = "fettle-keys";
+  const on = () => localStorage.getItem(SWITCH) !== "off";
+  const switched = document.getElementById("keys-on");
+  const tell = () => {
+    document.documentElement.classList.toggle("keys-off", !on());
+    if (switched) switched.checked = on();
+  };
+
+  tell();
+  if (switched) {
+    switched.addEventListener("change", () => {
+      if (switched.checked) localStorage.removeItem(SWITCH);
+      else localStorage.setItem(SWITCH, "off");
+      tell();
+    });
+  }
+
   const fold = (part) => { part.hidden = true; };
 
   const unfold = (id) => {
@@ -23,7 +40,7 @@
   document.addEventListener("keydown", (event) => {
     const plain = !(event.ctrlKey || event.metaKey || event.altKey);
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (!plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
+    if (!on() || !plain || typing || event.repeat || document.querySelector("dialog[open]")) return;
     const button = document.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
     if (!button) return;
     event.preventDefault();

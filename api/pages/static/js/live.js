@@ -1,5 +1,4 @@
-// The stream of a job's page. It goes on from the last event that is shown, however it broke off,
-// and a region that has not changed is left alone: somebody may be typing in it.
+// The stream of a job's page. It goes on from the last event that is shown, however it broke off.
 (() => {
   const last = () => {
     const item = document.querySelector("#timeline > li.event:last-of-type");
@@ -51,13 +50,6 @@
     source.addEventListener("tokens", (event) => speak(JSON.parse(event.data)));
     return source;
   };
-
-  document.addEventListener("htmx:sseBeforeMessage", (event) => {
-    const region = event.target.querySelector(":scope > [data-digest]");
-    if (region && event.detail.data.includes(`data-digest="${region.dataset.digest}"`)) {
-      event.preventDefault();
-    }
-  });
 
   document.addEventListener("htmx:sseMessage", (event) => {
     if (event.target.id === "timeline") spoken(event.detail.data);

@@ -1,0 +1,57 @@
+// A region of a job's page in which somebody is writing is not taken from under their hands: what
+// came meanwhile is offered, and shown when they say so, or have sent or left what they wrote.
+(() => {
+  const waiting = new Map(); // what is to be shown, by the region's id
+
+  // What is folded away and has a draft is there again behind the change.
+  const begun = (field) =>
+    field.value !== field.defaultValue && (field.checkVisibility() || !field.dataset.draft);
+  const busy = (region) =>
+    region.querySelector("dialog[open]") !== null
+    || [...region.querySelectorAll("textarea, input:not([type])")].some(begun);
+
+  const offer = (region) => {
+    if (region.querySelector(".changed-meanwhile")) return;
+    const told = document.getElementById("changed-meanwhile").content.cloneNode(true);
+    (region.querySelector("dialog[open]") || region).prepend(told);
+  };
+
+  const show = (region) => {
+    const html = waiting.get(region.id);
+    waiting.delete(region.id);
+    if (html !== undefined) htmx.swap(region, html, { swapStyle: "innerHTML" });
+  };
+
+  const release = (region) => {
+    if (region && waiting.has(region.id) && !busy(region)) show(region);
+  };
+
+  document.addEventListener("htmx:sseBeforeMessage", (event) => {
+    const region = event.target;
+    const shown = region.querySelector(":scope > [data-digest]");
+    if (!shown) return;
+    waiting.delete(region.id);
+    const same = event.detail.data.includes(`data-digest="${shown.dataset.digest}"`);
+    if (same) {
+      event.preventDefault();
+      region.querySelectorAll(".changed-meanwhile").forEach((told) => told.remove());
+    } else if (busy(region)) {
+      event.preventDefault();
+      waiting.set(region.id, event.detail.data);
+      offer(region);
+    }
+  });
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-shows]")) show(event.target.closest(".region"));
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { successful, elt } = event.detail;
+    const region = elt.closest(".region");
+    if (region && successful && elt.matches("form")) elt.reset();
+    release(region);
+  });
+
+  document.addEventListener("close", (event) => release(event.target.closest(".region")), true);
+})();
