@@ -35,6 +35,7 @@ BUNDLES = {
         "js/ages.js",
         "js/live.js",
         "js/kept.js",
+        "js/reading.js",
         "js/keys.js",
         "js/parts.js",
         "js/draft.js",

@@ -196,6 +196,15 @@ def test_an_edit_runs_before_it_counts(site):
         expect(page.locator(".evidence")).to_contain_text("edited by development")
         expect(page.locator(".evidence .output")).to_have_text("by hand\n")
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
+        page.set_viewport_size({"width": 1280, "height": 400})
+        read = page.locator(".event-planned")
+        read.evaluate("event => event.scrollIntoView({block: 'center'})")
+        height = read.bounding_box()["y"]
+        said = {"action": "revise", "feedback": "Plot it."}
+        site.call("POST", f"/jobs/{job_id}/review", json=said)
+        expect(page.locator(".event-review_opened")).to_have_count(3)
+        expect(page.locator("#review-panel")).to_contain_text("Plot it.")
+        assert abs(read.bounding_box()["y"] - height) < 4
 
 
 def test_a_page_misses_nothing_while_the_service_restarts(site):
@@ -238,24 +247,36 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
         assert page.evaluate("window.hacked") is None
 
 
-def test_of_two_reviewers_the_second_is_told_what_the_first_decided(site):
-    job_id = site.submit("recording:plot", "The task is for two.")
+def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
+    job_id = site.submit("recording:plot", "The task is for two.", approvals=2)
     site.until(job_id, "awaiting_review")
-    key = site.key("bob", "read", "review")
+    keys = [site.key(name, "read", "review") for name in ("ada", "bob")]
     with site.visiting() as ada, site.visiting() as bob:
-        ada.sign_in(DEVELOPMENT_KEY)
-        bob.sign_in(key)
-        ada.context.route("**/live*", lambda route: route.abort())
-        late = ada.go(f"/app/jobs/{job_id}")
-        late.keyboard.press("r")
-        late.keyboard.type("Too late.")
+        ada.sign_in(keys[0])
+        bob.sign_in(keys[1])
+        writes = ada.go(f"/app/jobs/{job_id}")
+        writes.keyboard.press("e")
+        writes.fill("#edit-code", "print('mine')")
         page = bob.go(f"/app/jobs/{job_id}")
         page.keyboard.press("a")
         page.keyboard.press("Enter")
-        expect(page.locator("#outcome")).to_contain_text("approved by bob")
-        late.get_by_role("button", name="Send back", exact=True).last.click()
-        expect(late.locator("#notice")).to_contain_text("bob")
-        expect(late.locator("#notice")).to_contain_text("approve")
+        expect(page.locator("#review")).to_contain_text("bob has approved already")
+        expect(writes.locator("#review [role=alert]")).to_contain_text("changed meanwhile")
+        expect(writes.locator("#edit-code")).to_have_value("print('mine')")
+        writes.get_by_role("button", name="Show what is new").click()
+        expect(writes.locator("#review")).to_contain_text("1 of 2 approvals")
+        ada.context.route("**/live*", lambda route: route.abort())
+        writes.reload()
+        writes.keyboard.press("r")
+        writes.keyboard.type("Too late.")
+        page.keyboard.press("r")
+        page.keyboard.type("Another colour.")
+        page.get_by_role("button", name="Send back", exact=True).last.click()
+        expect(page.locator(".event-decided")).to_contain_text("bob sent it back")
+        expect(page.locator("#revise-feedback:visible")).to_have_count(0)
+        writes.get_by_role("button", name="Send back", exact=True).last.click()
+        expect(writes.locator("#notice")).to_contain_text("bob")
+        expect(writes.locator("#notice")).to_contain_text("revise")
         assert "Cancel" not in page.locator("#status").inner_text()
 
 
@@ -275,8 +296,11 @@ def test_by_keyboard_alone(site):
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/app/jobs/{job_id}#review")
         expect(page.locator("#review-panel")).to_be_visible()
-        page.keyboard.press("a")
-        expect(page.locator("dialog")).to_be_visible()
+        for opens in (False, True):
+            page.locator(".menu summary").focus()
+            for key in ("Enter", "Tab", "Space", "Escape", "a"):
+                page.keyboard.press(key)
+            expect(page.locator("dialog")).to_be_visible(visible=opens)
         page.keyboard.press("Escape")
         expect(page.locator("dialog")).to_be_hidden()
         page.keyboard.press("a")
