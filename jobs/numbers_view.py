@@ -54,6 +54,8 @@ def table(name: str, days: Mapping[str, Counts]) -> list[Row]:
             return revisions(total)
         case "failures":
             return failures(total)
+        case "reasons":
+            return reasons(total)
         case "waits":
             return waits(total)["buckets"]  # type: ignore[no-any-return]
         case "stages":
@@ -61,7 +63,7 @@ def table(name: str, days: Mapping[str, Counts]) -> list[Row]:
     raise ValueError(f"there is no table {name}")
 
 
-TABLES = ("days", "cost", "revisions", "failures", "waits", "stages")
+TABLES = ("days", "cost", "revisions", "failures", "reasons", "waits", "stages")
 
 
 def by_day(days: Mapping[str, Counts]) -> list[Row]:
@@ -94,9 +96,13 @@ def revisions(counts: Counts) -> list[Row]:
 def failures(counts: Counts) -> list[Row]:
     """Failed runs by class, the most frequent first."""
     found = _part(counts, "failure")
-    return [
-        {"class": name, "runs": found[name]} for name in sorted(found, key=lambda n: (-found[n], n))
-    ]
+    return [{"class": name, "runs": found[name]} for name in _by_count(found)]
+
+
+def reasons(counts: Counts) -> list[Row]:
+    """Failed jobs by reason, the most frequent first."""
+    found = _part(counts, "reason")
+    return [{"reason": name, "jobs": found[name]} for name in _by_count(found)]
 
 
 def waits(counts: Counts) -> dict[str, Any]:
@@ -160,6 +166,10 @@ def _part(counts: Counts, name: str) -> dict[str, int]:
         for each, count in counts.items()
         if each.startswith(begin) and count
     }
+
+
+def _by_count(found: Mapping[str, int]) -> list[str]:
+    return sorted(found, key=lambda name: (-found[name], name))
 
 
 def _quantile(tally: Sequence[int], share: float) -> float | None:

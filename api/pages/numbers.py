@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from api.pages.costs import by_model
 from api.pages.drawing import page
 from api.pages.visitor import Reader
 from api.routes import numbers as asked_over_http
@@ -27,7 +28,11 @@ async def numbers(house: ServicesDep, visitor: Reader, days: Days = 30) -> Respo
     found = await asked_over_http.read(house, tenant, days)
     standing = await house.store.standing(tenant)
     told = numbers_view.whole(found, {str(status): count for status, count in standing.items()})
-    return page("numbers.html", visitor, told=told, days=days, spans=SPANS)
+    costs = by_model(told["cost"], list(found))
+    reasons = numbers_view.table("reasons", found)
+    return page(
+        "numbers.html", visitor, told=told, costs=costs, reasons=reasons, days=days, spans=SPANS
+    )
 
 
 @router.get("/{table}.csv")

@@ -27,6 +27,7 @@ class Table(StrEnum):
     COST = "cost"
     REVISIONS = "revisions"
     FAILURES = "failures"
+    REASONS = "reasons"
     WAITS = "waits"
     STAGES = "stages"
 
@@ -42,6 +43,7 @@ COLUMNS = {
     ),
     Table.REVISIONS: ("revisions", "jobs"),
     Table.FAILURES: ("class", "runs"),
+    Table.REASONS: ("reason", "jobs"),
     Table.WAITS: ("up_to_seconds", "reviews"),
     Table.STAGES: ("stage", "jobs", "seconds", "mean_seconds"),
 }

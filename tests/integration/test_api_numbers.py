@@ -9,6 +9,7 @@ import pytest
 from api_front import a_run, charge, done, settings_for, started
 
 from jobs.numbers import DAYS_KEPT
+from jobs.numbers_view import TABLES
 from jobs.record import Reason
 
 
@@ -59,7 +60,7 @@ async def test_reviews_tell_how_long_they_waited(front):
     assert 0 < told["waits"]["p50_seconds"] < told["waits"]["p95_seconds"] <= 10
 
 
-@pytest.mark.parametrize("table", ["days", "cost", "revisions", "failures", "waits", "stages"])
+@pytest.mark.parametrize("table", TABLES)
 async def test_each_table_is_a_csv(front, table):
     await work(front, a_run(succeeded=False))
     answer = await front.client.get("/numbers", params={"format": "csv", "table": table})

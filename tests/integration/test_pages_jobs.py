@@ -7,7 +7,7 @@ import re
 from dataclasses import fields, replace
 
 import pytest
-from api_front import a_run, done, settings_for, started, text
+from api_front import a_run, charge, done, settings_for, started, text
 from pages_browser import visiting
 from structlog.testing import capture_logs
 
@@ -18,7 +18,7 @@ from api.pages.ways import ways
 from api.schemas.job_request import JobRequest
 from jobs import manifest
 from jobs.events import NewEvent
-from jobs.record import Result
+from jobs.record import Reason, Result
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec
 from jobs.store import Writes
@@ -446,10 +446,16 @@ async def test_system_and_numbers_have_pages(front):
     await front.house.store.announce("w1", facts, 60)
     await front.house.store.announce("w0", {"of": "another release"}, 60)
     await front.finish(await front.submit())
+    held = await front.claim(await front.submit())
+    await front.tell(held, charges=[charge("a", "critic", "0.25")])
+    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "no"))
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
-        assert "Jobs by day" in (await visit.get("/app/numbers?days=7")).text
+        page = (await visit.get("/app/numbers?days=7")).text
+        assert re.search(r'data-colour="accent">groq:m<', page)
+        assert 'data-value="0.25">$0.2500' in page
+        assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', page)
         table = await visit.get("/app/numbers/days.csv?days=7")
         assert table.headers["content-type"].startswith("text/csv")
         assert len(table.text.splitlines()) == 8

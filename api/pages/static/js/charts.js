@@ -1,15 +1,15 @@
 // Charts of our own numbers. Each is drawn from the table below it, which is the truth for those who
-// do not see it: first column days, the others figures.
+// do not see it: first column days, the others figures; those with a colour are drawn.
 (() => {
   const HEIGHT = 220;
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const columns = (table) => {
     const rows = [...table.tBodies[0].rows].reverse(); // newest first in the table, last in a chart
-    const heads = [...table.tHead.rows[0].cells].slice(1);
+    const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.colour);
     const days = rows.map((row) => Date.parse(`${row.cells[0].dataset.value}T00:00:00Z`) / 1000);
-    const figures = heads.map((_, place) => rows.map((row) => {
-      const value = row.cells[place + 1].dataset.value;
+    const figures = heads.map((head) => rows.map((row) => {
+      const { value } = row.cells[head.cellIndex].dataset;
       return value === "" || value === undefined ? null : Number(value);
     }));
     return { heads, data: [days, ...figures] };
