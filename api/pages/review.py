@@ -167,7 +167,7 @@ async def _code(house: Services, before: Sequence[Event], events: Sequence[Event
     if not now[-1]["code"].get("digest"):
         return []
     if len(new) > MOST_BYTES:
-        return [Changed(title, why=f"{len(new):,} characters; too long to show")]
+        return [Changed(title, why=f"{len(new):,} characters: too long to show here")]
     return [Changed(title, why="the whole", code=await asyncio.to_thread(coloured, new))]
 
 

@@ -191,11 +191,16 @@ def test_an_edit_runs_before_it_counts(site):
         editor = page.locator("#edit-code")
         expect(editor).to_be_focused()
         assert "zlib" in editor.input_value()
-        editor.fill("print('by hand')")
+        code = "print('by hand')\n" + "# and a remark\n" * 500
+        editor.fill(code)
         page.get_by_role("button", name="Run it").click()
         expect(page.locator(".evidence")).to_contain_text("edited by development")
         expect(page.locator(".evidence .output")).to_have_text("by hand\n")
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
+        visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.locator(".evidence .copy").first.click()
+        expect(page.locator(".evidence .copy").first).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == code
         page.set_viewport_size({"width": 1280, "height": 400})
         read = page.locator(".event-planned")
         read.evaluate("event => event.scrollIntoView({block: 'center'})")
@@ -261,7 +266,7 @@ def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
         page.keyboard.press("a")
         page.keyboard.press("Enter")
         expect(page.locator("#review")).to_contain_text("bob has approved already")
-        expect(writes.locator("#review [role=alert]")).to_contain_text("changed meanwhile")
+        expect(writes.locator("#review [role=alert]")).to_contain_text("This has changed")
         expect(writes.locator("#edit-code")).to_have_value("print('mine')")
         writes.get_by_role("button", name="Show what is new").click()
         expect(writes.locator("#review")).to_contain_text("1 of 2 approvals")

@@ -57,8 +57,16 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
     assert f'href="{where}/stdout"' not in html
     for said in ("2.0 KiB were not kept", "big.bin: too large", "t_one"):
         assert said in html
+    assert ("shown above" in html, "Code of run" in html) == (True, False)
     assert "covers runs 1 and 2, too" in html
     assert "runs/1/shown" in html
+
+
+def test_code_that_is_not_shown_whole_as_a_change_is_shown_cut():
+    run = a_run(code=text("head [... left out ...] tail", digest=DIGEST))
+    decided = Event(1, 0, "decided", {"action": "revise", "by": "ada", "feedback": ""})
+    html = panel("review", a_record([run]), [decided])
+    assert ("shown above" in html, "Code of run" in html) == (False, True)
 
 
 @pytest.mark.parametrize(

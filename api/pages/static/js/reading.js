@@ -3,7 +3,7 @@
 (() => {
   const timeline = document.getElementById("timeline");
   if (!timeline) return;
-  const regions = [...document.querySelectorAll(".job-main > .region")];
+  const regions = [...document.querySelectorAll(".job .region")];
   const tall = () => regions.reduce((sum, region) => sum + region.offsetHeight, 0);
   let known = tall();
   let held = null; // the event in the middle of the window, and where it stands
