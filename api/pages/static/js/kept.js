@@ -5,7 +5,7 @@
 
   // What is folded away and has a draft is there again behind the change.
   const begun = (field) =>
-    field.value !== field.defaultValue && (field.checkVisibility() || !field.dataset.draft);
+    field.value !== field.defaultValue && (field.offsetParent !== null || !field.dataset.draft);
   const busy = (region) =>
     region.querySelector("dialog[open]") !== null
     || [...region.querySelectorAll("textarea, input:not([type])")].some(begun);
