@@ -30,6 +30,7 @@ format: install  ## put the code in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+test faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
 test: install  ## pass all tests
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium

@@ -88,12 +88,11 @@ def test_an_interrupt_while_it_starts_stops_everything(tmp_path, env, moment):
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_stop_everything_too(tmp_path, env, signum):
+def test_another_signal_stops_everything_too(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
         demo.wait_for("starting the API")
-        demo.interrupt(signum)
-        assert demo.end(25) == 128 + signum
+        demo.interrupt(signal.SIGHUP)
+        assert demo.end(25) == 128 + signal.SIGHUP
 
 
 def test_an_interrupt_while_a_person_is_asked_stops_everything(tmp_path, env):

@@ -33,8 +33,8 @@ def told(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
-def test_two_hundred_runs_leave_nothing_behind() -> None:
-    code, outcome = told("drills.rooms", "--runs", "200", "--backend", "local")
+def test_a_hundred_runs_leave_nothing_behind() -> None:
+    code, outcome = told("drills.rooms", "--runs", "100", "--backend", "local")
     assert code == 0, outcome
     assert outcome["passed"] is True
     assert outcome["wrong"] == {}
