@@ -64,19 +64,6 @@ def is_final(run: Run, state: State) -> bool:
     return bool(run["workspace"] == state["workspace"])
 
 
-def best_answer(state: State) -> str:
-    """The approved answer; without approval the latest whose revision had a successful run."""
-    answers: Sequence[Mapping[str, Any]] = state.get("answers", [])
-    if not answers:
-        return ""
-    if state.get("approved_by") is None:
-        good = {run["revision"] for run in state.get("runs", []) if run["succeeded"]}
-        for answer in reversed(answers):
-            if answer["revision"] in good:
-                return str(answer["text"])
-    return str(answers[-1]["text"])
-
-
 def _failed_edit(last: Run) -> str | None:
     """A person's own code is what they look at: what ran before it is no evidence for it."""
     by = last.get("by", EXECUTOR)

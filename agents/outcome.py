@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.evidence import best_answer
+from agents.best import best
 from agents.state import State
 
 
@@ -15,8 +15,8 @@ class Outcome:
     """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
 
     `override`: a person approved what was not shown to work. `exhausted`: the revisions ran out,
-    or more would bring nothing (`ends` says why), and `answer` is the best result so far; `checks`
-    is the last report of its checks.
+    or more would bring nothing (`ends` says why), and `answer`, `artifacts` and `checks`, the
+    report of its checks, are those of the best revision (`agents.best`).
     artifacts: ({name, digest, size, media_type}, ...).
     """
 
@@ -41,14 +41,15 @@ def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
 def outcome(state: State | Mapping[str, Any]) -> Outcome:
     """The outcome in a final state."""
     approved_by = state.get("approved_by")
+    kept = best(state)
     return Outcome(
         approved=approved_by is not None,
-        answer=best_answer(state),
+        answer=kept.answer,
         approved_by=approved_by,
         override=bool(state.get("override")),
-        artifacts=tuple(state.get("artifacts", {}).values()),
+        artifacts=tuple(kept.artifacts.values()),
         summary=state.get("summary", ""),
         exhausted=bool(state.get("exhausted")),
         ends=why_it_ended(state),
-        checks=state.get("checked"),
+        checks=kept.checked,
     )

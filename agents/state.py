@@ -63,10 +63,10 @@ class State(TypedDict, total=False):
 
     `level` is the rung of the models' escalation chain that the job has come to, `workspace` the
     digest of the files as the last pass or edit left them. `checked` is the last report of the
-    acceptance checks, with the revision that it is of; `tests` those that the tester wrote, by
-    path, and `interface` what they take for granted of the code; `asked` the planner's questions
-    ({question, default}), `clarified` their answers ({question, answer, by}). Checkpoints of
-    formats 1 and 2 have none of these, nor `repairs`.
+    acceptance checks, with the revision that it is of, `reports` are all of them; `tests` those
+    that the tester wrote, by path, and `interface` what they take for granted of the code; `asked`
+    the planner's questions ({question, default}), `clarified` their answers ({question, answer,
+    by}). Checkpoints of formats 1 and 2 have none of these, nor `repairs`.
 
     Of a plan whose steps are taken side by side: `waves` are their numbers, of which the first
     `merged` waves have ended; `branches` what each has come to, see `agents.nodes.branch`;
@@ -82,7 +82,8 @@ class State(TypedDict, total=False):
     repairs: Growing
     level: int
     workspace: str | None
-    checked: dict[str, Any]
+    checked: dict[str, Any] | None
+    reports: Growing
     tests: dict[str, str]
     interface: str
     asked: list[dict[str, str]]

@@ -240,13 +240,16 @@ class Attempt:
         return await self._failed(reason, detail, await self._best())
 
     async def _best(self) -> Result | None:
-        if self.record.graph == ANEW:
-            loaded = await patient(lambda: self.operations.store.load(self.record.id))
-            if loaded is None or loaded.record.graph == ANEW:  # they are still those of before
-                return None
+        loaded = await patient(lambda: self.operations.store.load(self.record.id))
+        record = loaded.record if loaded else self.record
+        if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
+            return None
         snapshot = await self._snapshot()
         told = await patient(lambda: self.operations.store.events(self.record.id))
-        return best(snapshot.values, told)
+        there = None  # branches have files of their own
+        if not record.spec.parallel:
+            there = await patient(lambda: self.equipment.files(record.workspace))
+        return best(snapshot.values, told, there)
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agents.outcome import outcome
@@ -11,16 +11,21 @@ from jobs.events import Event, current
 from jobs.record import Result
 
 
-def best(values: Mapping[str, Any], told: Sequence[Event]) -> Result | None:
+def best(
+    values: Mapping[str, Any], told: Sequence[Event], there: Collection[str] | None = None
+) -> Result | None:
     """The result so far, or None where nothing was made. Pure.
 
     A pass of the executor keeps no checkpoints: one that is cut short has left its runs and files
-    in the events alone. Where it has given no answer yet, the code of the last run that succeeded
-    stands for one.
+    in the events alone. Where no pass has given an answer yet, the code of the last run that
+    succeeded stands for one, with the files that were made and are still `there` (None: all).
     """
     runs = [event.data for event in current(told) if event.kind == "run_finished"]
     ended = outcome({**values, "runs": runs or values.get("runs", [])})
-    artifacts = {each["name"]: each for each in ended.artifacts} | view.artifacts(told)
+    artifacts = {each["name"]: each for each in ended.artifacts}
+    if not values.get("answers"):
+        made = view.artifacts(told)
+        artifacts |= {name: made[name] for name in made if there is None or name in there}
     answer = ended.answer or _code(runs)
     if not answer and not artifacts:
         return None

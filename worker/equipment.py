@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,6 +122,10 @@ class Equipment:
         files = (await manifest.load(self.blobs, asked.manifest)).files
         texts = {path: (await self.blobs.get(files[path].digest)).decode() for path in files}
         return Checks(texts, asked.command)
+
+    async def files(self, workspace: str | None) -> Collection[str]:
+        """The paths of a workspace."""
+        return (await manifest.load(self.blobs, workspace)).files.keys()
 
     async def inherit(self, parent_id: str, job_id: str) -> None:
         """Copy another job's checkpoints to the job of the attempt at work, in one fenced write.

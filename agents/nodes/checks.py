@@ -30,4 +30,5 @@ async def checks(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         return message, finished(message, facts=(Fact(at, "checked", checked),))
 
     key = at.key(digest("checks", ports.workspace.digest, carried.command, dict(carried.files)))
-    return {"checked": (await once(ports, key, make)).artifact}
+    checked = (await once(ports, key, make)).artifact
+    return {"checked": checked, "reports": [checked]}

@@ -55,15 +55,17 @@ def build_executor(agent: Agent) -> Node:
             await ports.events.emit(fact)
         await ports.events.emit(Fact(at, "answered", answered))
         left = ports.workspace.digest
+        artifacts = still_there(state["artifacts"], done.made, ports.workspace.list())
+        kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
         return {
             "messages": [_bare(message) for message in done.said],
             "revision": revision,
-            "answers": [{**answered, "workspace": left, "level": done.level}],
+            "answers": [kept],
             "runs": done.runs,
             "repairs": done.repairs,
             "level": done.level,
             "workspace": left,
-            "artifacts": still_there(state["artifacts"], done.made, ports.workspace.list()),
+            "artifacts": artifacts,
             "feedback": None,
         }
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.evidence import best_answer
+from agents.best import Best, best
+from agents.calls import finished, once
 from agents.judgement import CRITIC, RULES
 from agents.outcome import why_it_ended
-from agents.place import place
-from agents.ports import Fact, Ports
+from agents.place import digest, place
+from agents.ports import Fact, Finished, Ports
 from agents.state import State
 from agents.texts import one_line
 
@@ -20,17 +22,37 @@ FILES_NAMED = 12
 
 
 async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Sum the job up in one paragraph."""
+    """Sum the job up in one paragraph, and bring the files back to those of its best revision."""
+    kept = best(state)
+    if kept.earlier:
+        await _bring_back(kept, runtime)
     text = summary(state)
     fact = Fact(place(runtime.execution_info), "summarized", {"text": text})
     await runtime.context.events.emit(fact)
-    return {"summary": text}
+    if not kept.earlier:
+        return {"summary": text}
+    left = {"artifacts": dict(kept.artifacts), "workspace": kept.workspace}
+    return {"summary": text, "checked": kept.checked, **left}
+
+
+async def _bring_back(kept: Best, runtime: Runtime[Ports]) -> None:
+    """Journaled like a tool call: what is next in the conversation starts from these files."""
+    ports = runtime.context
+
+    async def make() -> tuple[ToolMessage, Finished]:
+        await ports.workspace.turn_to(kept.workspace)
+        message = ToolMessage("", tool_call_id="best")
+        return message, finished(message, workspace=ports.workspace.digest)
+
+    at = place(runtime.execution_info)
+    await once(ports, at.key(digest("best", kept.revision, kept.workspace)), make)
 
 
 def summary(state: State) -> str:
     """One paragraph: the answer, the files, who approved. Pure."""
-    parts = [one_line(best_answer(state), ANSWER_KEPT) or "No answer."]
-    if names := list(state["artifacts"]):
+    kept = best(state)
+    parts = [one_line(kept.answer, ANSWER_KEPT) or "No answer."]
+    if names := list(kept.artifacts):
         more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
         parts.append(f"Files: {', '.join(names[:FILES_NAMED])}{more}.")
     parts.append(_approval(state))

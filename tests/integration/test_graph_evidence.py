@@ -258,3 +258,25 @@ async def test_what_was_paid_is_counted_once_although_the_job_fails_later(tmp_pa
     calls = journey.told("model_called")
     assert len(calls) == len({each["call"] for each in calls}) == len(journey.record.charges) == 4
     assert journey.record.tokens == 4 * 110
+
+
+async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Path) -> None:
+    turns = [
+        PLAN,
+        wrote(TASK, RIGHT, 0),
+        turn("executor", "wrote sums.py", call("python", code=CHECK), after=1),
+        turn("executor", "exit code 0", "It adds.", after=2),
+        turn("critic", "(revision 1)", call("Verdict", verdict="revise", feedback="1", score=0.9)),
+        wrote("sent back", WRONG, 3),
+        turn("executor", "sums.py", call("python", code=CHECK), after=4),
+        turn("executor", "exit code 1", "It does not.", after=5),
+        turn("critic", "(revision 2)", call("Verdict", verdict="revise", feedback="2", score=0.1)),
+    ]
+    journey = Journey.plan(tmp_path, turns, SumsSandbox({CHECK: printed()}))
+    await journey.begin(JobInput(TASK, max_revisions=2))
+    ended = await journey.outcome()
+    assert (ended.answer, ended.exhausted) == ("It adds.", True)
+    assert await journey.ports.workspace.read("sums.py") == RIGHT.encode()
+    assert only(ended.artifacts)["size"] == len(RIGHT)
+    assert journey.record.workspace == journey.ports.workspace.digest
+    assert "It adds." in ended.summary

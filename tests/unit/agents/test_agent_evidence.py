@@ -11,7 +11,6 @@ from agents.evidence import (
     NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
-    best_answer,
     is_final,
     lacking,
     unproven,
@@ -79,16 +78,3 @@ def test_a_plot_must_have_been_saved_for_the_critic() -> None:
     bare = state(run(1), task="Plot it.")
     assert (lacking(bare), unproven(bare)) == (NO_IMAGE, None)
     assert lacking(state(run(1), task="Plot it.", artifacts={"a.png": {}})) is None
-
-
-def answers(*texts: str) -> list[dict[str, Any]]:
-    return [{"revision": n, "text": text} for n, text in enumerate(texts, 1)]
-
-
-def test_the_best_answer_is_the_approved_one_else_the_latest_that_ran() -> None:
-    runs = [run(1, 1), run(2, 2, ok=False)]
-    exhausted = state(*runs, revision=2, answers=answers("ran", "broke"), approved_by=None)
-    assert best_answer(exhausted) == "ran"
-    assert best_answer({**exhausted, "approved_by": "Ada"}) == "broke"
-    assert best_answer({**exhausted, "runs": []}) == "broke"
-    assert best_answer({"job": {}}) == ""
