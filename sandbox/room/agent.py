@@ -121,6 +121,7 @@ def _start(spare: program.Waiting | None, order: Order, given: Given) -> program
     header = [
         *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in order.rlimits.items()),
         *(f"module {name}" for name in modules(order.files)),
+        f"rest {order.limits['wall_seconds']} {order.limits['memory_bytes']}",
         *(f"word {len(word)}" for word in blobs),
     ]
     if order.seed is not None:

@@ -18,6 +18,8 @@ import sys
 import types
 import weakref
 
+from sandbox.room import figures
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -31,11 +33,12 @@ _GONE_FIRST = (
 """Names of `sys` that become None before modules are taken apart, where they are set."""
 
 
-def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
+def run(code: types.CodeType | str, loaded: frozenset[str], rest: figures.Rest) -> NoReturn:
     """Run `code`, or the module of that name, as `__main__`, and end the process. `loaded` names
-    the modules that stay.
+    the modules that stay; `rest` is what its figures may take when it has ended.
     """
     failure: BaseException | None = None
+    own = os.getpid()
     try:
         if isinstance(code, str):
             runpy._run_module_as_main(code)  # type: ignore[attr-defined]  # noqa: SLF001
@@ -45,7 +48,8 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
         failure = error
     status = 0 if failure is None else _uncaught(failure)
     failure = None  # it holds the program's frames
-    _end(status, loaded)
+    is_own = os.getpid() == own and not isinstance(code, str)  # not a copy's, nor a test runner's
+    _end(status, loaded, rest if is_own else None)
 
 
 def practise(code: types.CodeType | None, loaded: frozenset[str]) -> None:
@@ -107,14 +111,18 @@ def _write(text: str) -> None:
         pass
 
 
-def _end(status: int, loaded: frozenset[str]) -> NoReturn:
-    """Wait for threads, call what was registered, let go of the program's objects, and exit."""
+def _end(status: int, loaded: frozenset[str], rest: figures.Rest | None) -> NoReturn:
+    """Wait for threads, save figures where there is a `rest` for it, call what was registered, let
+    go of the program's objects, and exit.
+    """
     threading = sys.modules.get("threading")
     try:
         if threading is not None:
             threading._shutdown()  # noqa: SLF001
     except BaseException as error:  # noqa: BLE001
         _unraisable(error, threading, "threading shutdown")
+    if rest is not None and status == 0:
+        figures.save(rest)  # pyplot registers that they be closed
     atexit._run_exitfuncs()  # noqa: SLF001
     flushed = _flush()
     sys.setswitchinterval(3600)  # daemon threads stand still from here on

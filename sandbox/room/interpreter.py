@@ -18,7 +18,7 @@ import time
 import types
 import warnings
 
-from sandbox.room import ending, program, wire
+from sandbox.room import ending, figures, program, wire
 from sandbox.room.agent import Given
 
 TYPE_CHECKING = False
@@ -99,12 +99,15 @@ class Orders:
         self.modules: set[str] = set()
         self.seed: str | None = None
         self.code: bytes | None = None
+        self.rest = figures.Rest(0.0, 0.0)
         for key, value in wire.receive_lines(channel):
             if key == "word":
                 self.words.append(wire.receive(channel, int(value)).decode(errors="replace"))
             elif key == "rlimit":
                 name, soft, hard = value.split()
                 self.rlimits[name] = int(soft), int(hard)
+            elif key == "rest":
+                self.rest = figures.Rest(*map(float, value.split()))
             elif key == "module":
                 self.modules.add(value)
             elif key == "seed":
@@ -125,13 +128,13 @@ def stage(main: Callable[[], None]) -> None:
         orders, known = begin.orders, begin.known
     else:
         return
-    ending.run(_code(orders, known), known.loaded)
+    ending.run(*_code(orders, known))
 
 
 def practise(known: Known) -> None:
     """Do in this process what every fork of it will do: read its orders, compile, and end."""
     receiving, sending = os.pipe()
-    wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "code 1"], [b"0"])
+    wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "rest 1 1", "code 1"], [b"0"])
     code = _compiled(Orders(receiving), known.given, known.loaded)
     ending.practise(code, known.loaded)
     os.close(receiving)
@@ -152,9 +155,9 @@ def prepare(given: Given | Known) -> program.Waiting:
     return program.Waiting(pid, ours, sending)
 
 
-def _code(channel: int, known: Known) -> types.CodeType | str:
-    """Make this process new, wait for the orders, and return the code, or the name of the module
-    that is to be run; or become another program.
+def _code(channel: int, known: Known) -> tuple[types.CodeType | str, frozenset[str], figures.Rest]:
+    """Make this process new, wait for the orders, and return what `ending.run` wants to know, or
+    become another program.
     """
     given, loaded = known.given, known.loaded
     try:
@@ -169,7 +172,7 @@ def _code(channel: int, known: Known) -> types.CodeType | str:
         program.bound(orders.rlimits)
     except EOFError:  # the room ends without an order
         os._exit(0)
-    return code
+    return code, loaded, orders.rest
 
 
 def _signals() -> list[tuple[int, object]]:

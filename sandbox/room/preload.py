@@ -17,6 +17,8 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 
+from sandbox.room import figures
+
 STANDARD = (
     *("abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum"),
     *("functools", "heapq", "inspect", "io", "itertools", "json", "math"),
@@ -38,6 +40,7 @@ def load(words: Iterable[str] = USUAL) -> None:
                 importlib.import_module(word)
         if "matplotlib.pyplot" in sys.modules:
             _draw()
+            figures.remember()
         if "pytest" in sys.modules:
             for name in sys.modules["_pytest.config"].default_plugins:
                 importlib.import_module(f"_pytest.{name}")

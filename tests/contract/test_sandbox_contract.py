@@ -243,6 +243,23 @@ async def test_many_refusals_are_counted_not_listed(sandbox: Sandbox) -> None:
     assert result.refused[-1] == "and 70 more"
 
 
+async def test_plots_are_found_without_the_codes_help(sandbox: Sandbox) -> None:
+    code = """
+import matplotlib.pyplot as plt
+plt.plot([1, 2]); plt.savefig('mine.png')
+plt.figure(); plt.bar([1, 2], [3, 4])
+plt.figure(); open('figure-2.png', 'w').close()
+"""
+    if hasattr(sandbox, "warmed"):
+        await sandbox.warmed()
+    result = await sandbox.run(Command.python(code), Limits())
+    assert result.succeeded, result.stderr.text
+    # Not again what was saved, not what is empty, and over nothing that is there.
+    assert set(result.changed) == {"mine.png", "figure-1.png", "figure-2.png"}
+    assert result.changed["figure-1.png"].startswith(b"\x89PNG")
+    assert result.changed["figure-2.png"] == b""
+
+
 async def test_numpy_and_a_plot_work_without_a_word_on_stderr(sandbox: Sandbox) -> None:
     code = """
 import numpy as np, matplotlib.pyplot as plt
