@@ -77,7 +77,6 @@ async def new(
         defaults=JobRequest(task="x"),
         ways=ways(house.settings),
         settings=house.settings,
-        fields=JobRequest.model_fields,
     )
 
 

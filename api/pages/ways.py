@@ -9,8 +9,8 @@ from settings.api import ApiSettings
 
 _APPROVALS = {1: "one person's", 2: "two people's, you not among them"}
 _PAUSE = {
-    Pause.BEFORE_CRITIC: "when the executor has come to an end",
-    Pause.EVERY_RUN: "behind every run, too",
+    Pause.BEFORE_CRITIC: "when the executor is done",
+    Pause.EVERY_RUN: "after every run, too",
 }
 _ON_EXPIRY = {
     OnExpiry.STAY: "it stays open",

@@ -1,4 +1,4 @@
-"""The jobs that are looked at: many short ones, and one with a story of 2,000 events."""
+"""The jobs that are looked at: many short ones, and one with a long story."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from jobs.spec import JobSpec
 from jobs.store import Charge, Held, Writes
 
 TENANT = "default"
-EVENTS = 2_000
-OUTPUT_BYTES = 50 * 1024 * 1024
 RUN_EVERY = 10
 SHOWN = 4_000
 TOGETHER = 64
@@ -35,16 +33,16 @@ async def many(house: House, count: int) -> None:
             await asyncio.gather(*(_short(operations, number) for number in batch))
 
 
-async def long(house: House) -> str:
-    """A job of EVENTS events whose runs printed OUTPUT_BYTES together; returns its id."""
-    runs = EVENTS // RUN_EVERY
+async def long(house: House, events: int, output_bytes: int) -> str:
+    """A job of so many events, whose runs printed so much together; returns its id."""
+    runs = events // RUN_EVERY
     blobs = DirectoryBlobs(house.data / "blobs")
     line = "the same line of output, again and again\n"
-    whole = (line * (OUTPUT_BYTES // runs // len(line))).encode()
+    whole = (line * (output_bytes // runs // len(line))).encode()
     digest = await blobs.put(whole)
     async with _operations(house) as operations:
         held = await _begun(operations, JobSpec("Work for a long time", review=True))
-        facts = list(_story(EVENTS - 3, {"text": whole[:SHOWN].decode(), "digest": digest}))
+        facts = list(_story(events - 3, {"text": whole[:SHOWN].decode(), "digest": digest}))
         for start in range(0, len(facts), 100):
             writes = Writes(events=facts[start : start + 100], blobs=[digest])
             await operations.store.write(held.job_id, held.epoch, writes)

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import Browser, BrowserContext
 
 from api.pages.static import BUNDLES, asset
-from bench.browser import launched
 from bench.pages.deployment import House
 from cli.errors import CliError
 
-LOOKS = 7
-ASKS = 200
 QUERIES: tuple[dict[str, Any], ...] = (
     {},
-    {"offset": 5_000, "limit": 100},
-    {"status": "succeeded", "limit": 50},
+    {"limit": 100},
+    {"status": "succeeded"},
     {"label": "team-3", "status": "succeeded"},
     {"text": "plot number"},
 )
@@ -40,17 +37,17 @@ class Looked:
 
 
 @contextmanager
-def browser(house: House) -> Iterator[BrowserContext]:
+def signed_in(chromium: Browser, house: House) -> Iterator[BrowserContext]:
     """A window that has signed in."""
-    with launched() as chromium:
-        context = chromium.new_context(viewport={"width": 1280, "height": 860})
-        page = context.new_page()
-        page.goto(f"{house.url}/app/sign-in")
-        page.fill("#key", house.key)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/app")
-        page.close()
-        yield context
+    context = chromium.new_context(viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    page.goto(f"{house.url}/app/sign-in")
+    page.fill("#key", house.key)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/app")
+    page.close()
+    yield context
+    context.close()
 
 
 def look(context: BrowserContext, house: House, job_id: str) -> Looked:
@@ -85,25 +82,26 @@ def js_kb() -> float:
     return sum(len(asset(name).zipped) for name in BUNDLES if name.endswith(".js")) / 1024
 
 
-def listing_ms(house: House) -> list[float]:
-    """Times of GET /jobs, of every kind of question in turn."""
-    taken = []
+def listing_ms(house: House, jobs: int, asks: int) -> list[float]:
+    """Times of GET /jobs among so many jobs, of every kind of question in turn."""
+    taken, deep = [], {"offset": jobs // 2}
     with httpx.Client(
         base_url=house.url, headers={"X-API-Key": house.key}, trust_env=False, timeout=30
     ) as client:
-        for number in range(ASKS):
+        for number in range(asks):
+            query = QUERIES[number % len(QUERIES)]
             begun = time.perf_counter()
-            answer = client.get("/jobs", params=QUERIES[number % len(QUERIES)])
+            answer = client.get("/jobs", params={**deep, **query} if "limit" in query else query)
             taken.append((time.perf_counter() - begun) * 1000)
             if not answer.is_success or not answer.json()["jobs"]:
                 raise CliError("the list of jobs is not there", answer.text[:500])
     return taken
 
 
-def list_page_ms(context: BrowserContext, house: House) -> list[float]:
+def list_page_ms(context: BrowserContext, house: House, asks: int) -> list[float]:
     """Times of the page of jobs, as the server sends it."""
     return [
-        _timed(lambda: context.request.get(f"{house.url}/app"), lambda: None) for _ in range(30)
+        _timed(lambda: context.request.get(f"{house.url}/app"), lambda: None) for _ in range(asks)
     ]
 
 

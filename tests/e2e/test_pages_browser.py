@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ from house import a_house
 from playwright.sync_api import Browser, expect
 
 from bench.browser import launched
+from bench.pages import looking
+from bench.pages.__main__ import GOALS, Size, filled, measured
+from bench.pages.deployment import House
 from cli import ports
 from cli.demo.jobs import JOBS
 from jobs.keys import JobKeys
@@ -375,6 +379,24 @@ def test_the_demos_are_shown_in_their_own_words(site):
     assert "not drawn" not in site.said()
 
 
+def test_the_bench_of_the_pages_measures(site):
+    house = House(site.url, DEVELOPMENT_KEY, site.house.redis_url, site.folder / "bench")
+    size = Size(jobs=8, events=200, output_bytes=200_000, looks=1, asks=5)
+    with ThreadPoolExecutor(1) as thread:  # where the browser's own loop does not run
+        job_id = thread.submit(filled, house, size).result()
+    with looking.signed_in(site.browser, house) as context:
+        figures = measured(house, context, job_id, size)
+    assert all(figure > 0 for figure in figures.values())
+    assert GOALS.keys() < figures.keys()
+    assert figures["js_kb"] <= 60
+
+
+DROP = """() => {
+  const files = new DataTransfer();
+  files.items.add(new File(["x = 1"], "dropped.py"));
+  const drop = document.querySelector("[data-drop]");
+  drop.dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true }));
+}"""
 HIDE = """() => {
   Object.defineProperty(document, "hidden", { get: () => true, configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -386,6 +408,10 @@ def test_the_list_and_its_title_follow_and_drafts_are_ones_own(site):
     with site.visiting() as visitor:
         visitor.sign_in(key)
         page = visitor.go("/app/new")
+        page.get_by_role("button", name="Mend a function").click()
+        expect(page.locator("#task")).to_have_value(re.compile("divide"))
+        page.evaluate(DROP)
+        expect(page.locator("#files-chosen")).to_have_text("dropped.py, 5 bytes")
         page.fill("#task", "Mine alone.")
         page.locator("summary", has_text="Limits").click()
         page.fill("#max_tokens", "5000")
