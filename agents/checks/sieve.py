@@ -142,9 +142,9 @@ def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def _imported(text: str) -> list[str]:
-    """The modules that a file names at its top, dotted."""
+    """The modules that a file imports, dotted: at its top, and where a test does so itself."""
     names: list[str] = []
-    for node in ast.parse(text).body:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names += [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

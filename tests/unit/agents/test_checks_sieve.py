@@ -41,6 +41,12 @@ def test_an_empty_solution_has_what_was_promised_and_is_not_there() -> None:
     assert issubclass(made("EmptyError"), Exception)
 
 
+def test_an_import_within_a_test_counts_like_one_at_the_top() -> None:
+    source = "def test_a():\n    import solution\n    with open(0):\n        from deep.one import x\n"
+    files = empty_solution({"test_a.py": source}, "solution.py and deep", {})
+    assert sorted(files) == ["deep/one.py", "solution.py"]
+
+
 def test_what_passes_or_cannot_be_collected_is_taken_out_of_its_file() -> None:
     tried = [["test_x.py::test_a[1]", "passed", ""], ["test_x.py::test_a[2]", "failed", ""]]
     tried += [["test_x.py::test_b", "passed", ""], ["test_y.py::test_c", "missing", ""]]
