@@ -41,6 +41,17 @@ def enter() -> Netspace:
 
     Raises OSError where the kernel forbids it.
     """
+    leave_the_network()
+    # The stand-ins listen where real ones do: on ports below 1024.
+    Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+    return _furnish()
+
+
+def leave_the_network() -> None:
+    """Move this process, of one thread, into a namespace that has nothing but loopback.
+
+    Raises OSError where the kernel forbids it.
+    """
     uid, gid = os.geteuid(), os.getegid()
     own = 0 if uid == 0 else _CLONE_NEWUSER
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | own):
@@ -50,13 +61,10 @@ def enter() -> Netspace:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    # The stand-ins listen where real ones do: on ports below 1024.
-    Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
-    return _furnish()
+    _up("lo")
 
 
 def _furnish() -> Netspace:
-    _up("lo")
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as route:
         interface = next((kind for kind in _KINDS if _made(route, kind)), None)
         name = "lo" if interface is None else "lan0"

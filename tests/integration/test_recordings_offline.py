@@ -1,0 +1,108 @@
+"""Jobs recorded over providers' wires, played back where there is no network at all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from house import House, a_house
+from working_model import works
+
+from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+TESTS = Path(__file__).parent.parent
+PLAIN = JobSpec(task="6 times 7", model="google_genai:gemini-2.5-flash")
+MENDED = JobSpec(task="Write add.", model="anthropic:claude-haiku-4-5", write_tests=True)
+TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+WRONG = "open('solution.py', 'w').write('def add(a, b): return a + c')\n"
+RIGHT = "open('solution.py', 'w').write('def add(a, b): return a + b')\n"
+RUN = "from solution import add\nprint(add(1, 2))\n"
+OF_THE_CALL = {"call", "model", "cost_usd", "seconds", "recorded"}
+"""What tells one call, or one run of the same code, from another."""
+OF_THE_ATTEMPT = {"submitted", "started"}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, GOOGLE_API_KEY="a", ANTHROPIC_API_KEY="b") as made:
+        yield made
+
+
+def mends(request: Request) -> Turn:
+    """Tests first; then code that fails, and code that does not."""
+    if MENDED.task not in str(request.body):
+        return works(request)
+    if request.forced_tool == "Tests":
+        files = [{"path": "test_add.py", "content": TEST}]
+        said = {"interface": "solution.py: add(a, b)", "files": files}
+        return Reply(tool_calls=(ToolCall("Tests", said),))
+    if request.forced_tool == "Verdict":
+        said = {"verdict": "approve", "run": "r2"}
+        return Reply(tool_calls=(ToolCall("Verdict", said),))
+    if request.messages[-1].speaker != "tool":
+        return works(request, WRONG + RUN)
+    if "NameError" in request.last_text:
+        return Reply(tool_calls=(ToolCall("python", {"code": RIGHT + RUN}),))
+    return Reply("It adds.")
+
+
+async def test_what_was_recorded_is_played_back_alike_without_a_network(house: House) -> None:
+    folder = house.folder / "recordings"
+    folder.mkdir()
+    recorded = []
+    async with house.operations() as operations:
+        with ProviderServer(mends) as server:
+            house.worker(
+                google_base_url=server.gemini_url,
+                anthropic_base_url=server.url,
+                record=str(folder),
+            )
+            for spec in (PLAIN, MENDED):
+                job_id = await house.submit(operations, spec)
+                job = await house.until(operations, job_id)
+                assert job.status is Status.SUCCEEDED, (job.detail, house.logs())
+                recorded.append((job, await operations.store.events(job_id)))
+    kinds = [event.kind for event in recorded[1][1]]
+    assert {"tests_written", "repaired", "checked"} <= set(kinds)
+
+    bodies = [
+        {"task": job.spec.task, "write_tests": job.spec.write_tests, "model": f"recording:{job.id}"}
+        for job, _ in recorded
+    ]
+    there = played(folder, bodies)
+    assert there["interfaces"] == ["lo"]
+    for (job, events), again in zip(recorded, there["jobs"], strict=True):
+        assert again["job"]["status"] == "succeeded", again["job"]["detail"]
+        assert job.result is not None
+        assert again["job"]["result"]["answer"] == job.result.answer
+        assert facts(again["events"]) == facts({"kind": e.kind, "data": e.data} for e in events)
+
+
+def facts(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """What was told of the work, without times, prices and who answered."""
+    return [
+        (event["kind"], {k: v for k, v in event["data"].items() if k not in OF_THE_CALL})
+        for event in json.loads(json.dumps([dict(event) for event in events], default=dict))
+        if event["kind"] not in OF_THE_ATTEMPT
+    ]
+
+
+def played(folder: Path, bodies: list[Mapping[str, Any]]) -> Any:
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "offline_playback.py"), str(folder)],
+        cwd=TESTS.parent,
+        input=json.dumps(bodies),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
