@@ -42,7 +42,8 @@ def test_an_empty_solution_has_what_was_promised_and_is_not_there() -> None:
 
 
 def test_an_import_within_a_test_counts_like_one_at_the_top() -> None:
-    source = "def test_a():\n    import solution\n    with open(0):\n        from deep.one import x\n"
+    within = "import solution\n    with open(0):\n        from deep.one import x\n"
+    source = f"def test_a():\n    {within}"
     files = empty_solution({"test_a.py": source}, "solution.py and deep", {})
     assert sorted(files) == ["deep/one.py", "solution.py"]
 
