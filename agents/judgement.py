@@ -4,7 +4,8 @@ no run of the files as they stand has succeeded            -> no approval, whate
 a failed run is not mended                                 -> no approval by the rules alone
 the run that it rests on failed                            -> no approval
 a score below LEAST_SCORE, or a criterion that failed      -> no approval
-its reply cannot be read, or its model is away for good    -> the rules decide, and say so
+its reply cannot be read, or its model refuses to be asked -> the rules decide, and say so
+its model is away, in the job's last try                   -> the same
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ RULES: Final = "rules"
 """Who has approved where no critic could be asked or read."""
 UNREADABLE = "the critic's reply could not be read, so the rules decided"
 AWAY = "the critic's model could not be reached, so the rules decided"
+REFUSED = "the critic's model refuses to be asked, so the rules decided"
 LEAST_SCORE = 0.7
 """Of an approval, from 0 to 1: `critic_system` tells the critic so."""
 

@@ -70,7 +70,7 @@ async def behind(run: Run, state: Mapping[str, Any], ports: Ports) -> Told:
         return Told("", repair, diff)
     after = course_of(state, ports, *([repair] if repair else []))
     tried = failed_in_a_row([*earlier, *([repair] if repair else [])])
-    return Told(_words(run, repair, tried if after.level > now.level else ()), repair, diff)
+    return Told(_words(run, repair, tried if after.level > now.level else (), ports), repair, diff)
 
 
 def opened_in(state: Mapping[str, Any]) -> list[Run]:
@@ -104,9 +104,10 @@ async def _text(run: Run, files: Mapping[str, str], ports: Ports) -> str:
     return "\n".join(part[:BYTES_COMPARED].decode(errors="replace") for part in parts)
 
 
-def _words(run: Run, repair: Repair | None, tried: Sequence[Repair]) -> str:
+def _words(run: Run, repair: Repair | None, tried: Sequence[Repair], ports: Ports) -> str:
     same, of = (repair["same"], repair["of"]) if repair else (None, None)
-    hint = render("executor_hint", failure=run["failure"], same=same, of=of)
+    given = {"failure": run["failure"], "install": ports.packages is not None}
+    hint = render("executor_hint", **given, same=same, of=of)
     parts = [hint, render("executor_taken_over", tried=tried) if tried else ""]
     return "\n\n".join(part.strip() for part in parts if part)
 

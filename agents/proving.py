@@ -3,14 +3,14 @@ run once more, over the files as they stand. No model is asked; the answer is no
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langgraph.prebuilt import ToolRuntime
 
 from agents.calls import finished, once
-from agents.errors import ToolRefused
 from agents.history import this_pass
 from agents.mending import behind, whole_program
 from agents.middleware.tools import told_of
@@ -34,12 +34,11 @@ CHANGING: Final = frozenset({"edit_file", "install"})
 
 async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
     """The run that shows what the pass's last changes do, as a tool's message; None where nothing
-    was changed since the last run, or where that run cannot be made again. `state` is that of the
-    pass, as it has ended."""
+    was changed that is not shown yet. `state` is that of the pass, as it has ended."""
     run = unproven_run(state)
     if run is None:
         return None
-    body, args = await _again(run, state["messages"], ports)
+    body, args = again(run, (await whole_program(run, ports)).decode())
     at = within(of_reply(state), 0, OFFSET)
 
     async def make() -> tuple[ToolMessage, Finished]:
@@ -48,10 +47,7 @@ async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
         facts = told_of(message, await behind(trace["data"], state, ports), at)
         return message, finished(message, facts=facts, workspace=ports.workspace.digest)
 
-    try:
-        return await once(ports, at.key(digest("proof", run["id"])), make)
-    except ToolRefused:  # what once ran cannot be run over these files: they stay unproven
-        return None
+    return await once(ports, at.key(digest("proof", run["id"])), make)
 
 
 def unproven_run(state: Mapping[str, Any]) -> Run | None:
@@ -90,33 +86,17 @@ def _changes(trace: Trace) -> bool:
     return bool(trace["files"]) or (told.get("ok", False) and told.get("tool") in CHANGING)
 
 
-async def _again(
-    run: Run, messages: list[AnyMessage], ports: Ports
-) -> tuple[Body, Mapping[str, Any]]:
-    """The tool, and what it was given, that make a run once more."""
-    program = (await whole_program(run, ports)).decode()
+def again(run: Run, program: str) -> tuple[Body, Mapping[str, Any]]:
+    """The tool, and what it was given, that make a run of this program once more."""
     match run.get("tool", "python"):
         case "shell":
             return shell, {"command": program}
         case "run_tests":
-            return run_tests, _last_args(messages, "run_tests")
+            _, *words = shlex.split(program)
+            keyword = words[1] if words[:1] == ["-k"] else ""
+            return run_tests, {"paths": words[2:] if keyword else words, "keyword": keyword}
         case _:
             return python, {"code": program}
-
-
-def _last_args(messages: list[AnyMessage], tool: str) -> Mapping[str, Any]:
-    """Of its last call that has reached it: what was refused has run nothing."""
-    reached: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, ToolMessage) and message.status != "error":
-            reached.add(message.tool_call_id)
-        elif isinstance(message, AIMessage):
-            for call in reversed(message.tool_calls):
-                if call["name"] == tool and call["id"] in reached:
-                    args: Mapping[str, Any] = call["args"]
-                    return args
-            reached.clear()
-    return {}
 
 
 def _runtime(state: Mapping[str, Any], ports: Ports) -> ToolRuntime[Any, Any]:

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from agents.asking import ask_for
 from agents.checks.carried import shown
-from agents.judgement import AWAY, CRITIC, UNREADABLE, Critique, Said, judged
-from agents.models import ModelUnavailable
+from agents.judgement import AWAY, CRITIC, REFUSED, UNREADABLE, Critique, Said, judged
+from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.onward import onward
 from agents.place import place
 from agents.ports import Fact, Ports, Workspace
@@ -76,12 +76,15 @@ async def _judgement(
 ) -> Critique:
     """The critic's word under the rules; theirs alone where it cannot be had.
 
-    A model that is away is waited for as ever. Only in the job's last try the rules stand in: what
-    was made and run is not thrown away, and who has decided is said.
+    A model that is away is waited for as ever, and the rules stand in only in the job's last try;
+    one that refuses to be asked will do so again, and they stand in at once. What was made and run
+    is not thrown away, and who has decided is said.
     """
     level = state.get("level", 0)
     try:
         answer = await ask_for(runtime, CRITIC, messages, Verdict, level=level)
+    except (ModelRefused, ModelNotConfigured):
+        return judged(state, None, REFUSED)
     except ModelUnavailable:
         if not runtime.context.last_try:
             raise

@@ -64,7 +64,10 @@ def needs_cure(run: Run) -> bool:
 
 def can_prove(failed: Run) -> bool:
     """Whether to run it again over changed files shows something: a throwaway that failed in its
-    own lines, and uses no code of the job's, does not depend on them."""
+    own lines, and uses no code of the job's, does not depend on them, and what a person ran is
+    theirs."""
+    if doubtful(failed):
+        return False
     own = failed.get("tool", "python") == "python" and not foreign(failed["code"]["text"])
     return is_check(failed) or in_a_file(failed) or not own
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.errors import ToolRefused
 from agents.paths import checked, in_workspace, objection
 from agents.ports import Ports
+from agents.repair.change import change
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
@@ -21,6 +22,16 @@ async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
     name = checked(in_workspace(path))
     if why := objection(ports.workspace.list(), {name: len(data)}, ports.limits):
         raise ToolRefused(why)
+    before = await ports.workspace.read(name)
     made = await ports.workspace.apply({name: data})
-    text = f"wrote {name} ({len(data)} bytes)"
+    text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
     return text, of_use("write_file", name, ok=True, made=made)
+
+
+def _instead(name: str, before: bytes | None, data: bytes) -> str:
+    """What to say where a file was there before: whole files hide what was changed in them."""
+    if before is None:
+        return ""
+    found = change({name: before}, {name: data})
+    lines = f"{found.added} lines added, {found.removed} removed"
+    return f"; it replaced the file that was there: {lines}; for a part use edit_file"

@@ -10,6 +10,7 @@ from bench.provider import Refusal, Reply, Tokens, ToolCall, Turn
 
 PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Run it.", "Mend it."]}),))
 DOWN = Refusal(503)
+REFUSED = Refusal(401)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from bench.provider import Reply
-from bench.repair.path import DOWN, PLAN, Path, approve, costly, edits, looks, revise, runs, writes
+from bench.repair.path import (
+    DOWN,
+    PLAN,
+    REFUSED,
+    Path,
+    approve,
+    costly,
+    edits,
+    looks,
+    revise,
+    runs,
+    writes,
+)
 
 GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"
 KEY = "total = {'a': 1}['b']"
@@ -275,6 +287,18 @@ TROUBLE = (
         "a critic that is down for good approves nothing that failed",
         (PLAN, runs(KEY), DONE, *[DOWN] * 9),
         "failed: model_unavailable",
+    ),
+    Path(
+        "a critic that refuses to be asked leaves it to the rules at once",
+        (PLAN, runs(KEY), runs(GOOD), DONE, REFUSED),
+        "approved by rules",
+        ("0 fixed",),
+    ),
+    Path(
+        "a critic that refuses to be asked approves nothing that failed",
+        (PLAN, runs(KEY), DONE, REFUSED),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
     ),
     Path(
         "out of budget, with the last repair run",

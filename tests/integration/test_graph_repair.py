@@ -53,11 +53,13 @@ TWO_REPAIRS_FAIL = (
 )
 
 
-def escalating(journey: Journey, folder: Path, *turns: Any) -> Journey:
+def escalating(
+    journey: Journey, folder: Path, *turns: Any, roles: tuple[str, ...] = ("executor",)
+) -> Journey:
     """The journey, with a second model that plays these turns once repairs have failed."""
     written = {"about": "Written by a test; no provider was called.", "turns": list(turns)}
     (folder / "big.yaml").write_text(yaml.safe_dump(written, sort_keys=False))
-    chains = Chains(("recording:side",), stronger={"executor": ("recording:big",)})
+    chains = Chains(("recording:side",), stronger=dict.fromkeys(roles, ("recording:big",)))
     pool = ModelPool(ModelOptions(recordings=folder))
     journey.ports = journey.with_ports(models=RoleModels(pool, chains))
     return journey
@@ -264,3 +266,40 @@ async def test_the_bound_on_steps_holds_over_repairs(tmp_path: Path) -> None:
     assert "bound of 2 model calls" in only(journey.told("answered"))["text"]
     ended = await journey.outcome()
     assert (ended.approved, ended.exhausted) == (False, True)
+
+
+async def test_the_critic_is_asked_at_the_level_that_the_job_has_come_to(tmp_path: Path) -> None:
+    journey = escalating(
+        Journey.plan(tmp_path, TWO_REPAIRS_FAIL[:-1], PlannedSandbox(ANSWERS)),
+        tmp_path,
+        runs("You take over here", "total = good", 3),
+        turn("executor", "exit code 0", "Mended.", after=4),
+        verdict("=== r4", "approve"),
+        roles=("executor", "critic"),
+    )
+    await journey.begin(JobInput(TASK))
+    assert (await journey.outcome()).approved
+    asked = {told["model"] for told in journey.told("model_called") if told["role"] == "critic"}
+    assert asked == {"recording:big"}
+
+
+async def test_a_look_between_takes_nothing_from_what_was_tried(tmp_path: Path) -> None:
+    """Look and repair in turn: the same program over and over is still the same program."""
+    look = call("shell", command="cat sums.py")
+    turns = [
+        PLAN,
+        runs(TASK, "total = one", 0),
+        turn("executor", "hint (key)", look, after=1),
+        runs("exit code 0", "total = one", 2),
+        verdict("=== r4", "approve"),
+    ]
+    journey = escalating(
+        Journey.plan(tmp_path, turns, PlannedSandbox({**ANSWERS, "cat sums.py": printed("x\n")})),
+        tmp_path,
+        runs("Nothing was changed since r1 failed", "total = good", 3),
+        turn("executor", "exit code 0", "Mended.", after=4),
+    )
+    await journey.begin(JobInput(TASK))
+    told = [(each["run"], each["of"], each["same"]) for each in journey.told("repaired")]
+    assert told == [("r3", "r1", "code"), ("r4", "r3", None)]
+    assert journey.told("repaired")[-1]["level"] == 1

@@ -133,3 +133,19 @@ async def test_what_is_no_text_is_not_edited(tmp_path: Path, content: bytes) -> 
     edit = call("edit_file", path="a.bin", old_text="a", new_text="b")
     used = await use(tmp_path, NONE, edit, files={"a.bin": content})
     assert used.texts == [f"error: 'a.bin' is no text: {len(content)} bytes"]
+
+
+async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> None:
+    used = await use(
+        tmp_path,
+        NONE,
+        call("write_file", path="new.py", content="x = 1\ny = 2\n"),
+        call("write_file", path="new.py", content="x = 1\ny = 3\n"),
+    )
+    assert used.texts == [
+        "wrote new.py (12 bytes)",
+        (
+            "wrote new.py (12 bytes); it replaced the file that was there: 1 lines added, 1 "
+            "removed; for a part use edit_file"
+        ),
+    ]

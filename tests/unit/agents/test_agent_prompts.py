@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from jinja2 import UndefinedError
 
@@ -83,7 +85,7 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_unmended": {},
     "executor_paused": {},
     "executor_left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
-    "executor_hint": {"failure": {"class": "key"}, "same": "failure", "of": "r1"},
+    "executor_hint": {"failure": {"class": "key"}, "install": True, "same": "failure", "of": "r1"},
     "executor_taken_over": {
         "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]
     },
@@ -131,15 +133,15 @@ def test_a_missing_value_is_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
-    hint = render("executor_hint", failure={"class": kind}, same=None, of=None)
-    known = render("executor_hint", failure={"class": "unknown"}, same=None, of=None)
+    hint = render("executor_hint", failure={"class": kind}, install=False, same=None, of=None)
+    known = render("executor_hint", failure={"class": "unknown"}, install=False, same=None, of=None)
     assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
     assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
 
 
 def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
     assert "Read how it ended" in render(
-        "executor_hint", failure={"class": "new"}, same=None, of=""
+        "executor_hint", failure={"class": "new"}, install=False, same=None, of=""
     )
 
 
@@ -171,3 +173,21 @@ def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
     plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": ""}
     assert render("executor_task", **plain).endswith("The plan:\n\n1. One.\n")
     assert render("planner_task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
+
+
+def test_the_hint_of_an_import_knows_whether_packages_can_be_installed() -> None:
+    given: dict[str, object] = {"failure": {"class": "import"}, "same": None, "of": None}
+    with_it = render("executor_hint", **given, install=True)
+    assert "`install`" in with_it
+    assert "nothing can be downloaded" not in with_it
+    without = render("executor_hint", **given, install=False)
+    assert "`install`" not in without
+    assert "nothing can be downloaded" in without
+
+
+def test_every_prompt_is_in_the_table_of_the_docs() -> None:
+    page = (PROMPTS.parents[1] / "docs" / "agents.md").read_text()
+    table = page.partition("## Prompts")[2].partition("## Adding")[0]
+    rows = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(VALUES)

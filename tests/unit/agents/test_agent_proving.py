@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.models import MALFORMED
-from agents.proving import _last_args, unproven_run
+from agents.proving import again, unproven_run
+from agents.tools.run_tests import _program, run_tests
 from agents.tools.trace import of_use
 
 
@@ -31,19 +31,14 @@ def answer(trace: Any, *, ok: bool = True, call_id: str = "c") -> ToolMessage:
     return ToolMessage("", tool_call_id=call_id, artifact=trace, status=status)
 
 
-@pytest.mark.parametrize("again", ["c", "d"])  # some providers count calls anew in each reply
-@pytest.mark.parametrize("bad", [{MALFORMED: "{"}, {"paths": ["../x"]}, {"keyword": 1}])
-def test_what_was_refused_has_run_nothing(bad: dict[str, Any], again: str) -> None:
-    refused = answer(of_use("run_tests", None, ok=False), ok=False, call_id=again)
-    messages: list[AnyMessage] = [
-        HumanMessage("Add."),
-        called("run_tests", {"paths": ["a.py"]}),
-        answer(RUN),
-        called("run_tests", bad, again),
-        refused,
-    ]
-    assert _last_args(messages, "run_tests") == {"paths": ["a.py"]}
-    assert _last_args(messages[:1] + messages[3:], "run_tests") == {}
+@pytest.mark.parametrize(
+    ("paths", "keyword"),
+    [([], ""), (["test_a.py"], ""), (["test_a.py::test_x[a b]", "tests"], "x and not 'y z'")],
+)
+def test_tests_are_run_again_as_they_were_asked_for(paths: list[str], keyword: str) -> None:
+    program = _program(paths, keyword).text
+    body, args = again(ran(1, "run_tests", program)["data"], program)
+    assert (body, args) == (run_tests, {"paths": paths, "keyword": keyword})
 
 
 @pytest.mark.parametrize(
@@ -107,3 +102,8 @@ def test_a_throwaway_that_failed_in_its_own_lines_proves_nothing() -> None:
     assert unproven_run(passed(own, ran(2, "python", "y"), WRITE))["id"] == "r2"  # type: ignore[index]
     of_job = {**own, "data": {**own["data"], "code": {"text": "import sums\nsums.x"}}}
     assert unproven_run(passed(of_job, ran(2, "python", "y"), WRITE))["id"] == "r1"  # type: ignore[index]
+
+
+def test_what_a_person_ran_is_not_run_for_them() -> None:
+    theirs = {**FAILED["data"], "by": "Ada"}
+    assert unproven_run(passed(WRITE) | {"opened": [theirs]}) is None
