@@ -128,7 +128,7 @@ async def test_a_link_signs_in_once(front):
         for _ in range(2):  # a browser that looks ahead uses nothing up
             asked = await late.get(link)
             assert (asked.status_code, "set-cookie" in asked.headers) == (200, False)
-            assert "Sign in as development of " in asked.text
+            assert "Sign in as development?" in asked.text
         foreign = await late.post(link, headers={"Sec-Fetch-Site": "cross-site"})
         assert foreign.status_code == 403
         assert (await client.post(link)).headers["location"] == "/app"
