@@ -50,6 +50,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         return
     yield Finding("workers", Health.GOOD, _named(workers))
     yield from _tools(workers)
+    yield from _grace(workers, system.get("limits", {}))
     yield from _sandboxes(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
@@ -111,6 +112,16 @@ def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     elif told:
         advice = "give all workers the same FETTLE_TOOLS, FETTLE_INSTALL_... and FETTLE_FETCH_..."
         yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(told)}", advice)
+
+
+def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:
+    """Bytes that no job refers to yet must outlast the attempt that has put them."""
+    longest = limits.get("max_timeout_seconds", 0)
+    told = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
+    if told and min(told) <= longest:
+        text = f"unused bytes go after {min(told):g} s, and a job may run for {longest:g} s"
+        advice = "set FETTLE_BLOB_GRACE_SECONDS well above FETTLE_MAX_TIMEOUT_SECONDS"
+        yield Finding("blob grace", Health.WARN, text, advice)
 
 
 def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -71,6 +71,20 @@ def question(
     return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload)
 
 
+def damaged(record: JobRecord, place: str, reads: Collection[int], ours: GraphFormat) -> Review:
+    """What a person is asked where the format is one that is read, and the checkpoint at `place` is
+    damaged, or holds a type that this release does not know. Nothing is removed before they say so.
+    The payload is that of `question`, and `place`."""
+    found = record.checkpointed or UNSAID
+    asked = question(record, found, reads, ours)
+    reason = (
+        f"The job's checkpoint cannot be decoded ({place}). Begin it anew from its task (approve), "
+        "have it mended or run a worker that knows it, and leave it to that (delegate), or end it "
+        "(reject)."
+    )
+    return replace(asked, payload={**asked.payload, "reason": reason, "place": place})
+
+
 def settled(record: JobRecord, decision: Decision) -> JobRecord:
     """The record behind a decision on its upgrade."""
     if decision.action is Action.APPROVE:

@@ -117,6 +117,11 @@ class Scene:
         assert record.lease is not None
         return int(record.lease.worker.split(":")[1])
 
+    async def holders(self, job_id: str) -> list[int]:
+        """The processes that have held a job, in order."""
+        events = await self.operations.store.events(job_id)
+        return [int(e.data["worker"].split(":")[1]) for e in events if e.kind == "started"]
+
     async def end(self, name: str, seconds: float = 60) -> JobRecord:
         """Wait until the job has come to its end."""
         return await self.house.until(self.operations, self.ids[name], seconds=seconds)

@@ -31,13 +31,14 @@ from jobs.spec import JobSpec, Kind, OnExhausted
 from jobs.store import Held, Turn
 from worker import verification
 from worker.best import best
+from worker.checkpoints.errors import CheckpointUnreadable
 from worker.collapse import collapse, exhausted
 from worker.equipment import Equipment
-from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
+from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
 from worker.ledger import CURRENT, Ledger
 from worker.patience import patient
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
-from worker.upgrade import ours, question
+from worker.upgrade import damaged, ours, question
 
 TURNS_SEEN = 3
 HAND_BACK_SECONDS = 1.0
@@ -98,8 +99,7 @@ class Attempt:
 
     async def _last_words(self, settle_seconds: float = 0.0) -> None:
         if ledger := CURRENT.get(None):
-            if settle_seconds:
-                await ledger.settled(settle_seconds)
+            await ledger.settled(settle_seconds)
             await ledger.last_words()
 
     async def _to_the_end(self) -> JobRecord | Refusal:
@@ -141,6 +141,10 @@ class Attempt:
                 return await self.operations.give_back(self.held, said)
             case HandBack(why):
                 return await self._hand_back(why)
+            case Park(place):
+                log.error("checkpoint unreadable", job_id=self.record.id, place=place)
+                asked = damaged(self.record, place)
+                return await patient(lambda: self.operations.pause(self.held, asked))
             case Retry(reason, detail):
                 return await patient(lambda: self.operations.retry(self.held, reason, detail))
             case Fail(reason, detail, unforeseen):
@@ -244,7 +248,10 @@ class Attempt:
         record = loaded.record if loaded else self.record
         if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
             return None
-        snapshot = await self._snapshot()
+        try:
+            snapshot = await self._snapshot()
+        except CheckpointUnreadable:
+            return None
         told = await patient(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own
         if not record.spec.parallel:

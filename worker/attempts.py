@@ -26,6 +26,8 @@ from worker.zygote import Zygote
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
 
+READ_SECONDS = 0.1
+
 log = structlog.get_logger("worker.attempts")
 
 
@@ -165,10 +167,12 @@ class Attempts:
                 self.stop(held)
 
     def stop(self, held: Held) -> None:
-        """End an attempt now: its lease is lost."""
+        """End an attempt now: its lease is lost. An answer that has come already, as it has where
+        the whole process was frozen, is read before: its price is on no record yet.
+        """
         if (running := self._running.get(held)) is not None:
             log.info("attempt stopped", job_id=held.job_id)
-            running.work.cancel()
+            asyncio.get_running_loop().call_later(READ_SECONDS, running.work.cancel)
 
     async def drain(self, seconds: float) -> None:
         """Stop taking jobs; let each graph stop at its next step, and end what has not by then.

@@ -25,6 +25,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "version": version("fettle"),
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
+        "blob_grace_seconds": settings.blob_grace_seconds,
         "tools": [body.__name__ for body in tools(settings)],
         "models": offer(chains(settings), model_options(settings), prices(settings)),
     }

@@ -11,6 +11,7 @@ from agents.models.errors import ModelError, ModelUnavailable
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
+from worker.checkpoints.errors import CheckpointUnreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Park:
+    """The job's checkpoints cannot be decoded: a person says what becomes of it."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """The job ends."""
 
@@ -49,17 +57,20 @@ class Fail:
     unforeseen: bool = False
 
 
-def fate(error: Exception) -> GiveBack | Drop | HandBack | Retry | Fail:
+def fate(error: Exception) -> GiveBack | Drop | HandBack | Retry | Park | Fail:
     """What an exception out of the graph means. Trouble of ours is never the code's failure."""
     match error:
         case GraphDrained():
             return GiveBack()
         case StaleEpoch() | Stopped():
             return Drop("the job is no longer this attempt's")
-        case BlobsUnavailable():
-            return Retry(Reason.INTERNAL, str(error))
+        case BlobsUnavailable() | OSError():  # a full disk, most likely, or a share that is away
+            said = str(error) if isinstance(error, BlobsUnavailable) else _named(error)
+            return Retry(Reason.INTERNAL, said)
         case StoreUnavailable() | Contended():
             return HandBack(str(error))
+        case CheckpointUnreadable():
+            return Park(str(error))
         case BudgetExhausted():
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
         case ModelUnavailable():
@@ -68,8 +79,9 @@ def fate(error: Exception) -> GiveBack | Drop | HandBack | Retry | Fail:
             return Fail(Reason.MODEL_UNAVAILABLE, str(error))
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, str(error))
-        case OSError():  # the artifact store, most likely: a full disk, a share that is away
-            return Retry(Reason.INTERNAL, f"{type(error).__name__}: {error}")
         case _:
-            said = f"{type(error).__name__}: {error}"
-            return Fail(Reason.INTERNAL, said, unforeseen=True)
+            return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

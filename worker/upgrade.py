@@ -25,6 +25,11 @@ def question(record: JobRecord) -> Review | None:
     return None if found is None else upgrade.question(record, found, READS, ours())
 
 
+def damaged(record: JobRecord, place: str) -> Review:
+    """What to ask a person about a job whose checkpoint cannot be decoded."""
+    return upgrade.damaged(record, place, READS, ours())
+
+
 async def left_to_nobody(store: Store, job_id: str) -> bool:
     """Whether a job that this worker cannot resume has waited in vain for one that can."""
     loaded = await store.load(job_id)

@@ -128,6 +128,35 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
     await scene.judge()
 
 
+@pytest.mark.invariant("J5")
+@pytest.mark.invariant("J13")
+async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(scene: Scene) -> None:
+    """Both calls are paid, and on the bill; one is told, and the result is the holder's."""
+    scene.house.worker()
+    scene.house.worker()
+    await scene.house.ready(2)
+    work = Work(TWICE, seconds=1.5)
+    job_id = await scene.submit("frozen", work)
+    await scene.requests("frozen", 2)
+    frozen = await scene.holder("frozen")
+    frozen.send_signal(signal.SIGSTOP)
+    await scene.requests("frozen", 3)  # its answer has come meanwhile: it lies in its socket
+    other = await scene.holder("frozen")
+    assert other.pid != frozen.pid
+    frozen.send_signal(signal.SIGCONT)
+    await scene.succeeds("frozen")
+    assert len(scene.asked["frozen"]) == work.calls + 1
+    told = await scene.operations.store.events(job_id)
+    kinds = [event.kind for event in told]
+    assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)
+    assert [event.data["attempt"] for event in told if event.kind == "started"] == [1, 2]
+    charges = await scene.operations.store.charges(job_id)
+    assert len({charge.call for charge in charges}) == len(charges) == work.calls + 1
+    assert await scene.holders(job_id) == [frozen.pid, other.pid]
+    verdict = await scene.judge()
+    assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
+
+
 async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> None:
     """Wait until the worker stands still, with the answer to its job's second call in its hand."""
     await scene.requests(name, 2)

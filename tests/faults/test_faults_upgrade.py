@@ -121,6 +121,45 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
         assert await left_by(house, job) == {"n.txt": b"1 2"}
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "stored", [b"msgpack \xc1\xff", b"pickled \x80"], ids=["damaged", "unknown"]
+)
+async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
+    house: House, stored: bytes
+) -> None:
+    """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
+    nothing is removed before they say so."""
+    golden = Golden.load("c5d204b-killed")
+    await golden.put(house)
+    async with house.operations() as operations, Redis.from_url(house.redis_url) as redis:
+        damaged = [
+            key
+            async for key in redis.scan_iter(match="fettle:checkpoint*", _type="hash")
+            if await redis.hexists(key, "c")  # type: ignore[misc]
+        ]
+        for key in damaged:
+            await redis.hset(key, "c", stored)  # type: ignore[arg-type, misc]
+        assert damaged
+        house.worker()
+        paid = len(await operations.store.charges(golden.job_id))
+        for times in (1, 2):
+            await house.told(operations, golden.job_id, "review_opened", times=times)
+            job = await house.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+            assert job.review is not None
+            assert job.review.kind is ReviewKind.UPGRADE
+            place = job.review.payload["place"]
+            assert place.startswith("checkpoint ")
+            assert place in job.review.payload["reason"]
+            assert [await redis.hget(key, "c") for key in damaged] == [stored] * len(damaged)  # type: ignore[misc]
+            action = Action.DELEGATE if times == 1 else Action.APPROVE
+            await decide(operations, job, action)
+        job = await house.until(operations, golden.job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert await left_by(house, job) == {"n.txt": b"1 2"}
+        assert len(await operations.store.charges(job.id)) == paid + 4
+
+
 async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_again(
     house: House,
 ) -> None:

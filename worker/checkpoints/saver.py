@@ -22,6 +22,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from redis.asyncio import Redis
 
 from worker.checkpoints.async_only import AsyncOnlySaver
+from worker.checkpoints.errors import reading
 from worker.checkpoints.keys import (
     Keys,
     decode,
@@ -77,7 +78,8 @@ class RedisSaver(AsyncOnlySaver):
             async for _, stored in self._reader.named(keys, [member(namespace, checkpoint_id)]):
                 return self._tuple(thread_id, namespace, stored)
             return None
-        newest = await self._reader.newest(keys, namespace)
+        with reading("the newest checkpoint"):
+            newest = await self._reader.newest(keys, namespace)
         return None if newest is None else self._tuple(thread_id, namespace, newest)
 
     async def alist(
@@ -232,15 +234,24 @@ class RedisSaver(AsyncOnlySaver):
 
     def _tuple(self, thread_id: str, namespace: str, stored: StoredCheckpoint) -> CheckpointTuple:
         load = self.serde.loads_typed
-        checkpoint = load(stored.checkpoint)
-        checkpoint["channel_values"] = {name: load(value) for name, value in stored.values.items()}
+        place = f"checkpoint {stored.checkpoint_id}"
+        with reading(place):
+            checkpoint = load(stored.checkpoint)
+            metadata = load(stored.metadata)
+        values = {}
+        for name, value in stored.values.items():
+            with reading(f"{place}, {name}"):
+                values[name] = load(value)
+        with reading(f"{place}, what waits"):
+            pending = [self._pending(write) for write in stored.writes]
+            checkpoint["channel_values"] = values
         parent = stored.parent_id
         return CheckpointTuple(
             config=_config(thread_id, namespace, stored.checkpoint_id),
             checkpoint=checkpoint,
-            metadata=load(stored.metadata),
+            metadata=metadata,
             parent_config=_config(thread_id, namespace, parent) if parent else None,
-            pending_writes=[self._pending(write) for write in stored.writes],
+            pending_writes=pending,
         )
 
     def _pending(self, write: PendingValue) -> PendingWrite:

@@ -122,6 +122,20 @@ def test_a_broken_sandbox_beside_one_that_works_is_told_and_stops_nothing():
     assert "takes no job" in told.advice
 
 
+def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
+    hasty = {**SYSTEM["workers"][0], "blob_grace_seconds": 3600.0}
+    patient = {**hasty, "blob_grace_seconds": 86_400.0}
+
+    def told(*workers):
+        system = {**SYSTEM, "workers": list(workers), "limits": {"max_timeout_seconds": 3600}}
+        return [one for one in checkup.findings(system) if one.name == "blob grace"]
+
+    assert told(patient) == told(SYSTEM["workers"][0]) == []
+    (found,) = told(patient, hasty)
+    assert found.health is Health.WARN
+    assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
+
+
 def test_tools_are_told_and_workers_that_differ_in_them():
     some = {**SYSTEM["workers"][0], "tools": ["python", "shell"]}
     more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}

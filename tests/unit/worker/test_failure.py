@@ -8,7 +8,8 @@ from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavaila
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
-from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
+from worker.checkpoints.errors import CheckpointUnreadable
+from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,7 @@ from worker.failure import Drop, Fail, GiveBack, HandBack, Retry, fate
         (Contended("moving"), HandBack("moving")),
         (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, "no bucket")),
         (OSError(28, "disk full"), Retry(Reason.INTERNAL, "OSError: [Errno 28] disk full")),
+        (CheckpointUnreadable("checkpoint 1"), Park("checkpoint 1")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
         (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
