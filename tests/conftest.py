@@ -10,6 +10,11 @@ import docker_engine as engines
 import pytest
 import redis
 import redis_servers
+from hypothesis import HealthCheck, settings
+
+# How fast an example is drawn or run says something of the machine, and decides nothing here.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")

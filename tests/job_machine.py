@@ -48,7 +48,6 @@ def walks(examples: int, steps: int) -> settings:
     return settings(
         max_examples=examples * int(os.environ.get("WALKS", "1")),
         stateful_step_count=steps,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,
     )

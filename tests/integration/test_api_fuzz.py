@@ -16,9 +16,8 @@ from api.schemas.review import ReviewRequest
 
 FUZZ = settings(
     max_examples=80,
-    deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 SCALARS = (
     st.none()

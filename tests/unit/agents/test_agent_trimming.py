@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -69,7 +69,6 @@ def test_the_prompt_changes_in_rare_steps_only() -> None:
     assert kept.count(False) <= 60 * 3_000 / STEP
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(SIZES)
 def test_a_request_repeats_no_more_old_output_than_a_step(sizes: list[list[int]]) -> None:
     for request in requests(conversation(sizes)):
@@ -77,7 +76,6 @@ def test_a_request_repeats_no_more_old_output_than_a_step(sizes: list[list[int]]
         assert sum(map(len, whole[:-KEPT_OUTPUTS])) < STEP
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(SIZES)
 def test_what_is_left_out_stays_out_and_the_latest_stays_in(sizes: list[list[int]]) -> None:
     said = conversation(sizes)

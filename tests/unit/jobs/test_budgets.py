@@ -119,7 +119,6 @@ class Spending(RuleBasedStateMachine):
 Spending.TestCase.settings = settings(
     max_examples=30,
     stateful_step_count=30,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 test_a_limit_holds = Spending.TestCase

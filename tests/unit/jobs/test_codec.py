@@ -19,13 +19,13 @@ from jobs.review import Action, Decision, Review, ReviewKind
 
 
 @given(records())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_record_comes_back_from_its_fields(record):
     assert read_record(record_fields(record, new=True)) == record
 
 
 @given(records(), records())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, after):
     fields = {**record_fields(before, new=True), **record_fields(after)}
     fenced = ("spec", "workspace", "progress_epoch", "graph")
@@ -34,7 +34,7 @@ def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, afte
 
 
 @given(events, times, st.integers(1, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
     stored = f"{at} {event_body(event)}"
     read = read_event(seq, stored)

@@ -71,7 +71,7 @@ class Tables:
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(COMMANDS)), st.integers(0, 40_000)), max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @pytest.mark.invariant("J3")
 def test_a_job_is_in_the_one_index_of_its_status_through_every_walk(walk):
     record, now, tables = queued(labels=("l",), priority=Priority.LOW), NOW, Tables()
