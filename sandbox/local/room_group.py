@@ -77,8 +77,9 @@ class RoomGroup:
         self._limits = limits
 
     def outcome(self) -> Hits:
-        """What this room has hit until now."""
+        """What its last room has hit. To be asked once, when that is gone."""
         now, before = self._counted(), self._before
+        self._before = now
         return Hits(now.oom_kills - before.oom_kills, now.refused_forks - before.refused_forks)
 
     def root_out(self) -> None:
@@ -99,12 +100,9 @@ class RoomGroup:
     def renew(self) -> bool:
         """Make it a new room's; False where something of the last one is left in it."""
         try:
-            if not all(_is_empty(place) for place in self._places):
-                return False
-            self._before = self._counted()
+            return all(_is_empty(place) for place in self._places)
         except OSError:
             return False
-        return True
 
     def discard(self) -> list[Place]:
         """Remove it for good; returns the places that cannot go yet."""

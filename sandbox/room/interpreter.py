@@ -11,14 +11,12 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import importlib.machinery
 import io
-import itertools
 import os
 import sys
-import time
 import types
 import warnings
 
-from sandbox.room import ending, figures, program, wire
+from sandbox.room import ending, figures, fresh, program, wire
 from sandbox.room.agent import Given
 
 TYPE_CHECKING = False
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TOP = __file__.removesuffix("/sandbox/room/interpreter.py")
-_WORDS = 624
-"""Of the state of numpy's own MT19937; so many are used up when new ones are to be made."""
 _HANDLERS = {
     _signal.SIGINT: _signal.default_int_handler,
     _signal.SIGPIPE: _signal.SIG_IGN,
@@ -66,8 +62,14 @@ class Known:
         sys.argv = [given.main]
         sys.orig_argv = program.python_command(given.python, given.main)
         self.kept: list[object] = [sys.modules.pop(name) for name in ours]
-        """What is to stay, out of sight: to free it would write to all that it holds."""
+        """What is to stay, out of sight: to free it would write to all that it holds. The finders
+        of modules would be freed at a program's end, each with what it knows of a directory.
+        """
+        self.kept += sys.path_importer_cache.values()
         self.renew()
+        self.threads = fresh.Threads()
+        # `warnings.catch_warnings` would put one in front in each fork, in fifteen calls.
+        self.strict: Any = [("error", None, SyntaxWarning, None, 0), *warnings.filters]
         self.signals = _signals()
         self.descriptors = os.sysconf("SC_OPEN_MAX")
 
@@ -135,7 +137,7 @@ def practise(known: Known) -> None:
     """Do in this process what every fork of it will do: read its orders, compile, and end."""
     receiving, sending = os.pipe()
     wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "rest 1 1", "code 1"], [b"0"])
-    code = _compiled(Orders(receiving), known.given, known.loaded)
+    code = _compiled(Orders(receiving), known)
     ending.practise(code, known.loaded)
     os.close(receiving)
     os.close(sending)
@@ -162,10 +164,11 @@ def _code(channel: int, known: Known) -> tuple[types.CodeType | str, frozenset[s
     given, loaded = known.given, known.loaded
     try:
         _let_go(channel, known)
-        _fresh()
+        known.threads.wake()
+        fresh.start()
         orders = Orders(channel)
         os.close(channel)
-        code = _compiled(orders, given, loaded) or _module(orders, given, loaded)
+        code = _compiled(orders, known) or _module(orders, given, loaded)
         if code is None:
             env = dict(given.env) | ({"PYTHONHASHSEED": orders.seed} if orders.seed else {})
             program.become(orders.words, env, orders.rlimits)
@@ -241,41 +244,22 @@ def _main(given: Given) -> types.ModuleType:
     return main
 
 
-def _fresh() -> None:
-    """What a library settles once for each process, and two forks must not share.
-
-    `random`, `tempfile`, `uuid`, `secrets` and OpenSSL see to it themselves when a process forks.
-    """
-    there: Callable[[str], Any] = sys.modules.get
-    if numpy_random := there("numpy.random"):  # all of its state: `seed()` writes to more
-        words = sys.modules["numpy"].frombuffer(os.urandom(4 * _WORDS), "u4")
-        numpy_random.set_state(("MT19937", words, _WORDS))
-    if process := there("multiprocessing.process"):
-        process.current_process().authkey = os.urandom(32)
-    if tempfile := there("tempfile"):
-        tempfile.tempdir = None
-    if threading := there("threading"):  # of names: a library may have made a thread object
-        threading._counter = itertools.count(1).__next__  # noqa: SLF001
-    if logging := there("logging"):  # records tell their distance from it; from 3.13 in ns
-        whole = isinstance(logging._startTime, int)  # noqa: SLF001
-        logging._startTime = time.time_ns() if whole else time.time()  # noqa: SLF001
-
-
-def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.CodeType | None:
+def _compiled(orders: Orders, known: Known) -> types.CodeType | None:
     """The code; None where only the interpreter itself does the same as the interpreter.
 
     That is for another program; for a hash seed; for a module of the workspace that would have
     come before one that is loaded; and for code that Python has a word to say about: reading it
     from its file, it says it best.
     """
-    if orders.code is None or _needs_its_own(orders, loaded):
+    if orders.code is None or _needs_its_own(orders, known.loaded):
         return None
+    lenient, warnings.filters = warnings.filters, known.strict
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", SyntaxWarning)
-            return compile(orders.code, given.main, "exec", dont_inherit=True)
+        return compile(orders.code, known.given.main, "exec", dont_inherit=True)
     except Exception:  # noqa: BLE001
         return None
+    finally:
+        warnings.filters = lenient
 
 
 def _module(orders: Orders, given: Given, loaded: frozenset[str]) -> str | None:

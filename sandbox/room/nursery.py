@@ -38,8 +38,11 @@ BROKEN = b"!"
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _PIDFD = 0x1000
-_CLONE = {"x86_64": 56, "aarch64": 220}
-_LIBC = ctypes.PyDLL(None, use_errno=True)  # holds the interpreter's lock during a call
+_FLAGS = ctypes.c_ulong(_NAMESPACES | _PIDFD | int(signal.SIGCHLD))
+_CLONE = ctypes.c_long({"x86_64": 56, "aarch64": 220}[os.uname().machine])
+_clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's lock during a call
+_pidfd = ctypes.c_int(-1)
+_PIDFD_AT = ctypes.byref(_pidfd)
 
 
 def main(control: int, stock: str) -> None:
@@ -117,14 +120,11 @@ def _copy() -> int | None:
     there are no other threads, and nothing here asks for the number. It is done in full where the
     room's first process forks the code's (`os.fork`), before anything of a job runs.
     """
-    pidfd = ctypes.c_int(-1)
-    flags = ctypes.c_ulong(_NAMESPACES | _PIDFD | signal.SIGCHLD)
-    number = ctypes.c_long(_CLONE[os.uname().machine])
-    pid = _LIBC.syscall(number, flags, None, ctypes.byref(pidfd), None, None)
+    pid = _clone(_CLONE, _FLAGS, None, _PIDFD_AT, None, None)
     if pid < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    return pidfd.value if pid else None
+    return _pidfd.value if pid else None
 
 
 def _live(room: int, doors: list[int], work_bytes: int, common: _Common) -> NoReturn:

@@ -39,6 +39,11 @@ PROGRAMS: dict[str, str | bytes] = {
     "exit text": "import sys; print('out'); sys.exit('a last word')",
     "exit object": "import sys; sys.exit([1, {'a': None}])",
     "exit in except": "try: 1/0\nexcept ZeroDivisionError: raise SystemExit(4)",
+    "a fork beside a thread": "import os, threading, time\n"
+    "threading.Thread(target=time.sleep, args=(0.2,), daemon=True).start()\n"
+    "if os.fork() == 0: print(len(threading.enumerate()), flush=True); os._exit(0)\n"
+    "os.wait(); print(threading.active_count())",
+    "filters of warnings": "import warnings; print(warnings.filters)",
     "exit in a thread": "import threading as t, sys; x = t.Thread(target=sys.exit, args=(5,)); "
     "x.start(); x.join(); print('on')",
     "os._exit": "import os; print('lost?'); os._exit(9)",
