@@ -89,7 +89,8 @@ STALE_REVIEW = Kind(
     409,
     "Another review is open",
     "The decision named a review that is not the open one, or a digest of something else than it "
-    "shows. `review_id` and `digest` are those of the open one: look at it before deciding again.",
+    "shows. `review_id` and `digest` are those of the open one: look at it before deciding again. "
+    "`decision` says what was decided on the one that it named, and who did.",
 )
 OWN_APPROVAL = Kind(
     "own-approval",

@@ -83,13 +83,16 @@ async def settle(
     )
     decided = await house.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):
-        raise from_refusal(decided, **await _what_is_open(house, job_id, decided))
+        raise from_refusal(decided, **await _what_is_open(house, job_id, decided, decision))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)
     return decided
 
 
-async def _what_is_open(house: Services, job_id: str, refusal: Refusal) -> dict[str, Any]:
-    """What a decision would have to name, where it named something else; or what was decided."""
+async def _what_is_open(
+    house: Services, job_id: str, refusal: Refusal, decision: Decision
+) -> dict[str, Any]:
+    """What a decision would have to name, where it named something else; and what was decided on
+    that, if anything was."""
     if refusal.code not in ("stale_review", "no_open_review"):
         return {}
     loaded = await house.store.load(job_id)
@@ -97,7 +100,13 @@ async def _what_is_open(house: Services, job_id: str, refusal: Refusal) -> dict[
         return {}
     if (review := loaded.record.review) is None:
         return _last_decision(loaded.record)
-    return {"review_id": review.id, "digest": digest_of(review)}
+    told = {"review_id": review.id, "digest": digest_of(review)}
+    if review.id == decision.review_id:
+        return told
+    said = (f.data for f in await house.store.events(job_id) if f.kind == "decided")
+    was = next((data for data in said if data["review_id"] == decision.review_id), None)
+    known = ("review_id", "action", "by")
+    return {**told, "decision": {name: was[name] for name in known}} if was else told
 
 
 def _last_decision(record: JobRecord) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import csv
 import io
 
 import pytest
-from api_front import settings_for, started
+from api_front import done, settings_for, started
+
+from jobs.review import Review, ReviewKind
 
 
 @pytest.fixture
@@ -82,6 +84,18 @@ async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front)
     assert (problem["type"], problem["review_id"]) == ("/problems/stale-review", "r2")
     assert problem["state"] == "awaiting_review"
     assert (await decide(front, job_id, action="approve", review_id="r2")).status_code == 202
+
+
+async def test_whoever_comes_behind_the_next_pause_is_told_what_was_decided(front):
+    job_id = await front.paused("r1")
+    sent_back = {"action": "revise", "review_id": "r1", "feedback": "more"}
+    assert (await decide(front, job_id, **sent_back)).status_code == 202
+    held = await front.claim(job_id)
+    again = Review("r2", ReviewKind.REVIEW, {"runs": []}, await front.house.store.now())
+    done(await front.house.operations.pause(held, again))
+    late = (await decide(front, job_id, **sent_back)).json()
+    assert (late["type"], late["review_id"]) == ("/problems/stale-review", "r2")
+    assert late["decision"] == {"review_id": "r1", "action": "revise", "by": "development"}
 
 
 async def test_without_an_open_review_it_is_409_and_names_the_state(front):
