@@ -63,6 +63,14 @@ async def admit(house: Services, credential: Credential, *scopes: Scope) -> None
 Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
 Reader = Annotated[Credential, Depends(allowed_to(Scope.READ))]
 Reviewer = Annotated[Credential, Depends(allowed_to(Scope.REVIEW))]
+
+
+def require_operator(caller: Credential, why: str) -> None:
+    """Let nobody pass but the operator's own keys. Raises Refused: 403, because of `why`."""
+    if caller.tenant != OPERATOR:
+        raise Refused(problems.FORBIDDEN, why, {"scope": "admin"})
+
+
 Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
 Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 

@@ -29,6 +29,7 @@ from api.routes import (
     system,
     verifications,
     webhooks,
+    workers,
 )
 from api.services import opened
 from api.startup import check
@@ -48,6 +49,7 @@ ROUTES = (
     keys,
     sign_in_links,
     webhooks,
+    workers,
     system,
     models,
     health,

@@ -31,6 +31,7 @@ COMMANDS = {
     "models": "List the models and their prices; --check asks each of them.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",
+    "drain": "Have a worker hand on its jobs and stop.",
     "chaos": "Break everything under load, and look whether any job is lost.",
     "attack": "Try the attack suite on the sandbox of this machine.",
 }

@@ -84,6 +84,10 @@ class Service:
         """POST /jobs/{id}/retry: the new job."""
         return self._json("POST", f"{_path(job_id)}/retry")
 
+    def drain(self, worker: str) -> None:
+        """POST /workers/{id}/drain."""
+        self._send("POST", f"/workers/{quote(worker, safe=':')}/drain")
+
     def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
         found = self._json("GET", f"{_path(job_id)}/files", params={"at": at})

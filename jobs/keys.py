@@ -146,6 +146,11 @@ def worker(worker_id: str) -> str:
     return f"{PREFIX}worker:{worker_id}"
 
 
+def drain(worker_id: str) -> str:
+    """String that expires: this worker is asked to stop in good order."""
+    return f"{PREFIX}drain:{worker_id}"
+
+
 def spend_of_key(key_id: str, day: str) -> str:
     """Hash that expires: what a key's jobs have spent on a day."""
     return f"{PREFIX}spend:{key_id}:{day}"

@@ -14,11 +14,12 @@ class MemoryRoster:
         self._workers: dict[str, tuple[Mapping[str, Any], int]] = {}
         self._turns: dict[str, int] = {}
 
-    def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
-        """See Store."""
+    def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
+        """See Store. Nobody asks here."""
         now = self._clock()
         said = {**facts, "id": worker, "seen_at": now}
         self._workers[worker] = (said, now + max(seconds, 1) * 1000)
+        return False
 
     def withdraw(self, worker: str) -> None:
         """See Store."""

@@ -92,8 +92,7 @@ class MemoryStore:
 
     async def load(self, job_id: str) -> Loaded | None:
         """See Store."""
-        record = self._records.get(job_id)
-        return Loaded(record, self._clock()) if record else None
+        return Loaded(found, self._clock()) if (found := self._records.get(job_id)) else None
 
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
@@ -263,9 +262,9 @@ class MemoryStore:
             self._records[lease.job_id] = replace(record, lease=renewed, due_at=until)
         return lost
 
-    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
         """See Store."""
-        self._roster.announce(worker, facts, seconds)
+        return self._roster.announce(worker, facts, seconds)
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""

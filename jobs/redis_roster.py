@@ -24,16 +24,17 @@ class Roster:
         self._redis = redis
         self._announce = UrgentScript(redis, (SCRIPTS / "announce.lua").read_text())
 
-    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> None:
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
         """See Store; `now` is the store's time in ms."""
         body = dump({**facts, "id": worker, "seen_at": now})
         args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
-        await reached(self._announce(keys=(keys.worker(worker), keys.WORKERS), args=args))
+        names = (keys.worker(worker), keys.WORKERS, keys.drain(worker))
+        return bool(await reached(self._announce(keys=names, args=args)))
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""
         async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.delete(keys.worker(worker))
+            pipe.delete(keys.worker(worker), keys.drain(worker))
             pipe.zrem(keys.WORKERS, worker)
             await reached(pipe.execute())
 

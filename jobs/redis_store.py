@@ -13,6 +13,7 @@ from jobs import keys, redis_charges, redis_decisions, redis_index, redis_number
 from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.counting import paid
+from jobs.drains import Drains
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import Event
 from jobs.inheritance import of_work
@@ -62,6 +63,7 @@ class RedisStore:
         self._listing = RedisListing(redis)
         self._talks = RedisTalks(redis)
         self._roster = Roster(redis)
+        self.drains = Drains(redis)
         self._commit = Commit(redis, replicas)
         self.budgets = RedisBudgets(redis, self._commit)
         self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
@@ -273,9 +275,9 @@ class RedisStore:
         lost = await reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]
 
-    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
         """See Store."""
-        await self._roster.announce(worker, facts, seconds, await self.now())
+        return await self._roster.announce(worker, facts, seconds, await self.now())
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""

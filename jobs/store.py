@@ -267,8 +267,9 @@ class Store(Protocol):
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """Prolong leases in one step; returns those that are lost."""
 
-    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> None:
-        """Publish what a worker is and can do; forgotten after `seconds` without another."""
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
+        """Publish what a worker is and can do; forgotten after `seconds` without another. Whether
+        somebody has asked it to drain."""
 
     async def withdraw(self, worker: str) -> None:
         """Forget a worker that says goodbye."""

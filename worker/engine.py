@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any
@@ -143,6 +145,7 @@ class Engine:
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
             facts=lambda: {**facts, "sandbox": readiness.facts()},
+            drain=_stop_this_process,
             pulse=Pulse(self._loop.call_soon_threadsafe, settings.stuck_seconds),
         )
         leases.start()
@@ -166,6 +169,11 @@ class Engine:
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
         self._loop.call_soon_threadsafe(attempts.stop, held)
+
+
+def _stop_this_process() -> None:
+    """As whoever supervises it would: the main thread's own way to stop is the only one."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _grace(settings: WorkerSettings) -> float:

@@ -31,7 +31,8 @@ MISSED_ANNOUNCEMENTS = 3
 
 class Leases:
     """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
-    the loop that works on jobs it ends (see collapse)."""
+    the loop that works on jobs it ends (see collapse). `drain()` is called once, where asked for.
+    """
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Leases:
         lost: Callable[[Held], None],
         facts: Callable[[], Mapping[str, Any]],
         pulse: Pulse,
+        drain: Callable[[], None],
     ) -> None:
         self._worker_id = worker_id
         self._redis_url = redis_url
@@ -53,6 +55,8 @@ class Leases:
         self._lost = lost
         self._facts = facts
         self._pulse = pulse
+        self._drain = drain
+        self._asked = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
 
@@ -101,4 +105,7 @@ class Leases:
                 self._lost(lease)
         facts = {**self._facts(), "busy": len(held)}
         forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
-        await store.announce(self._worker_id, facts, forget)
+        if await store.announce(self._worker_id, facts, forget) and not self._asked:
+            self._asked = True
+            log.info("asked to drain")
+            self._drain()

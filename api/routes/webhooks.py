@@ -7,13 +7,12 @@ from fastapi import APIRouter, Response
 
 from api import problems
 from api.answers import as_json
-from api.caller import Admin
+from api.caller import Admin, require_operator
 from api.documented import responses
 from api.problems import Refused
 from api.schemas.webhook import Delivery, DeliveryList
 from api.services import ServicesDep
 from jobs import delivery
-from jobs.credentials import OPERATOR, Credential
 from jobs.view import iso
 
 SHOWN = 100
@@ -27,7 +26,7 @@ router = APIRouter(tags=["system"])
 )
 async def listing(house: ServicesDep, caller: Admin) -> Response:
     """The messages of every tenant that have not arrived: the operator's alone to see."""
-    _require_operator(caller)
+    require_operator(caller, "the outbox is the operator's")
     waiting, waiting_total = await house.store.outbox.waiting(SHOWN)
     dead, dead_total = await house.store.outbox.dead(SHOWN)
     return as_json(
@@ -49,16 +48,11 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
 )
 async def retry(delivery_id: str, house: ServicesDep, caller: Admin) -> Response:
     """It begins anew, under the same id."""
-    _require_operator(caller)
+    require_operator(caller, "the outbox is the operator's")
     if not await house.store.outbox.again(delivery_id):
         raise Refused(problems.NOT_FOUND, "there is no such dead message")
     log.info("webhook sent again", delivery=delivery_id)
     return Response(status_code=202)
-
-
-def _require_operator(caller: Credential) -> None:
-    if caller.tenant != OPERATOR:
-        raise Refused(problems.FORBIDDEN, "the outbox is the operator's", {"scope": "admin"})
 
 
 def _told(each: delivery.Delivery) -> Delivery:

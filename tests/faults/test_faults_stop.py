@@ -10,6 +10,7 @@ import pytest
 from faults_house import TWICE, Scene, Work, processes, sleeps, until
 
 from jobs.record import Status
+from jobs.redis_store import RedisStore
 from worker.attempts import HAND_OVER_SECONDS
 
 ROLLS = 20
@@ -100,6 +101,27 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     assert len(scene.asked["hurried"]) == work.calls
     told = await scene.told("hurried")
     assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    await scene.judge()
+
+
+@pytest.mark.quick
+async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene) -> None:
+    """Asked through Redis, by its name: it hands on what it holds, and no crash is counted."""
+    first = scene.house.worker()
+    await scene.house.ready()
+    await scene.submit("moved", Work(TWICE, seconds=0.5))
+    await scene.requests("moved", 2)
+    store = scene.operations.store
+    assert isinstance(store, RedisStore)
+    assert not await store.drains.ask("nobody")
+    (told,) = await store.workers()
+    scene.house.worker()
+    assert await store.drains.ask(told["id"])
+    await until(lambda: first.poll() is not None, 20, scene.house.logs)
+    assert first.returncode == 0
+    await scene.succeeds("moved")
+    assert "lease_lost" not in await scene.told("moved")
+    assert told["id"] not in [each["id"] for each in await store.workers()]
     await scene.judge()
 
 

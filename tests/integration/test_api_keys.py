@@ -33,6 +33,7 @@ GUARDED = [
     ("GET", "/decisions", "read or admin"),
     ("GET", "/webhooks", "admin"),
     ("POST", "/webhooks/x/retry", "admin"),
+    ("POST", "/workers/x/drain", "admin"),
     ("GET", "/system", "read or admin"),
 ]
 

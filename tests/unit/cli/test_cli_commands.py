@@ -210,6 +210,12 @@ def test_cancel(fettle, tiny):
     assert fettle("cancel", "j1")[:2] == (0, "cancelled: j1\n")
 
 
+def test_drain(fettle, tiny):
+    tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
+    code, told, _ = fettle("drain", "host:7:ab")
+    assert (code, told) == (0, "asked: host:7:ab hands on what it holds, and stops\n")
+
+
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
     assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")

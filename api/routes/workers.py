@@ -1,0 +1,34 @@
+"""Workers: have one stop in good order."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import APIRouter, Response
+
+from api import problems
+from api.caller import Admin, require_operator
+from api.documented import responses
+from api.problems import Refused
+from api.services import ServicesDep
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["system"])
+
+
+@router.post(
+    "/workers/{worker}/drain",
+    status_code=202,
+    summary="Have a worker stop in good order",
+    response_class=Response,
+    responses=responses(problems.NOT_FOUND),
+)
+async def drain(worker: str, house: ServicesDep, caller: Admin) -> Response:
+    """By its next heartbeat, as at SIGTERM: it takes no more jobs, and hands on what it holds.
+
+    `worker` is its `id` in GET /system. What supervises it may start another in its place.
+    """
+    require_operator(caller, "workers are the operator's")
+    if not await house.store.drains.ask(worker):
+        raise Refused(problems.NOT_FOUND, "no worker of that name was seen lately")
+    log.info("worker asked to drain", worker=worker)
+    return Response(status_code=202)
