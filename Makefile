@@ -42,7 +42,7 @@ faults: install  ## break everything that can be broken on one machine, and look
 
 attacks: install  ## try the attack suite on both backends; ARGS=--json; not as root: on local alone
 	@if [ "$$(id -u)" = 0 ] || [ -n "$$FETTLE_SANDBOX_ENGINE" ]; then \
-	    $(BIN)/fettle attack --backend local --backend docker $(ARGS); \
+	    $(BIN)/fettle attack --backend local --backend docker --own-engine $(ARGS); \
 	else \
 	    echo "not root, and FETTLE_SANDBOX_ENGINE names no engine: on local alone" >&2; \
 	    $(BIN)/fettle attack --backend local $(ARGS); \

@@ -1,4 +1,5 @@
-"""The Docker engine that a drill or a benchmark needs: the one that is set, or one of its own.
+"""The Docker engine that a drill or a benchmark needs: the one that is set, or one of its own; or,
+where what is asked about is the user's deployment, the one that a worker would take.
 
 An engine of its own is made by `deploy/engine.sh`, the image of the rooms by
 `deploy/sandbox-image.sh`, and nothing of either stays.
@@ -7,6 +8,7 @@ An engine of its own is made by `deploy/engine.sh`, the image of the rooms by
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,18 +20,28 @@ from cli.signals import Signals
 from settings.children import inherited
 from settings.sandbox import Backend, SandboxSettings
 
+USUAL = "unix:///var/run/docker.sock"
+"""Where a worker looks for an engine if none is set (`sandbox/docker/address.py`)."""
 _DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 _WORDS = 15
+_ANSWER_SECONDS = 5.0
 
 
 @contextmanager
-def engine(settings: SandboxSettings, say: Callable[[str], None]) -> Iterator[SandboxSettings]:
-    """The settings with an engine that answers; `say` is told what is done for it.
+def engine(
+    settings: SandboxSettings, say: Callable[[str], None], usual: str | None = None
+) -> Iterator[SandboxSettings]:
+    """The settings with an engine that answers; `say` is told what is done for it. `usual` is the
+    address that a worker takes where none is set: it is taken here, too, where it answers.
 
     Raises CliError where there is none and none can be made.
     """
     if settings.sandbox is not Backend.DOCKER or settings.sandbox_engine is not None:
         yield settings
+        return
+    if usual is not None and _answers(usual):
+        say(f"{usual}, as a worker would take it")
+        yield settings.model_copy(update={"sandbox_engine": usual})
         return
     if os.geteuid() != 0:
         raise CliError(
@@ -50,6 +62,17 @@ def engine(settings: SandboxSettings, say: Callable[[str], None]) -> Iterator[Sa
         finally:
             signals.hold()
             _script("engine.sh", "stop", folder)
+
+
+def _answers(address: str) -> bool:
+    """Whether somebody listens at this unix socket, and lets us in."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(_ANSWER_SECONDS)
+        try:
+            asking.connect(address.removeprefix("unix://"))
+        except OSError:
+            return False
+    return True
 
 
 def _at(address: str) -> Mapping[str, str]:

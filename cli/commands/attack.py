@@ -14,7 +14,7 @@ from cli.context import load
 from cli.engine_flags import engine_flags
 from cli.screen import Screen
 from cli.signals import Stopped
-from drills.engine import engine
+from drills.engine import USUAL, engine
 from settings.sandbox import Backend, SandboxSettings
 
 
@@ -34,8 +34,18 @@ from settings.sandbox import Backend, SandboxSettings
     help="Attacks by name, such as 'network/*'; may be given again.",
 )
 @click.option("--list", "listing", is_flag=True, help="Tell the attacks, run none.")
+@click.option(
+    "--own-engine", is_flag=True, help="For docker: one of its own, as root, if none is set."
+)
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
-def command(*, names: tuple[str, ...], globs: tuple[str, ...], listing: bool, as_json: bool) -> int:
+def command(
+    *,
+    names: tuple[str, ...],
+    globs: tuple[str, ...],
+    listing: bool,
+    own_engine: bool,
+    as_json: bool,
+) -> int:
     """Try to break out of the sandbox on this machine; exit 1 where any attack got through.
 
     Each attack has a control that shows it would notice success. Canaries and stand-ins are on this
@@ -55,7 +65,8 @@ def command(*, names: tuple[str, ...], globs: tuple[str, ...], listing: bool, as
         return _drill([*flags, "--python", str(settings.sandbox_python)])
     screen = Screen(stderr=as_json)
     docker = settings.model_copy(update={"sandbox": Backend.DOCKER})
-    with engine(docker, lambda text: screen.line("engine", text)) as ready:
+    usual = None if own_engine else USUAL
+    with engine(docker, lambda text: screen.line("engine", text), usual) as ready:
         return _drill([*flags, "--python", str(settings.sandbox_python), *engine_flags(ready)])
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.local import LocalSandbox
 from sandbox.protocol import Sandbox
+from settings import sandbox as settings_of
+from settings.sandbox import SandboxSettings
+from worker import backend as workers
+
+ROOMS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,14 @@ NAMES = ("local", "docker")
 
 
 def backend(name: str, wanted: Wanted) -> Backend:
-    """The backend `name`, one of `NAMES`."""
-    if name == "local":
-        return Backend(name, wanted, lambda: LocalSandbox(wanted.python, pool_size=2))
-    docker = importlib.import_module("sandbox.docker")
-    return Backend(
-        name,
-        wanted,
-        lambda: docker.DockerSandbox(
-            wanted.image,
-            engine=wanted.engine or None,
-            tls=Path(wanted.tls) if wanted.tls else None,
-            runtime=wanted.runtime or None,
-            pool_size=2,
-        ),
+    """The backend `name`, one of `NAMES`, as a worker with these settings has it."""
+    settings = SandboxSettings(
+        sandbox=settings_of.Backend(name),
+        sandbox_rooms=ROOMS,
+        sandbox_python=wanted.python,
+        sandbox_image=wanted.image,
+        sandbox_engine=wanted.engine or None,
+        sandbox_engine_tls=Path(wanted.tls) if wanted.tls else None,
+        sandbox_runtime=wanted.runtime or None,
     )
+    return Backend(name, wanted, lambda: workers.backend(settings))

@@ -12,10 +12,9 @@ from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 from drills.engine import engine
 from drills.outer import told
-from drills.rooms.census import Census, adopt_orphans
+from drills.rooms.census import Census, adopt_orphans, uids
 from drills.rooms.drill import Outcome, drill
 from drills.rooms.growth import MIB, spark
-from sandbox.policy import HOST_UID
 from settings.sandbox import Backend, SandboxSettings
 from worker.backend import backend
 
@@ -37,7 +36,7 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     adopt_orphans()
     with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
-        census = Census(ready, HOST_UID)
+        census = Census(ready, uids(ready))
         outcome = asyncio.run(
             drill(lambda: backend(ready), census, runs, lambda text: screen.line("rooms", text))
         )

@@ -13,10 +13,12 @@ import hashlib
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox import policy
+from sandbox.docker import profile
 from settings.children import inherited
 from settings.sandbox import Backend, SandboxSettings
 
@@ -37,9 +39,10 @@ class Census:
     """Counts for one deployment of the sandbox. `supervisors` remembers pids that were seen."""
 
     settings: SandboxSettings
-    uid: int
-    """What rooms run as on this host, where this process is root."""
+    uids: Collection[int]
+    """What rooms run as on this host."""
     supervisors: set[int] = field(default_factory=set)
+    _there: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
 
     def count(self) -> dict[str, int]:
         """Everything that must not grow, by name. An engine's descriptors are its own affair."""
@@ -88,12 +91,11 @@ class Census:
             yield f"fettle-engine-{hashlib.sha256(folder).hexdigest()[:12]}"
 
     def _files(self) -> Iterator[Path]:
-        """What belongs to rooms in the host's places for temporary files."""
-        for place in map(Path, _TEMPORARY):
-            for each in place.iterdir():
-                with contextlib.suppress(FileNotFoundError):
-                    if each.lstat().st_uid == self.uid != os.geteuid():
-                        yield each
+        """What has come into the host's places for temporary files, and is the rooms' user's."""
+        for each in _temporary():
+            with contextlib.suppress(FileNotFoundError):
+                if each not in self._there and each.lstat().st_uid in self.uids:
+                    yield each
 
     def _containers(self) -> int:
         where = {"DOCKER_HOST": self.settings.sandbox_engine or ""}
@@ -108,6 +110,18 @@ class Census:
             check=True,
         )
         return len(told.stdout.split())
+
+
+def uids(settings: SandboxSettings) -> Collection[int]:
+    """What rooms run as on this host: one of the backend's, or this user where he is not root."""
+    if settings.sandbox is Backend.DOCKER:
+        return range(profile.UID, profile.UID + profile.UIDS)
+    return {policy.HOST_UID if os.geteuid() == 0 else os.geteuid()}
+
+
+def _temporary() -> Iterator[Path]:
+    for place in _TEMPORARY:
+        yield from Path(place).iterdir()
 
 
 def _parents() -> dict[int, int]:

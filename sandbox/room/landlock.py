@@ -3,7 +3,9 @@
 The room's mounts already decide what is there and what is read-only. These rules say it once more,
 in a way that no mount, no descriptor that was left open and no trick with `/proc` undoes: whoever
 is behind them changes files below the writable places alone, cannot signal, trace or reach by an
-abstract socket a process that is not behind them too (the room's agent is not), and cannot mount.
+abstract socket a process that is not behind them too, and cannot mount. All of a room is behind the
+same ones, its agent too: what keeps the code from that is that it is the room's first process, to
+whom the kernel lets no deadly signal through, and not dumpable.
 Source: Linux, Documentation/userspace-api/landlock.rst.
 
 Runs inside a room: the standard library alone, and little of that.

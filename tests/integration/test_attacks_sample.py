@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import docker_engine as engines
 import pytest
 
@@ -30,6 +32,24 @@ SAMPLE = (
     "protocol/odd_bytes",
     "protocol/worker_killed",
 )
+AS_NOBODY = (
+    "resources/daemon",
+    "resources/fork_bomb",
+    "resources/memory_burst",
+    "resources/memory_eight_processes",
+)
+"""What control groups bound where there are some: an unprivileged user has none."""
+NOBODY = 61_150
+PYTHON = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+"""One that every user may start, and that our packages are for."""
+PACKAGES = Path(click.__file__).parent.parent
+IS_OPEN = all(each.stat().st_mode & stat.S_IXOTH for each in (*PACKAGES.parents, PACKAGES, TOP))
+UNPRIVILEGED = ("local-as-nobody",) if os.geteuid() == 0 and PYTHON.exists() and IS_OPEN else ()
+SAMPLES = {
+    "local": SAMPLE,
+    **dict.fromkeys(UNPRIVILEGED, AS_NOBODY),
+    **dict.fromkeys(engines.BACKENDS, SAMPLE),
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +57,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module", params=["local", *engines.BACKENDS])
+@pytest.fixture(scope="module", params=SAMPLES)
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -46,12 +66,15 @@ def backend(request: pytest.FixtureRequest) -> str:
 def drill(
     request: pytest.FixtureRequest, backend: str, home: Path
 ) -> subprocess.CompletedProcess[str]:
-    words = [word for name in SAMPLE for word in ("--only", name)]
+    words = ["-m", "drills.attacks", "--json", "--backend", backend.removesuffix("-as-nobody")]
+    words += [word for name in SAMPLES[backend] for word in ("--only", name)]
     if backend == "docker":
         words += ["--engine", request.getfixturevalue("docker_engine").host]
         words += ["--image", engines.IMAGE]
+    if backend in UNPRIVILEGED:
+        return _as_nobody([*words, "--python", str(PYTHON)])
     return subprocess.run(
-        [sys.executable, "-m", "drills.attacks", "--backend", backend, "--json", *words],
+        [sys.executable, *words],
         check=False,
         cwd=TOP,
         env={**os.environ, "HOME": str(home)},
@@ -62,21 +85,40 @@ def drill(
     )
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str, name: str) -> None:
-    told = [line for line in drill.stderr.splitlines() if f": {name} on {backend}," in line]
-    assert len(told) == 1, drill.stderr
-    assert told[0].startswith("held: "), told[0]
+def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """Started as a user who owns nothing, from what every user may read."""
+    return subprocess.run(
+        [str(PYTHON), "-B", *words],
+        check=False,
+        cwd=TOP,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PACKAGES)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+    )
+
+
+def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str) -> None:
+    for name in SAMPLES[backend]:
+        place = f": {name} on {backend.removesuffix('-as-nobody')},"
+        told = [line for line in drill.stderr.splitlines() if place in line]
+        assert len(told) == 1, drill.stderr
+        assert told[0].startswith("held: "), told[0]
 
 
 def test_the_last_line_is_an_object_for_machines(
     drill: subprocess.CompletedProcess[str], backend: str
 ) -> None:
+    count = len(SAMPLES[backend])
     assert json.loads(drill.stdout.splitlines()[-1]) == {
-        "attacks": len(SAMPLE),
-        "backends": [backend],
-        "tried": len(SAMPLE),
-        "held": len(SAMPLE),
+        "attacks": count,
+        "backends": [backend.removesuffix("-as-nobody")],
+        "tried": count,
+        "held": count,
         "failed": [],
         "unproved": [],
     }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
+from pathlib import Path
 
 import pytest
 
 from cli.errors import CliError
-from drills.engine import engine
+from drills.attacks.backends import NAMES, Wanted, backend
+from drills.engine import USUAL, engine
+from sandbox.docker import address
 from settings.sandbox import Backend, SandboxSettings
 
 
@@ -23,6 +27,40 @@ def test_none_is_started_where_none_is_needed_or_one_is_named(settings: SandboxS
     with engine(settings, said.append) as ready:
         assert ready is settings
     assert said == []
+
+
+def test_the_usual_engine_is_taken_where_it_answers_and_that_is_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    usual = f"unix://{tmp_path}/docker.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{tmp_path}/docker.sock")
+        listening.listen()
+        with engine(SandboxSettings(sandbox=Backend.DOCKER), said.append, usual) as ready:
+            assert ready.sandbox_engine == usual
+    assert said == [f"{usual}, as a worker would take it"]
+
+
+def test_the_usual_engine_is_the_workers() -> None:
+    assert USUAL == address.DEFAULT
+
+
+def test_one_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    settings = SandboxSettings(sandbox=Backend.DOCKER)
+    with (
+        pytest.raises(CliError, match="takes root"),
+        engine(settings, print, f"unix://{tmp_path}/docker.sock"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attack_is_tried_on_what_a_worker_has(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FETTLE_RUN_CPUS", "0.5")
+    made = backend(name, Wanted(Path("/usr/bin/python3"))).make()
+    assert vars(made)["_cpus"] == 0.5
 
 
 def test_without_root_one_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
