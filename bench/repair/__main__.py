@@ -1,4 +1,4 @@
-"""`python -m bench.repair [--json]`: what failures are told as, and where repairs end.
+"""`python -m bench.repair [--json] [--record]`: what failures are told as, and where repairs end.
 
 Keys of the JSON line: `programs` and `classified_right`, `paths` and `paths_right`, `seconds`.
 Exit code 1 where one of them is wrong.
@@ -10,11 +10,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from bench.repair.paths import PATHS
 from bench.repair.programs import Told, load, run_all
+from bench.repair.results import write_down
 from bench.repair.walk import Walked, walk_all
 from cli.screen import Screen, print_json
 from sandbox.local import LocalSandbox
@@ -51,21 +53,29 @@ def _row(walked: Walked) -> tuple[str, str, str]:
     return walked.path.name, came, "right" if walked.right else f"should be: {should}"
 
 
+def summed(told: Sequence[Told], walked: Sequence[Walked], seconds: float) -> dict[str, Any]:
+    """The figures of the JSON line."""
+    return {
+        "programs": len(told),
+        "classified_right": sum(each.right for each in told),
+        "paths": len(walked),
+        "paths_right": sum(each.right for each in walked),
+        "seconds": round(seconds, 1),
+    }
+
+
 @click.command()
+@click.option("--record", is_flag=True, help="write down how each program has ended")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
-def main(as_json: bool) -> None:
+def main(as_json: bool, record: bool) -> None:
     """Run every program, and walk every path."""
     begun = time.monotonic()
     screen = Screen(stderr=as_json)
     told, walked = asyncio.run(measured())
     show(screen, told, walked)
-    figures = {
-        "programs": len(told),
-        "classified_right": sum(each.right for each in told),
-        "paths": len(walked),
-        "paths_right": sum(each.right for each in walked),
-        "seconds": round(time.monotonic() - begun, 1),
-    }
+    if record:
+        write_down(told)
+    figures = summed(told, walked, time.monotonic() - begun)
     if as_json:
         print_json(figures)
     else:

@@ -12,7 +12,7 @@ import yaml
 
 from agents.repair.classify import classify
 from agents.repair.failure import PROGRAM, Failure
-from sandbox.protocol import Command, Limits, Sandbox
+from sandbox.protocol import Command, Limits, RunResult, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")
 LIMITS = Limits(wall_seconds=30.0)
@@ -31,14 +31,22 @@ class Program:
     shell: bool = False
     limits: Mapping[str, Any] = field(default_factory=dict)
 
-    async def failure(self, sandbox: Sandbox) -> Failure:
-        """What its run is told as."""
-        files = {name: text.encode() for name, text in self.files.items()}
-        command = Command.python(self.code, files)
+    @property
+    def sources(self) -> dict[str, bytes]:
+        """Its files, by path."""
+        return {name: text.encode() for name, text in self.files.items()}
+
+    async def run(self, sandbox: Sandbox) -> RunResult:
+        """How it ends."""
+        command = Command.python(self.code, self.sources)
         if self.shell:
             command = replace(command, argv=(*SHELL, self.code))
-        result = await sandbox.run(command, replace(LIMITS, **self.limits))
-        return classify(result, {**files, PROGRAM: self.code.encode()})
+        return await sandbox.run(command, replace(LIMITS, **self.limits))
+
+    def told(self, result: RunResult) -> Told:
+        """What it is told as where it ends so. Pure."""
+        sources = {**self.sources, PROGRAM: self.code.encode()}
+        return Told(self, result, classify(result, sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class Told:
     """A program, and what its failure was told as."""
 
     program: Program
+    result: RunResult
     failure: Failure
 
     @property
@@ -66,6 +75,6 @@ async def run_all(sandbox: Sandbox, programs: Sequence[Program], at_once: int = 
 
     async def one(program: Program) -> Told:
         async with gate:
-            return Told(program, await program.failure(sandbox))
+            return program.told(await program.run(sandbox))
 
     return list(await asyncio.gather(*map(one, programs)))

@@ -65,8 +65,8 @@ class Troubled:
         """The sandbox is others', too."""
 
 
-async def walk(path: Path, sandbox: Sandbox) -> Walked:
-    """One path, from its task to its end."""
+async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
+    """One path, from its task to its end, as a thread of its own in the graph."""
     record = MemoryRecord()
     with ProviderServer(path.turns) as provider:
         options = ModelOptions(
@@ -81,7 +81,7 @@ async def walk(path: Path, sandbox: Sandbox) -> Walked:
             limits=replace(LIMITS, **path.limits),
         )
         try:
-            end = await _to_the_end(path, record, ports)
+            end = await _to_the_end(path, record, ports, graph)
         finally:
             await pool.aclose()
     told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
@@ -91,10 +91,11 @@ async def walk(path: Path, sandbox: Sandbox) -> Walked:
 async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
     """Walk every path, `at_once` side by side."""
     gate = asyncio.Semaphore(at_once)
+    graph = build(InMemorySaver())
 
     async def one(path: Path) -> Walked:
         async with gate:
-            return await walk(path, sandbox)
+            return await walk(path, sandbox, graph)
 
     return list(await asyncio.gather(*map(one, paths)))
 
@@ -103,15 +104,16 @@ def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleMod
     return RoleModels(pool, Chains((SMALL,), stronger=stronger))
 
 
-async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports) -> str:
+async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports, graph: Graph) -> str:
     """Attempt after attempt, as a worker makes them: one that has finished a call counts anew."""
-    graph = build(InMemorySaver())
+    config: Any = {"configurable": {"thread_id": path.name}}
     feed: Any = initial_state(JobInput(TASK, **path.job))
     retries = 0
     while True:
         before = len(record.outcomes)
         try:
-            await _attempt(graph, feed, replace(ports, last_try=retries >= RETRIES))
+            trying = replace(ports, last_try=retries >= RETRIES)
+            await graph.ainvoke(feed, config, context=trying, durability="sync")
             break
         except Exception as error:
             retries = 0 if len(record.outcomes) > before else retries
@@ -124,15 +126,8 @@ async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports) -> str:
                     raise
         feed = None
         ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
-    state = (await graph.aget_state(_CONFIG)).values
+    state = (await graph.aget_state(config)).values
     return _end(outcome(state), path)
-
-
-_CONFIG: Any = {"configurable": {"thread_id": "path"}}
-
-
-async def _attempt(graph: Graph, feed: Any, ports: Ports) -> None:
-    await graph.ainvoke(feed, _CONFIG, context=ports, durability="sync")
 
 
 def _end(ended: Outcome, path: Path) -> str:

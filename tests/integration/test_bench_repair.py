@@ -1,18 +1,22 @@
-"""The benchmark of repair, in slices: one program of each class, and the paths that are quick."""
+"""The benchmark of repair: all programs by their record, one of each class for real, all paths."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from agents.repair.failure import FailureClass
-from bench.repair.path import Path
-from bench.repair.paths import PATHS, TROUBLE
+from agents.repair.failure import Failure, FailureClass
+from bench.repair.__main__ import summed
+from bench.repair.paths import PATHS
 from bench.repair.programs import Program, load, run_all
-from bench.repair.walk import Walked, walk
+from bench.repair.results import named, recorded, write_down
+from bench.repair.walk import Walked, walk_all
 from sandbox.local import LocalSandbox
+from sandbox.protocol import End, RunResult, Stream
 from settings.sandbox import sandbox_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -33,7 +37,24 @@ async def test_there_are_programs_and_paths_enough() -> None:
     assert len({path.name for path in PATHS}) == len(PATHS) >= 20
 
 
-async def test_one_program_of_each_class_is_told_right(sandbox: LocalSandbox) -> None:
+async def test_every_program_is_told_right_by_how_it_has_ended() -> None:
+    wrong = [
+        (each.program.kind, each.program.name, each.failure.kind.value, each.failure.cause)
+        for each in recorded()
+        if not each.right
+    ]
+    assert wrong == []
+
+
+async def test_a_program_that_was_changed_is_not_told_by_what_it_was(tmp_path: Path) -> None:
+    changed = replace(load()[0], code="pass")
+    result = RunResult(End.EXITED, 1, None, Stream(), Stream(), 0.0)
+    write_down([changed.told(result)], kept := tmp_path / "results.json")
+    with pytest.raises(KeyError):
+        recorded(kept)
+
+
+async def test_one_program_of_each_class_ends_as_on_record(sandbox: LocalSandbox) -> None:
     first: dict[str, Program] = {}
     for program in load():
         first.setdefault(program.kind, program)
@@ -41,12 +62,30 @@ async def test_one_program_of_each_class_is_told_right(sandbox: LocalSandbox) ->
     assert [(each.program.kind, each.failure.kind.value) for each in told] == [
         (kind, kind) for kind in first
     ]
+    known = {named(each.program): each for each in recorded()}
+    assert all(each.result.end == known[named(each.program)].result.end for each in told)
 
 
-@pytest.mark.parametrize("path", TROUBLE, ids=lambda path: path.name)
-async def test_trouble_is_never_blamed_on_the_code(path: Path, sandbox: LocalSandbox) -> None:
-    walked = await walk(path, sandbox)
-    assert (walked.end, walked.repairs) == (path.end, path.repairs)
+async def test_every_path_ends_where_it_should(sandbox: LocalSandbox) -> None:
+    wrong = [
+        (each.path.name, each.end, each.repairs)
+        for each in await walk_all(sandbox, PATHS)
+        if not each.right
+    ]
+    assert wrong == []
+
+
+async def test_the_figures_of_the_json_line() -> None:
+    path = PATHS[0]
+    walked = [Walked(path, path.end, path.repairs), Walked(path, "elsewhere", ())]
+    told = [replace(each, failure=Failure(FailureClass.UNKNOWN, "")) for each in recorded()[:1]]
+    assert summed([*recorded(), *told], walked, 1.23) == {
+        "programs": len(load()) + 1,
+        "classified_right": len(load()),
+        "paths": 2,
+        "paths_right": 1,
+        "seconds": 1.2,
+    }
 
 
 async def test_a_path_that_ends_elsewhere_is_not_right() -> None:
