@@ -29,11 +29,16 @@ class Exchange:
     size: int
 
 
-def without_old_exchanges(messages: Sequence[AnyMessage], most: int | None) -> list[AnyMessage]:
-    """The conversation with no more than about `most` characters of the model's own; None: all."""
+def without_old_exchanges(
+    messages: Sequence[AnyMessage], most: int | None, least: int = KEPT_EXCHANGES
+) -> list[AnyMessage]:
+    """The conversation with no more than about `most` characters of the model's own; None: all.
+
+    The latest `least` exchanges stay whatever their size.
+    """
     if most is None:
         return list(messages)
-    gone = _gone(exchanges(messages), most)
+    gone = _gone(exchanges(messages), most, least)
     if not gone:
         return list(messages)
     places = {place for each in gone for place in range(each.start, each.end)}
@@ -47,14 +52,19 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
     found: list[Exchange] = []
     for place, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            said = json.dumps([call["args"] for call in message.tool_calls], default=str)
-            found.append(Exchange(place, place + 1, len(str(message.text)) + len(said)))
+            found.append(Exchange(place, place + 1, said(message)))
         elif isinstance(message, ToolMessage) and found:
             found[-1] = Exchange(found[-1].start, place + 1, found[-1].size)
     return found
 
 
-def _gone(every: Sequence[Exchange], most: int) -> list[Exchange]:
+def said(message: AnyMessage) -> int:
+    """The characters of a message, with the arguments of its calls."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return len(str(message.text)) + len(json.dumps([call["args"] for call in calls], default=str))
+
+
+def _gone(every: Sequence[Exchange], most: int, least: int) -> list[Exchange]:
     """Those that are left out, by going through all requests that were made."""
     kept: deque[Exchange] = deque()
     gone: list[Exchange] = []
@@ -63,7 +73,7 @@ def _gone(every: Sequence[Exchange], most: int) -> list[Exchange]:
         kept.append(each)
         size += each.size
         if size > most:
-            while size > most // 2 and len(kept) > KEPT_EXCHANGES:
+            while size > most // 2 and len(kept) > least:
                 oldest = kept.popleft()
                 gone.append(oldest)
                 size -= oldest.size

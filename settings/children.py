@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from settings.providers import PROVIDERS
 
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
+ESCALATING = ("EXECUTOR", "CRITIC")
 TAKEN_OVER = (
     "FETTLE_MODEL",
     *(f"FETTLE_{role}_MODEL" for role in ROLES),
-    *(f"FETTLE_{role}_ESCALATION" for role in ROLES),
+    *(f"FETTLE_{role}_ESCALATION" for role in ESCALATING),
+    "FETTLE_CONTEXT_TOKENS",
     *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
     "FETTLE_SANDBOX",
     "FETTLE_SANDBOX_",

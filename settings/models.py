@@ -35,12 +35,14 @@ class ModelSettings(ProviderSettings):
     executor_model: Chain = _role("executor")
     critic_model: Chain = _role("critic")
     tester_model: Chain = _role("tester")
-    summary_model: Chain = _role("summary")
+    summary_model: Chain = Field(
+        (),
+        description="models of the summary; none is asked today: it is written from what is on "
+        "record",
+    )
     router_model: Chain = _role("router")
-    planner_escalation: Chain = _stronger("planner")
     executor_escalation: Chain = _stronger("executor")
     critic_escalation: Chain = _stronger("critic")
-    tester_escalation: Chain = _stronger("tester")
 
     model_connect_seconds: float = Field(
         10.0, gt=0, description="how long a provider may take to be connected to"
@@ -53,6 +55,12 @@ class ModelSettings(ProviderSettings):
     )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
     max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
+    context_tokens: int | None = Field(
+        None,
+        ge=4_096,
+        description="tokens of a request with its reply, at most; else what the model's library "
+        "knows of it. Ollama is told to make so much room (`num_ctx`; else 32768)",
+    )
 
     def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
         """Each role's chain, where one is set; `which` is `model` or `escalation`."""

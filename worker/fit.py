@@ -72,6 +72,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         total_seconds=settings.model_timeout_seconds,
         max_retries=settings.model_max_retries,
         max_output_tokens=settings.max_output_tokens,
+        context_tokens=settings.context_tokens,
         recordings=settings.recordings_dir,
         redaction=redaction(settings),
     )

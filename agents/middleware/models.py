@@ -11,9 +11,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, Invalid
 
 from agents.calls import Whole, model_call
 from agents.errors import BudgetExhausted
+from agents.fitting import fitted, room, size
 from agents.history import has_run, replies, this_pass
 from agents.mending import course_of
-from agents.models import MALFORMED, ReplyMalformed, malformed
+from agents.models import MALFORMED, ContextExceeded, ProviderModel, ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Fact, Place, Ports
 from agents.prompting import render
@@ -23,6 +24,9 @@ from agents.trimming import shown
 
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 """Gemini's word for it; Groq answers with an error instead."""
+
+TOOL_CHARACTERS = 1_000
+"""About what a tool's description takes, with its arguments."""
 
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
@@ -39,9 +43,8 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
             return AIMessage(closing)
-        ready = request.override(messages=shown(request.messages, ports.bounds))
         try:
-            return _callable(await _reply(ready, handler))
+            return _callable(await _reply(request, handler))
         except BudgetExhausted:
             if not replies(request.messages):
                 raise
@@ -75,7 +78,7 @@ async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
     async def call(model: BaseChatModel) -> AIMessage:
         try:
-            response = await handler(request.override(model=model))
+            response = await _answer(request.override(model=model), handler)
         except ReplyMalformed as error:
             return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
         reply = response.result[0]
@@ -85,7 +88,8 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     state = cast("dict[str, Any]", request.state)
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
-    whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
+    asked = request.override(messages=shown(request.messages, ports.bounds))
+    whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
     level = course_of(state, ports).level
 
     def moved(reply: AIMessage) -> Sequence[Fact]:
@@ -94,8 +98,34 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         return told.facts(Place(*state["outer"]), replies(before), state["revision"])
 
     return await model_call(
-        ports, EXECUTOR, at, request.messages, call, whole=whole, level=level, more=moved
+        ports, EXECUTOR, at, asked.messages, call, whole=whole, level=level, more=moved
     )
+
+
+async def _answer(request: ModelRequest[Ports], handler: Ask) -> ModelResponse[Any]:
+    """What the model says to as much of the conversation as it has room for.
+
+    Where its provider finds that too long all the same, to half of it.
+    """
+    bounds = request.runtime.context.bounds
+    given = fitted(request.messages, bounds, _room(request))
+    try:
+        return await handler(request.override(messages=given))
+    except ContextExceeded:
+        less = fitted(request.messages, bounds, size(given) // 2)
+        if size(less) >= size(given):
+            raise
+        return await handler(request.override(messages=less))
+
+
+def _room(request: ModelRequest[Ports]) -> int | None:
+    """Characters for which the model has room; None where that is not known."""
+    model = request.model
+    tokens = model.most_input if isinstance(model, ProviderModel) else None
+    if tokens is None:
+        return None
+    told = len(str(request.system_message.text)) if request.system_message else 0
+    return room(tokens, told + TOOL_CHARACTERS * len(request.tools))
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

@@ -7,6 +7,7 @@ from agents.models.chains import Chains
 from agents.models.classify import classify
 from agents.models.ending import MALFORMED, cut_off, malformed
 from agents.models.errors import (
+    ContextExceeded,
     ModelError,
     ModelNameInvalid,
     ModelNotConfigured,
@@ -42,6 +43,7 @@ __all__ = [
     "SHIPPED_RECORDINGS",
     "Answer",
     "Chains",
+    "ContextExceeded",
     "Listener",
     "ModelError",
     "ModelName",

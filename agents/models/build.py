@@ -48,13 +48,16 @@ def build(
         temperature=options.temperature,
         tls=tls,
         http=http,
+        context=options.context(name, None),
     )
+    inner = name.of.make(made)
     return ProviderModel(
-        inner=name.of.make(made),
+        inner=inner,
         http=http,
         patience=options.patience,
         full_name=str(name),
         most_output=options.output_bound(name),
+        context=options.context(name, (inner.profile or {}).get("max_input_tokens")),
         rate_limit=rate_limit or NoLimit(),
         caching=dict(name.of.caching),
     )

@@ -12,6 +12,7 @@ class ModelError(AgentsError):
     ├── ModelNameInvalid       no such way to name a model
     ├── ModelNotConfigured     no key, no such recording: the operator has something to set
     ├── ModelRefused           the provider says no, and will say so again: key, request, length
+    │   └── ContextExceeded    the request is longer than the model's context: a shorter one may do
     ├── ModelUnavailable       the provider is away, broken or too busy: later it may work
     │   └── ReplyMalformed     the provider kept back a reply that was no valid tool call
     └── RecordingDeparted      a recording was asked what it has no answer for
@@ -32,6 +33,10 @@ class ModelRefused(ModelError):
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class ContextExceeded(ModelRefused):
+    """The request was refused for its length alone."""
 
 
 class ModelUnavailable(ModelError):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.models.errors import ModelError, ModelRefused, ModelUnavailable, ReplyMalformed
+from agents.models.errors import (
+    ContextExceeded,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    ReplyMalformed,
+)
 from agents.models.retry_after import retry_after_seconds
 
 # 498 is Groq's own: no capacity in the flex tier.
@@ -13,6 +20,11 @@ from agents.models.retry_after import retry_after_seconds
 _FOR_NOW = frozenset({408, 409, 425, 429, 498})
 # OpenAI's word for an empty account, sent with status 429: waiting does not fill it.
 _NO_MONEY = "insufficient_quota"
+# OpenAI, Groq, DeepSeek, OpenRouter and vLLM speak of the context's length, llama.cpp of its size,
+# Anthropic of a prompt that is too long, Gemini of the input token count.
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|prompt is too long|input token count", re.IGNORECASE
+)
 # An error within a reply has a type in place of a status.
 # https://docs.anthropic.com/en/api/errors
 _STATUS_OF = {
@@ -40,6 +52,8 @@ def meaning(
     if status in _FOR_NOW or not 400 <= status < 500:  # below: a reply that could not be read
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
+    if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
+        return ContextExceeded(message, status=status)
     return ModelRefused(message, status=status)
 
 

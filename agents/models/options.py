@@ -19,6 +19,7 @@ SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 class ModelOptions:
     """Keys and base URLs are by provider (`groq`, `google_genai`); times in seconds.
 
+    `context_tokens` bounds a request with its reply, whatever the model is known to have.
     A base URL that is not given is the provider's public one, whatever the environment says.
     """
 
@@ -29,6 +30,7 @@ class ModelOptions:
     total_seconds: float = 120.0
     max_retries: int = 4
     max_output_tokens: int = 2_048
+    context_tokens: int | None = None
     temperature: float = 0.0
     recordings: Path = SHIPPED_RECORDINGS
     redaction: Redaction = field(default_factory=Redaction)
@@ -61,6 +63,14 @@ class ModelOptions:
                 f"{name} needs an address: set {name.of.address} where the workers run"
             )
         return url.rstrip("/")
+
+    def context(self, name: ModelName, told: int | None) -> int | None:
+        """The tokens of a request with its reply, where `told` is what the model's library knows.
+
+        None: nobody knows, and the provider refuses what is too long.
+        """
+        known = [each for each in (self.context_tokens, told) if each is not None]
+        return min(known, default=name.of.context)
 
     def output_bound(self, name: ModelName) -> int:
         """The most output tokens that one reply of this model can have, thoughts among them."""

@@ -50,6 +50,8 @@ class ProviderModel(BaseChatModel):
     full_name: str
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
+    context: int | None
+    """Tokens of a request with its reply; None: not known."""
     rate_limit: RateLimit
     caching: dict[str, Any]
     """What goes with a request of a conversation; one with a forced tool is a single question."""
@@ -76,6 +78,13 @@ class ProviderModel(BaseChatModel):
     def provider(self) -> str:
         """The provider's name, without its model's."""
         return self.full_name.partition(":")[0]
+
+    @property
+    def most_input(self) -> int | None:
+        """The tokens of a request; half of the context at least, whatever the reply may take."""
+        if self.context is None:
+            return None
+        return max(self.context - self.most_output, self.context // 2)
 
     async def aclose(self) -> None:
         """Closes the connections."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from agents.models.errors import ModelError, ReplyMalformed
+from agents.models.errors import ContextExceeded, ModelError, ReplyMalformed
 from agents.models.name import ModelName
 from agents.models.providers import Provider
 
 _SHOWN_CHARACTERS = 500
+_TOO_LONG = (
+    "the request is longer than its context",
+    "give the job less to read, set FETTLE_CONTEXT_TOKENS for the workers, or name another model",
+)
 
 
 def worded(error: ModelError, full_name: str) -> str:
@@ -21,7 +25,10 @@ def worded(error: ModelError, full_name: str) -> str:
     status = getattr(error, "status", None)
     if status is None or status < 400 or isinstance(error, ReplyMalformed):
         return f"{full_name}: {said}"
-    means, advice = _meaning(status, ModelName.parse(full_name).of)
+    if isinstance(error, ContextExceeded) and status != 413:
+        means, advice = _TOO_LONG
+    else:
+        means, advice = _meaning(status, ModelName.parse(full_name).of)
     told = f"{full_name}: {means} ({status}: {said})"
     return f"{told}; {advice}" if advice else told
 

@@ -136,7 +136,7 @@ async def test_what_the_options_say_is_what_is_sent(name: str) -> None:
             assert (body["max_tokens"], body["temperature"]) == (512, 0.5)
             assert body["cache_control"] == {"type": "ephemeral"}
         case "ollama":
-            assert body["options"] == {"num_predict": 512, "temperature": 0.5}
+            assert body["options"] == {"num_predict": 512, "num_ctx": 32_768, "temperature": 0.5}
         case "gemini":
             config = body["generationConfig"]
             thinking = config["thinkingConfig"]["thinking_budget"]

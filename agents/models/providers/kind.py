@@ -21,7 +21,10 @@ another method."""
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What a model is built from. `http` takes its requests; its own tries and limits are off."""
+    """What a model is built from. `http` takes its requests; its own tries and limits are off.
+
+    `context` is how many tokens it shall have room for, where that is for us to say.
+    """
 
     model: str
     api_key: str
@@ -30,6 +33,7 @@ class Making:
     temperature: float
     tls: ssl.SSLContext
     http: httpx.AsyncClient
+    context: int | None
 
     def sync(self) -> httpx.Client:
         """For a client that wants one, though nothing is asked through it: with the TLS context
@@ -45,6 +49,7 @@ class Provider:
     `thinking_tokens` is what a model may use beyond the limit on output tokens. `large` and `small`
     are the models where none is named. `package` is the library it needs beyond the base install,
     and `extra` what installs it. `priced_as` is its name in genai-prices.
+    `context` is the room that it makes for a request with its reply, in tokens, where it is told.
     `caching` goes with each request of a conversation, where its beginning is not cached unasked.
     """
 
@@ -56,6 +61,7 @@ class Provider:
     public: str | None
     priced_as: str | None = None
     caching: Mapping[str, Any] = field(default_factory=dict)
+    context: int | None = None
     key_is_needed: bool = True
     package: str | None = None
     extra: str | None = None

@@ -10,6 +10,10 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import Making, Provider
 from agents.models.wires import OLLAMA
 
+CONTEXT = 32_768
+"""Unasked it makes room for a few thousand tokens, and cuts what is longer without a word: at the
+beginning, where the task is."""
+
 
 def _make(it: Making) -> BaseChatModel:
     chat: Any = init_chat_model(
@@ -18,6 +22,7 @@ def _make(it: Making) -> BaseChatModel:
         base_url=it.base_url,
         temperature=it.temperature,
         num_predict=it.max_output_tokens,
+        num_ctx=it.context,
         client_kwargs={"verify": it.tls},
     )
     # The client makes its connections itself, and reads a key from the environment.
@@ -38,6 +43,7 @@ PROVIDER = Provider(
     key="FETTLE_OLLAMA_API_KEY",
     address="FETTLE_OLLAMA_BASE_URL",
     public="http://127.0.0.1:11434",
+    context=CONTEXT,
     key_is_needed=False,
     package="langchain_ollama",
     extra="ollama",

@@ -14,6 +14,7 @@ from google.genai.errors import ClientError, ServerError
 from langchain_google_genai.chat_models import GoogleAPIError, GoogleRateLimitError
 
 from agents.models import (
+    ContextExceeded,
     ModelError,
     ModelRefused,
     ModelUnavailable,
@@ -21,6 +22,7 @@ from agents.models import (
     ReplyMalformed,
     classify,
 )
+from agents.models.meaning import meaning
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 
@@ -52,8 +54,25 @@ def test_what_may_pass_is_unavailable(make: Any, status: int) -> None:
     assert error.status == status
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (413, "rate_limit_exceeded", "Request too large for model"),
+        (400, "context_length_exceeded", "Please reduce the length of the messages"),
+        (400, None, "This model's maximum context length is 8192 tokens."),
+        (400, None, "the request exceeds the available context size, try increasing it"),
+        (400, None, "prompt is too long: 205000 tokens > 200000 maximum"),
+        (400, None, "The input token count (1100000) exceeds the maximum number of tokens allowed"),
+    ],
+)
+def test_what_is_too_long_is_told_apart(status: int, code: str | None, words: str) -> None:
+    error = meaning(status, words, {"code": code}, {})
+    assert type(error) is ContextExceeded
+    assert error.status == status
+
+
 @pytest.mark.parametrize("make", [from_groq, from_google])
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 def test_what_will_not_pass_is_refused(make: Any, status: int) -> None:
     error = classify(make(status))
     assert type(error) is ModelRefused

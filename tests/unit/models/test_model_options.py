@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import ModelName, ModelNotConfigured, ModelOptions, build
+from agents.models import ModelName, ModelNotConfigured, ModelOptions, ProviderModel, build
 
 GROQ = ModelName.parse("groq:llama-3.3-70b-versatile")
 GEMINI = ModelName.parse("google_genai:gemini-2.5-flash")
@@ -25,3 +25,19 @@ def test_a_base_url_is_the_given_one_else_the_public_one() -> None:
     options = ModelOptions(base_urls={"groq": "http://127.0.0.1:9/"})
     assert options.base_url(GROQ) == "http://127.0.0.1:9"
     assert options.base_url(GEMINI) == "https://generativelanguage.googleapis.com"
+
+
+def test_the_context_is_what_is_known_and_never_more_than_is_set() -> None:
+    ollama = ModelName.parse("ollama:qwen3:8b")
+    compatible = ModelName.parse("compatible:of-our-own")
+    unset, told = ModelOptions(), ModelOptions(context_tokens=8_192)
+    assert unset.context(GROQ, 131_072) == 131_072
+    assert told.context(GROQ, 131_072) == 8_192
+    assert [unset.context(each, None) for each in (compatible, ollama)] == [None, 32_768]
+    assert ModelOptions(context_tokens=65_536).context(ollama, None) == 65_536
+
+
+def test_a_models_own_library_says_how_long_its_context_is() -> None:
+    model = build(GROQ, ModelOptions(api_keys={"groq": "key"}), "planner")
+    assert isinstance(model, ProviderModel)
+    assert (model.context, model.most_input) == (131_072, 131_072 - 2_048)

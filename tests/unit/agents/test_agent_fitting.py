@@ -1,0 +1,47 @@
+"""A conversation within the room that a model has."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from agents.fitting import LEAST_ROOM, fitted, room, size
+from agents.ports import Bounds
+from agents.trimming import shown
+
+
+def conversation(sizes: list[tuple[int, int]]) -> list[AnyMessage]:
+    """A task, and exchanges of so many characters of program and of output."""
+    said: list[AnyMessage] = [HumanMessage("the task")]
+    for place, (code, output) in enumerate(sizes):
+        call = {"name": "python", "args": {"code": "x" * code}, "id": str(place)}
+        said.append(AIMessage("", tool_calls=[{**call, "type": "tool_call"}]))
+        said.append(ToolMessage("y" * output, tool_call_id=str(place)))
+    return said
+
+
+def test_where_there_is_room_it_is_what_every_model_sees() -> None:
+    said = conversation([(2_000, 4_000)] * 30)
+    assert fitted(said, Bounds(), None) == shown(said, Bounds())
+    assert fitted(said, Bounds(), 400_000) == shown(said, Bounds())
+
+
+def test_room_is_what_the_tokens_take_without_what_goes_along() -> None:
+    assert room(10_000, 6_000) == 24_000
+    assert room(1_000, 6_000) == LEAST_ROOM
+
+
+SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)
+
+
+@given(sizes=SIZES, most=st.integers(20_000, 400_000))
+@settings(max_examples=60, deadline=None)
+def test_it_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], most: int) -> None:
+    said = conversation(sizes)
+    given_ = fitted(said, Bounds(), most)
+    assert size(given_) <= most
+    assert given_[0] == said[0]
+    asked = [call["id"] for m in given_ if isinstance(m, AIMessage) for call in m.tool_calls]
+    assert asked == [m.tool_call_id for m in given_ if isinstance(m, ToolMessage)]
+    assert not sizes or asked[-1] == str(len(sizes) - 1)  # the latest is always there
