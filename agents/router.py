@@ -53,15 +53,20 @@ class Decided:
     by: Literal["signals", "model"]
 
 
-async def route(ports: Ports, routes: Routes, task: str, steps: int, files: int) -> Difficulty:
-    """Decide, and say so: the event `routed`. Raises BudgetExhausted, Stopped."""
+async def route(
+    ports: Ports, routes: Routes, task: str, steps: int, files: int, own: str | None = None
+) -> Difficulty:
+    """Decide, and say so: the event `routed`. Raises BudgetExhausted, Stopped.
+
+    `own` is the executor's model where the settings name one for it: no difficulty changes that.
+    """
     seen = looks(task, steps=steps, files=files)
     verdict = seen.verdict(routes.thresholds)
     if verdict is not None:
         decided = Decided(verdict, str(seen), "signals")
     else:
         decided = await _asked(ports, seen, task, files)
-    await ports.events.emit(Fact(_AT, "routed", _told(decided, routes)))
+    await ports.events.emit(Fact(_AT, "routed", _told(decided, routes, own)))
     return decided.difficulty
 
 
@@ -85,11 +90,11 @@ async def _asked(ports: Ports, seen: Looks, task: str, files: int) -> Decided:
     return Decided(Difficulty(answer.value.difficulty), reason, "model")
 
 
-def _told(decided: Decided, routes: Routes) -> dict[str, Any]:
+def _told(decided: Decided, routes: Routes, own: str | None) -> dict[str, Any]:
     chain = routes.models.get(decided.difficulty, ())
     return {
         "difficulty": str(decided.difficulty),
-        "model": chain[0] if chain else None,
+        "model": own or (chain[0] if chain else None),
         "reason": decided.reason,
         "by": decided.by,
     }

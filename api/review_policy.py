@@ -25,6 +25,13 @@ def policy(asked: JobRequest, settings: ApiSettings) -> dict[str, Any]:
     }
 
 
+def questions_expire(asked: JobRequest, settings: ApiSettings) -> int | None:
+    """How long the planner's questions wait, in seconds; None: for ever, or there are none."""
+    if not asked.questions:
+        return None
+    return asked.questions_expire_seconds or settings.questions_expire_seconds
+
+
 def policy_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
     """What does not go together, or is less than the operator wants."""
     meant = policy(asked, settings)

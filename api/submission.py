@@ -10,7 +10,7 @@ from api import checks, problems
 from api.body import too_large
 from api.paths import path_errors
 from api.problems import Refused
-from api.review_policy import policy, policy_errors
+from api.review_policy import policy, policy_errors, questions_expire
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.schemas.wire import Asked
@@ -65,7 +65,7 @@ def to_spec(
         checks=kept,
         write_tests=asked.write_tests,
         questions=asked.questions,
-        questions_expire_seconds=asked.questions_expire_seconds,
+        questions_expire_seconds=questions_expire(asked, settings),
         parallel=asked.parallel,
         max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
         max_tokens=asked.max_tokens or settings.max_job_tokens,

@@ -4,7 +4,7 @@
 |---|---|
 | submitted | by, task, review, model, priority, retry_of (a job, if it is tried anew) |
 | started | attempt, worker |
-| routed | difficulty: simple/medium/hard, model (null: the default), reason, by: signals/model |
+| routed | difficulty: simple/medium/hard, model (the executor's; null: the default), reason, by: signals/model |
 | planned | steps: [str], source: model/caller/default, note, waves: [[numbers of steps that go side by side]] (of a job that wants that) |
 | merged | steps, files: [paths laid or removed], conflicts: [{path, steps, copies: [paths], what}], left_out: [{step, why}], artifacts |
 | model_called | call, role, model, input_tokens, cached_input_tokens (part of them), output_tokens, cost_usd (null: unknown), seconds |

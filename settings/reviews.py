@@ -29,6 +29,12 @@ class ReviewSettings(FettleSettings):
     review_on_expiry: Literal["approve", "reject", "stay"] = Field(
         "stay", description="what counts then: approve, reject, or it stays open"
     )
+    questions_expire_seconds: int | None = Field(
+        None,
+        ge=1,
+        description="how long a planner's questions wait for answers, before its own defaults "
+        "count; else for ever",
+    )
     review_remind_seconds: int | None = Field(
         None, ge=1, description="after how long a webhook reminds of a review that still waits"
     )

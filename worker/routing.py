@@ -39,7 +39,8 @@ async def routed(
     difficulty = await _known(record, store)
     if difficulty is None:
         files = len(ports.workspace.list())
-        difficulty = await route(ports, chosen, record.spec.task, len(record.spec.steps), files)
+        steps, own = len(record.spec.steps), models.chains.by_role.get("executor", (None,))[0]
+        difficulty = await route(ports, chosen, record.spec.task, steps, files, own)
     return replace(
         ports,
         models=_models(models, chosen.models.get(difficulty)),

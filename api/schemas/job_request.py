@@ -150,7 +150,8 @@ class JobRequest(Asked):
         None,
         ge=1,
         le=LONGEST_REVIEW_SECONDS,
-        description="how long they wait; then the planner's own defaults count. Else for ever",
+        description="how long they wait; then the planner's own defaults count. Else as the "
+        "operator has set (`FETTLE_QUESTIONS_EXPIRE_SECONDS`), or for ever",
     )
 
     parallel: bool = Field(

@@ -32,6 +32,13 @@ async def test_signals_decide_where_they_agree(tmp_path: Path) -> None:
     assert house.told("model_called") == []
 
 
+async def test_what_is_told_is_the_model_that_the_executor_gets(tmp_path: Path) -> None:
+    house = a_house(tmp_path)
+    await route(house.ports, ROUTES, "Print hello world", 0, 0, own="groq:its-own")
+    (told,) = house.told("routed")
+    assert (told["difficulty"], told["model"]) == ("simple", "groq:its-own")
+
+
 async def test_a_model_decides_where_they_disagree_and_once(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard", reason="It schedules.")
     house = a_house(tmp_path, turn("router", DOUBTED, judged))
