@@ -38,13 +38,14 @@ def add_to_job(told: dict[str, Any]) -> dict[str, Any]:
     job_id = told["id"]
     results = [told["result"]["artifacts"]] if told["result"] else []
     runs = [_with_texts(job_id, run) for run in told["runs"]]
+    repairs = [_with_diff(job_id, repair) for repair in told["repairs"]]
     for listed in (told["artifacts"], *results, *(run["artifacts"] for run in runs)):
         listed[:] = _with_hrefs(job_id, listed)
     review = told["review"] and {
         **told["review"],
         "payload": _with_review_links(job_id, told["review"]["payload"]),
     }
-    return {**told, "runs": runs, "review": review, "links": job(job_id)}
+    return {**told, "runs": runs, "repairs": repairs, "review": review, "links": job(job_id)}
 
 
 def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -61,6 +62,11 @@ def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 def _with_hrefs(job_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**made, "href": artifact(job_id, made["name"])} for made in listed]
+
+
+def _with_diff(job_id: str, repair: dict[str, Any]) -> dict[str, Any]:
+    href = f"/jobs/{job_id}/repairs/{repair['run']}/diff"
+    return {**repair, "diff": {**repair["diff"], "href": href}}
 
 
 def _with_texts(job_id: str, run: dict[str, Any]) -> dict[str, Any]:

@@ -173,6 +173,12 @@ def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
     return next((data for data in runs if data["number"] == number), None)
 
 
+def repair(events: Sequence[Event], run: str) -> Mapping[str, Any] | None:
+    """The repair that the run with this id was."""
+    repairs = (fact.data for fact in current(events) if fact.kind == "repaired")
+    return next((data for data in repairs if data["run"] == run), None)
+
+
 def cost(charges: Iterable[Charge]) -> dict[str, Any]:
     """What was paid: {roles: {role: spend}, total: spend}.
 

@@ -77,6 +77,14 @@ async def run_text(
     return await artifacts.run_text(job_id, number, part, house, visitor.credential)
 
 
+@router.get("/repairs/{run}/diff")
+async def repair_diff(
+    job_id: str, run: artifacts.RunId, house: ServicesDep, visitor: Reader
+) -> Response:
+    """The whole diff of a repair."""
+    return await artifacts.repair_diff(job_id, run, house, visitor.credential)
+
+
 @router.get("/recording")
 async def written_down(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     """The model's side of the job."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from api import links, problems
@@ -15,7 +16,7 @@ from api.problems import Refused
 from api.routes.found import found
 from api.schemas import patterns
 from api.schemas.run import Artifact, ArtifactList, Part
-from api.services import ServicesDep
+from api.services import Services, ServicesDep
 from jobs import view
 
 router = APIRouter(tags=["artifacts"])
@@ -26,6 +27,10 @@ Version = Annotated[
         pattern=patterns.DIGEST,
         description="an earlier version, as a run names it; else the newest",
     ),
+]
+
+RunId = Annotated[
+    str, Path(pattern=r"^r[0-9]{1,9}$", description="the run that was the repair, as `r3`")
 ]
 
 
@@ -90,9 +95,31 @@ async def run_text(
     run = view.run(await house.store.events(job_id), number)
     if run is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    digest = run[part].get("digest")
-    content = await house.blobs.get(digest) if digest else run[part]["text"].encode()
-    headers = untrusted_headers(f"{part}.txt", "text/plain", digest or "")
+    return await _text(house, f"{part}.txt", run[part])
+
+
+@router.get(
+    "/jobs/{job_id}/repairs/{run}/diff",
+    summary="Read a repair's whole diff",
+    response_class=PlainTextResponse,
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "The diff, as it was kept"},
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def repair_diff(job_id: str, run: RunId, house: ServicesDep, caller: Reader) -> Response:
+    """All that was changed between a failed run and its repair; `run` is the repair's id."""
+    await found(house, caller, job_id)
+    repair = view.repair(await house.store.events(job_id), run)
+    if repair is None:
+        raise Refused(problems.NOT_FOUND, f"the job has no repair {run}")
+    return await _text(house, f"{run}.diff.txt", repair["diff"])
+
+
+async def _text(house: Services, name: str, kept: Mapping[str, Any]) -> Response:
+    digest = kept.get("digest")
+    content = await house.blobs.get(digest) if digest else kept["text"].encode()
+    headers = untrusted_headers(name, "text/plain", digest or "")
     if not digest:
         del headers["ETag"]
     return Response(content, headers=headers)

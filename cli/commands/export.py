@@ -74,10 +74,15 @@ def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
         for part in PARTS
         if event.data[part].get("digest")
     )
-    return {
+    texts = {
         (run["id"], part): service.text(f"/jobs/{job_id}/runs/{run['number']}/{part}")
         for run, part in cut
     }
+    for event in events:
+        if event.kind == "repaired" and event.data["diff"].get("digest"):
+            run_id = event.data["run"]
+            texts[run_id, "diff"] = service.text(f"/jobs/{job_id}/repairs/{run_id}/diff")
+    return texts
 
 
 def _as_json(job: Job, events: list[Event], texts: Texts) -> str:

@@ -50,11 +50,11 @@ def _answered(data: Data, _: Texts) -> Iterator[str]:
     yield from (f"## Answer, revision {data['revision']}", "", data["text"], "")
 
 
-def _repaired(data: Data, _: Texts) -> Iterator[str]:
+def _repaired(data: Data, texts: Texts) -> Iterator[str]:
     yield from (f"## Repair of {data['of']} in {data['run']}: {data['class']}", "")
     yield from (str(data["cause"]), "")
     if diff := data.get("diff"):
-        yield from (*fenced(diff["text"], "diff"), "")
+        yield from (*fenced(texts.get((data["run"], "diff"), diff["text"]), "diff"), "")
 
 
 def _checked(data: Data, _: Texts) -> Iterator[str]:

@@ -135,6 +135,23 @@ async def test_a_cut_text_can_be_read_whole(front):
     assert (await front.client.get(f"/jobs/{job_id}/runs/x/code")).status_code == 422
 
 
+async def test_a_long_diff_of_a_repair_can_be_read_whole(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    digest = await front.house.blobs.put(b"-x\n+a long one")
+    repair = {"of": "r1", "class": "name", "cause": "NameError: x", "model": "groq:a", "level": 0}
+    repair |= {"lines": {"added": 1, "removed": 1}, "attempt": 1, "revision": 1, "same": None}
+    diffs = {"r2": text("-x …", digest=digest), "r3": text("-y\n+z")}
+    told = [{**repair, "run": run, "diff": diff, "fixed": False} for run, diff in diffs.items()]
+    await front.tell(held, *(("repaired", each) for each in told))
+    listed = (await front.client.get(f"/jobs/{job_id}")).json()["repairs"]
+    whole = [await front.client.get(each["diff"]["href"]) for each in listed]
+    assert [each.text for each in whole] == ["-x\n+a long one", "-y\n+z"]
+    assert whole[0].headers["content-type"] == "text/plain; charset=utf-8"
+    assert (await front.client.get(f"/jobs/{job_id}/repairs/r1/diff")).status_code == 404
+    assert (await front.client.get(f"/jobs/{job_id}/repairs/2/diff")).status_code == 422
+
+
 async def test_bytes_that_are_gone_are_told_as_a_problem(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
@@ -163,7 +180,10 @@ async def test_a_run_tells_why_it_failed_and_one_of_an_older_release_does_not(fr
     why = {"class": "key", "cause": "KeyError: 'a'", "exception": "KeyError"}
     await front.run(held, 1)
     await front.run(held, 2, succeeded=False, failure=why)
-    assert [run["failure"] for run in (await front.job(job_id))["runs"]] == [None, why]
+    assert [run["failure"] for run in (await front.job(job_id))["runs"]] == [
+        None,
+        {**why, "file": None, "line": None},
+    ]
 
 
 async def test_an_open_review_links_to_what_it_shows(front):

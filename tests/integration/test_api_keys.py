@@ -20,6 +20,7 @@ GUARDED = [
     ("GET", f"{JOB}/artifacts", "read"),
     ("GET", f"{JOB}/artifacts/a", "read"),
     ("GET", f"{JOB}/runs/1/code", "read"),
+    ("GET", f"{JOB}/repairs/r1/diff", "read"),
     ("GET", f"{JOB}/recording", "read"),
     ("GET", "/numbers", "read"),
     ("GET", "/models", "read or admin"),

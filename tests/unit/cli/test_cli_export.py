@@ -54,7 +54,7 @@ def finished(tiny):
             run="r2",
             of="r1",
             cause="NameError: x",
-            diff={"text": "-x\n+y", **TEXT},
+            diff={"text": "-x ... +y", "dropped_bytes": 0, "digest": "e" * 64},
             **{"class": "name"},
         ),
         event(6, "run_finished", **a_run(2, tool="shell", stdout={"text": "```\n", **TEXT})),
@@ -68,6 +68,10 @@ def finished(tiny):
     tiny.on(
         "GET /jobs/j1/runs/1/stderr",
         Answer(200, b"the whole of it", {"Content-Type": "text/plain"}),
+    )
+    tiny.on(
+        "GET /jobs/j1/repairs/r2/diff",
+        Answer(200, b"-x\n+y", {"Content-Type": "text/plain"}),
     )
     return tiny
 
@@ -107,7 +111,7 @@ def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     told = json.loads(path.read_text())
     assert told["job"]["id"] == "j1"
     assert [each["seq"] for each in told["events"]] == list(range(1, 11))
-    assert told["texts"] == {"r1/stderr": "the whole of it"}
+    assert told["texts"] == {"r1/stderr": "the whole of it", "r2/diff": "-x\n+y"}
 
 
 def test_a_job_that_runs_is_told_as_far_as_it_has_come(tiny, capsys):
