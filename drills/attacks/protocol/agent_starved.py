@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drills.attacks.scene import Scene
 
 LIMITS = Limits(wall_seconds=1.0, cpu_seconds=60)
-MOST_LATE = 1.0
+MOST_LATE = 2.0
 LOOPS, SLEEPERS = 4, 40
 BUSY_SECONDS = 6.0
 
@@ -40,7 +40,7 @@ def probe(given: dict[str, Any]) -> str | None:
     mask = ctypes.byref(ctypes.c_ulong(1 << first))
     nothing = ctypes.byref(ctypes.c_int(0))
     high = 1 << 32  # the kernel takes the low half of these registers, a filter sees all of it
-    for pid in (agent, high | agent, 1, high | 1):
+    for pid in (agent, high | agent, 1, high | 1) if given["starving"] else ():
         for number, *words in (
             (setaffinity, pid, 8, mask),
             (setscheduler, pid, 5, nothing),  # SCHED_IDLE
@@ -79,8 +79,8 @@ def sleeps(given: dict[str, Any]) -> str | None:
 
 
 async def drive(scene: Scene) -> Seen:
-    """How long a run takes that only sleeps past this deadline, and then the attack's."""
-    usual = await scene.run(sleeps, limits=LIMITS)
+    """How long a run takes that is as busy and leaves the agent alone, and then the attack's."""
+    usual = await scene.run(given={"starving": False}, limits=LIMITS)
     seen = await survived(scene)
     return replace(seen, notes={**seen.notes, "late": seen.seconds - usual.seconds})
 
@@ -90,7 +90,7 @@ def judge(seen: Seen) -> Verdict:
         return reached(seen.report.reached)
     if seen.left or not seen.notes["after"]:
         return reached(f"left: {seen.left}, the run after it: {seen.notes['after']}")
-    late = f"{seen.notes['late']:.1f} s later than a run that sleeps"
+    late = f"{seen.notes['late']:.1f} s later than a run that leaves the agent alone"
     return reached(late) if seen.notes["late"] > MOST_LATE else held(late)
 
 
@@ -98,7 +98,7 @@ ATTACK = Attack(
     probe,
     expects="the deadline is kept: nobody may say when another process of the room's agent runs",
     limits=LIMITS,
-    given={"seconds": BUSY_SECONDS, "loops": LOOPS, "sleepers": SLEEPERS},
+    given={"seconds": BUSY_SECONDS, "loops": LOOPS, "sleepers": SLEEPERS, "starving": True},
     drive=drive,
     judge=judge,
     control=Instead(sleeps, Limits(wall_seconds=BUSY_SECONDS + 4)),
