@@ -13,9 +13,9 @@ from recorded import one_run
 from jobs.record import Status
 from jobs.spec import JobSpec
 
-CONSTANT = ("fettle:counts", "fettle:worker", "fettle:turn:", "fettle:numbers:")
-"""What a house without jobs keeps: counts, the workers that are there, whose turn it is, and what
-the jobs of each day have added up to."""
+CONSTANT = ("fettle:counts", "fettle:changes", "fettle:worker", "fettle:turn:", "fettle:numbers:")
+"""What a house without jobs keeps: counts, of changes too, the workers that are there, whose turn
+it is, and what the jobs of each day have added up to."""
 BIG = "open('big.txt', 'w').write('x' * 100_000)\nprint('y' * 50_000)"
 
 
