@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from api.schemas.system import Undelivered
 from jobs.record import Status
 from jobs.spec import Priority
 
@@ -39,6 +40,17 @@ class Metrics:
             "fettle_queue_jobs", "Waiting jobs by priority", ("priority",), registry=self.registry
         )
         self._workers = Gauge("fettle_workers", "Workers seen lately", registry=self.registry)
+        self._webhooks = Gauge(
+            "fettle_webhooks",
+            "Webhook messages that have not arrived: waiting, or dead (tried no more)",
+            ("state",),
+            registry=self.registry,
+        )
+        self._oldest_webhook = Gauge(
+            "fettle_webhook_oldest_seconds",
+            "How long the oldest waiting webhook message waits",
+            registry=self.registry,
+        )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A response began."""
@@ -46,11 +58,18 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def observed(
-        self, jobs: Mapping[Status, int], queue: Mapping[Priority, int], workers: int
+        self,
+        jobs: Mapping[Status, int],
+        queue: Mapping[Priority, int],
+        workers: int,
+        webhooks: Undelivered,
     ) -> None:
         """The state of the house, as Redis tells it."""
         self._up.set(1)
         self._workers.set(workers)
+        self._webhooks.labels("waiting").set(webhooks.waiting)
+        self._webhooks.labels("dead").set(webhooks.dead)
+        self._oldest_webhook.set(webhooks.oldest_seconds)
         for status in Status:
             self._jobs.labels(str(status)).set(jobs.get(status, 0))
         for priority in Priority:
@@ -62,6 +81,8 @@ class Metrics:
         self._workers.set(0)
         self._jobs.clear()
         self._queue.clear()
+        self._webhooks.clear()
+        self._oldest_webhook.set(0)
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""

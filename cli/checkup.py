@@ -10,6 +10,8 @@ from typing import Any
 from api.quantities import plural
 
 SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
+SEE = "`fettle webhooks list` tells why; `fettle webhooks retry ID` sends one again"
+LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
 WAITING = "mend it: the worker takes no job until then, and looks again by itself"
 
@@ -43,6 +45,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("service", Health.GOOD, f"Fettle {system['version']}, {system['environment']}")
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
     yield from _redis(system["redis"])
+    yield from _webhooks(system.get("webhooks"))
     workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= STALE_SECONDS]
     if not workers:
         advice = "start one: python -m worker"
@@ -58,6 +61,18 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         recordings={name for worker in workers for name in worker["models"]["recordings"]},
     )
     yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
+
+
+def _webhooks(told: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """Messages that do not arrive; nothing where all have, or an older service does not tell."""
+    if told is None or not (told["dead"] or told["waiting"]):
+        return
+    text = f"{told['waiting']} waiting, the oldest for {told['oldest_seconds']:.0f} s"
+    if not told["dead"]:
+        late = told["oldest_seconds"] > LATE_SECONDS
+        yield Finding("webhooks", Health.WARN if late else Health.NOTE, text, SEE if late else "")
+        return
+    yield Finding("webhooks", Health.WARN, f"{told['dead']} never arrived; {text}", SEE)
 
 
 def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterator[Finding]:

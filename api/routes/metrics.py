@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.services import ServicesDep
+from api.undelivered import undelivered
 from jobs.errors import StoreUnavailable
 
 router = APIRouter(tags=["system"])
@@ -16,17 +17,17 @@ router = APIRouter(tags=["system"])
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
 async def metrics(house: ServicesDep) -> Response:
-    """Jobs by status, waiting jobs by priority, workers, HTTP requests and latency by route.
+    """Jobs by status, waiting jobs by priority, workers, webhooks, requests and latency by route.
 
     Needs no key: these are counts and times over all tenants, with no job's content in them.
     """
     store = house.store
     try:
-        jobs, queue, workers = await asyncio.gather(
-            store.counts(), store.queue_depth(), store.workers()
+        jobs, queue, workers, webhooks = await asyncio.gather(
+            store.counts(), store.queue_depth(), store.workers(), undelivered(store)
         )
     except StoreUnavailable:
         house.metrics.unreachable()
     else:
-        house.metrics.observed(jobs, queue, len(workers))
+        house.metrics.observed(jobs, queue, len(workers), webhooks)
     return Response(house.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -15,6 +15,7 @@ from api.caller import Overseer
 from api.documented import responses
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
+from api.undelivered import undelivered
 from jobs.fitness import Fitness
 from jobs.view import iso
 from settings.api import ApiSettings
@@ -31,8 +32,13 @@ async def system(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG
 async def read(house: Services) -> System:
     """All of it. Raises StoreUnavailable."""
     store = house.store
-    fitness, workers, jobs, queue, now = await asyncio.gather(
-        house.fitness(), store.workers(), store.counts(), store.queue_depth(), store.now()
+    fitness, workers, jobs, queue, now, webhooks = await asyncio.gather(
+        house.fitness(),
+        store.workers(),
+        store.counts(),
+        store.queue_depth(),
+        store.now(),
+        undelivered(store),
     )
     return System(
         version=version("fettle"),
@@ -41,6 +47,7 @@ async def read(house: Services) -> System:
         workers=[_worker(facts, now) for facts in workers],
         jobs={str(status): count for status, count in jobs.items()},
         queue={str(priority): count for priority, count in queue.items()},
+        webhooks=webhooks,
         models=list(house.settings.models),
         limits=_limits(house.settings),
     )

@@ -34,6 +34,14 @@ class Worker(Told):
     seen_seconds: float = Field(description="how long ago")
 
 
+class Undelivered(Told):
+    """Webhook messages that have not arrived."""
+
+    dead: int = Field(description="tried no more; see GET /webhooks")
+    waiting: int
+    oldest_seconds: float = Field(description="how long the oldest waits; 0 where none does")
+
+
 class System(Told):
     """What `fettle doctor` prints."""
 
@@ -43,6 +51,7 @@ class System(Told):
     workers: list[Worker]
     jobs: dict[str, int] = Field(description="by status")
     queue: dict[str, int] = Field(description="waiting jobs by priority")
+    webhooks: Undelivered
     models: list[str] = Field(description="the allow-list")
     limits: dict[str, Any]
 

@@ -9,6 +9,8 @@ from api_front import client_of, settings_for, started
 from prometheus_client.parser import text_string_to_metric_families
 
 from api import problems
+from jobs.delivery import Delivery
+from jobs.redis_outbox import entered
 
 
 @pytest.fixture
@@ -76,6 +78,24 @@ async def test_metrics_need_no_key_and_count_by_route(front):
     assert found["fettle_http_requests_total", "GET", "unknown", "404"] == 1
     assert "secret" not in answer.text
     assert job_id not in answer.text
+
+
+async def test_messages_that_do_not_arrive_are_counted(front):
+    store = front.house.store
+    now = await store.now()
+    ages = {"gone": 90_000, "a": 60_000, "b": 1_000}
+    late = [Delivery(name, "job.finished", "t", "j", now - ms, {}) for name, ms in ages.items()]
+    for command in entered(late):
+        await store.redis.execute_command(*command)
+    (first,) = await store.outbox.take(1, 1_000)
+    assert await store.outbox.missed(first, "it answered 410", None)
+    told = (await front.client.get("/system")).json()["webhooks"]
+    assert (told["dead"], told["waiting"]) == (1, 2)
+    assert 60 <= told["oldest_seconds"] < 90
+    figures = (await front.client.get("/metrics")).text
+    assert 'fettle_webhooks{state="dead"} 1.0' in figures
+    assert 'fettle_webhooks{state="waiting"} 2.0' in figures
+    assert "\nfettle_webhook_oldest_seconds 6" in figures
 
 
 async def test_every_kind_of_problem_explains_itself(front):

@@ -17,8 +17,10 @@ from api.pages.review import MOST_FILES, files_since
 from api.pages.ways import ways
 from api.schemas.job_request import JobRequest
 from jobs import manifest
+from jobs.delivery import Delivery
 from jobs.events import NewEvent
 from jobs.record import Reason, Result
+from jobs.redis_outbox import entered
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec
 from jobs.store import Writes
@@ -446,12 +448,15 @@ async def test_system_and_numbers_have_pages(front):
     await front.house.store.announce("w1", facts, 60)
     await front.house.store.announce("w0", {"of": "another release"}, 60)
     await front.finish(await front.submit())
+    for command in entered([Delivery("m", "job.finished", "t", "j", 1, {})]):
+        await front.house.store.redis.execute_command(*command)
     held = await front.claim(await front.submit())
     await front.tell(held, charges=[charge("a", "critic", "0.25")])
     done(await front.house.operations.fail(held, Reason.UNAPPROVED, "no"))
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
+        assert re.search(r"on the way</dt><dd>1 message, the oldest for \d+ s", page)
         page = (await visit.get("/app/numbers?days=7")).text
         assert re.search(r'data-colour="accent">groq:m<', page)
         assert 'data-value="0.25">$0.2500' in page

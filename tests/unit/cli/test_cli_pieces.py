@@ -136,6 +136,18 @@ def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
     assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
 
 
+def test_messages_that_never_arrive_are_warned_of():
+    def told(dead, waiting, seconds):
+        webhooks = {"dead": dead, "waiting": waiting, "oldest_seconds": seconds}
+        found = checkup.findings({**SYSTEM, "webhooks": webhooks})
+        return [(one.health, one.text) for one in found if one.name == "webhooks"]
+
+    assert told(0, 0, 0.0) == []
+    assert told(0, 2, 5.0) == [(Health.NOTE, "2 waiting, the oldest for 5 s")]
+    assert told(0, 2, 900.0) == [(Health.WARN, "2 waiting, the oldest for 900 s")]
+    assert told(3, 0, 0.0) == [(Health.WARN, "3 never arrived; 0 waiting, the oldest for 0 s")]
+
+
 def test_tools_are_told_and_workers_that_differ_in_them():
     some = {**SYSTEM["workers"][0], "tools": ["python", "shell"]}
     more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}
