@@ -113,6 +113,6 @@ def last_known(told: Sequence[Event]) -> str:
     done = next((event for event in reversed(told) if event.kind in WORK), None)
     if done is None:
         return "before its first call had finished"
-    names = (done.data.get(name) for name in ("role", "tool", "id"))
+    names = (done.data.get(name) for name in ("role", "id", "tool"))
     whose = next((f" ({name})" for name in names if name), "")
     return f"behind event {done.seq}, {done.kind}{whose}"
