@@ -11,15 +11,25 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 
 
-def adopt() -> None:
-    """Become the parent of every descendant whose own parent dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+@contextlib.contextmanager
+def adopting() -> Iterator[None]:
+    """For the length of the block, be the parent of every descendant whose own parent dies."""
+    if sys.platform != "linux":
+        yield
+        return
+    prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
+    prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before))
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        yield
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, before)  # who calls us may not reap what comes to him
 
 
 def children() -> set[int]:

@@ -114,12 +114,12 @@ class Processes:
 @contextmanager
 def running(signals: Signals, wait: Callable[[float], None] = time.sleep) -> Iterator[Processes]:
     """A set of processes that ends with the block, whatever ends the block."""
-    orphans.adopt()
-    processes = Processes(signals)
-    try:
+    with orphans.adopting():
+        processes = Processes(signals)
         try:
-            yield processes
+            try:
+                yield processes
+            finally:
+                signals.hold()  # two `try`s: a signal that comes just before is raised here
         finally:
-            signals.hold()  # two `try`s: a signal that comes just before is raised here
-    finally:
-        processes.stop(wait)
+            processes.stop(wait)

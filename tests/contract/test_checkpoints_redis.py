@@ -14,6 +14,7 @@ from langgraph.graph import StateGraph
 from redis.asyncio import Redis
 
 from worker.checkpoints import RedisSaver, unfenced
+from worker.checkpoints.errors import CheckpointUnreadable
 from worker.checkpoints.reader import PAGE, WALK
 
 ODD_THREADS = ["", "a", "a:", "a:b", "a::b", "a!runs", "%3A", "ü\0\n {}*", "x" * 500]
@@ -275,7 +276,7 @@ async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a
 ):
     await put(saver, place(), {"a": 1, "b": 2})
     await client.hdel("fettle:checkpoint:job:", "b@1")
-    with pytest.raises(LookupError, match="b@1"):
+    with pytest.raises(CheckpointUnreadable, match="b@1"):
         await saver.aget_tuple(place())
 
 

@@ -192,7 +192,7 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
     store = RedisStore(connect(redis_url))
     house, blobs = House(store), DirectoryBlobs(tmp_path)
     day = keys.numbers(TENANT, day_of(await store.now()))
-    constant = {b"fettle:counts", day.encode()}
+    constant = {b"fettle:counts", b"fettle:changes", day.encode()}
     for number in range(40):
         digest = await put(store, blobs, b"%d" % (number % 30))
         await succeeded(house, digest, labels=(f"l{number % 3}",))

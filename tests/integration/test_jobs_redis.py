@@ -283,6 +283,7 @@ async def test_nothing_of_a_job_lies_outside_its_names(house, store):
     assert found - set(mine.all) - days == {
         "fettle:blobs:references",
         "fettle:counts",
+        "fettle:changes",
         "fettle:finished",
         "fettle:jobs:acme",
         "fettle:jobs:acme:label:l",
