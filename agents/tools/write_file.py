@@ -30,7 +30,7 @@ async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
 
 def _instead(name: str, before: bytes | None, data: bytes) -> str:
     """What to say where a file was there before: whole files hide what was changed in them."""
-    if before is None:
+    if before is None or before == data:
         return ""
     found = change({name: before}, {name: data})
     lines = f"{found.added} lines added, {found.removed} removed"

@@ -124,8 +124,8 @@ async def anew(scene: Scene, name: str) -> str:
 async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
     """A model answers with more than the worker's memory limit allows, each time. That worker, or
     the job's own process, ends; the others' jobs finish, and the job fails: it alone."""
-    huge = Huge("x" * (224 * MIB))
-    async with kept_alive(scene) as codes, limited(scene, 160 * MIB):
+    huge = Huge("x" * (448 * MIB))
+    async with kept_alive(scene) as codes, limited(scene, 320 * MIB):
         await scene.house.ready()
         names = [f"innocent-{number}" for number in range(SMALL)]
         for name in names:

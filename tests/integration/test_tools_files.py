@@ -141,6 +141,7 @@ async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> Non
         NONE,
         call("write_file", path="new.py", content="x = 1\ny = 2\n"),
         call("write_file", path="new.py", content="x = 1\ny = 3\n"),
+        call("write_file", path="new.py", content="x = 1\ny = 3\n"),
     )
     assert used.texts == [
         "wrote new.py (12 bytes)",
@@ -148,4 +149,5 @@ async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> Non
             "wrote new.py (12 bytes); it replaced the file that was there: 1 lines added, 1 "
             "removed; for a part use edit_file"
         ),
+        "wrote new.py (12 bytes)",
     ]
