@@ -13,6 +13,8 @@ from bench.provider.request import Message
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _STREAMED_CHARACTERS = 16
+_MOST_CHUNKS = 4096
+"""Of a text: one that is to fill a client's memory does so in seconds."""
 
 
 def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -72,8 +74,9 @@ def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
         return json.dumps({**head, "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
-    for start in range(0, len(turn.text), _STREAMED_CHARACTERS):
-        yield chunk({"content": turn.text[start : start + _STREAMED_CHARACTERS]})
+    size = max(_STREAMED_CHARACTERS, len(turn.text) // _MOST_CHUNKS)
+    for start in range(0, len(turn.text), size):
+        yield chunk({"content": turn.text[start : start + size]})
     if turn.refusal:
         yield chunk({"refusal": turn.refusal})
     for i, call in enumerate(_calls(turn, number)):
