@@ -188,7 +188,8 @@ class Bounds:
     own words (`agents.trimming`; None: all);
     `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
     revision ends with the reply whose code has run; so it does where it `pauses`, since a person is
-    asked behind each run; unless it `plans`, no planner is asked.
+    asked behind each run; unless it `plans`, no planner is asked. Where it `sums_up`, the model of
+    the role `summary` is asked to, for an answer that is too long to keep.
     """
 
     steps: int = 25
@@ -202,6 +203,7 @@ class Bounds:
     mends: bool = True
     pauses: bool = False
     plans: bool = True
+    sums_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

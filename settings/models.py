@@ -37,8 +37,8 @@ class ModelSettings(ProviderSettings):
     tester_model: Chain = _role("tester")
     summary_model: Chain = Field(
         (),
-        description="models of the summary; none is asked today: it is written from what is on "
-        "record",
+        description="models that sum up what a conversation keeps of a long answer; where none is "
+        "set, it is cut, and no model is asked",
     )
     router_model: Chain = _role("router")
     executor_escalation: Chain = _stronger("executor")

@@ -46,6 +46,7 @@ def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
             abreast=settings.parallel_steps,
             history=settings.history_characters,
             conversation=settings.conversation_characters,
+            sums_up=bool(settings.summary_model),
         ),
         spending=Spending.allowed(settings, RedisCredentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),

@@ -1,4 +1,4 @@
-"""The summary: what the conversation keeps of a job. No model is asked."""
+"""The summary: what the conversation keeps of a job."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from langgraph.runtime import Runtime
 from agents.best import Best, best
 from agents.calls import finished, once
 from agents.judgement import CRITIC, RULES
+from agents.nodes.wording import worded
 from agents.outcome import why_it_ended
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
 from agents.state import State
-from agents.texts import one_line
 
-ANSWER_KEPT = 600
 _APPROVERS = {CRITIC: "the critic", RULES: "the rules alone, on the evidence"}
 FILES_NAMED = 12
 
@@ -26,7 +25,8 @@ async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     kept = best(state)
     if kept.earlier:
         await _bring_back(kept, runtime)
-    text = summary(state)
+    answer = await worded(state["job"]["task"], kept.answer, runtime)
+    text = summary(state, answer)
     fact = Fact(place(runtime.execution_info), "summarized", {"text": text})
     await runtime.context.events.emit(fact)
     if not kept.earlier:
@@ -48,10 +48,10 @@ async def _bring_back(kept: Best, runtime: Runtime[Ports]) -> None:
     await once(ports, at.key(digest("best", kept.revision, kept.workspace)), make)
 
 
-def summary(state: State) -> str:
-    """One paragraph: the answer, the files, who approved. Pure."""
+def summary(state: State, answer: str) -> str:
+    """One paragraph: the `answer` in short, the files, who approved. Pure."""
     kept = best(state)
-    parts = [one_line(kept.answer, ANSWER_KEPT) or "No answer."]
+    parts = [answer or "No answer."]
     if names := list(kept.artifacts):
         more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
         parts.append(f"Files: {', '.join(names[:FILES_NAMED])}{more}.")

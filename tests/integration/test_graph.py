@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from graph_house import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
@@ -41,6 +42,38 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
     assert run["stdout"] == {"text": "2\n", "dropped_bytes": 0, "digest": None}
     # A type that LangGraph's serialiser does not know would have been warned of.
     assert not caplog.records
+
+
+LONG = "The sum is 2." + " It was printed with care." * 40
+
+
+@pytest.mark.parametrize(
+    ("sums_up", "said", "kept"),
+    [
+        (True, call("Summary", text="It prints 2, with care."), "It prints 2, with care."),
+        (False, None, LONG[:100]),
+    ],
+)
+async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
+    tmp_path: Path, sums_up: bool, said: dict[str, Any] | None, kept: str
+) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="print(1 + 1)")),
+        turn("executor", "exit code 0", LONG, after=1),
+        verdict("=== r1, revision 1: exit code 0", "approve", run="r1"),
+        *([turn("summary", "with care.", said)] if said else []),
+    ]
+    sandbox = PlannedSandbox({"print(1 + 1)": printed("2\n")})
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(sums_up=sums_up))
+    await journey.begin(JobInput(TASK))
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.answer) == ("critic", LONG)
+    assert ended.summary.startswith(kept)
+    assert ended.summary.endswith("Approved by the critic.")
+    assert len(ended.summary) < 700
+    roles = [each["role"] for each in journey.told("model_called")]
+    assert roles.count("summary") == (1 if said else 0)
 
 
 async def test_every_model_call_is_charged_and_told_once(tmp_path: Path) -> None:

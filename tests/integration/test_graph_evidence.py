@@ -231,6 +231,26 @@ async def test_a_model_outage_is_no_success_with_empty_code(tmp_path: Path) -> N
         await outage(tmp_path, last_try=True, works=False)
 
 
+@pytest.mark.parametrize("status", [401, 503])
+async def test_whoever_sums_up_and_is_away_changes_nothing(tmp_path: Path, status: int) -> None:
+    journey = Journey.plan(tmp_path, [], PlannedSandbox({"1": printed("1\n")}))
+    long = "It adds. " * 100
+    verdict = ToolCall("Verdict", {"verdict": "approve", "run": "r1"})
+    said = [*WORK[:2], Reply(long), Reply(tool_calls=(verdict,)), *[Refusal(status)] * 5]
+    with ProviderServer(said) as server:
+        urls = {"groq": server.groq_url}
+        pool = ModelPool(ModelOptions(api_keys={"groq": "key"}, base_urls=urls, max_retries=0))
+        models = RoleModels.alone(pool, "groq:llama-3.3-70b-versatile")
+        journey.ports = journey.with_ports(models=models, bounds=Bounds(sums_up=True))
+        await journey.begin(JobInput(TASK))
+        await pool.aclose()
+        assert len(server.requests) == 5
+    ended = await journey.outcome()
+    assert ended.approved_by == "critic"
+    assert ended.summary.startswith("It adds. It adds.")
+    assert ended.summary.endswith(" ... Approved by the critic.")
+
+
 async def test_a_critic_that_cannot_be_read_leaves_it_to_the_rules(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, [], PlannedSandbox({"1": printed("1\n")}))
     odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "score": 95}),))

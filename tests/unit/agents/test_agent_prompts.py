@@ -108,6 +108,8 @@ VALUES: dict[str, dict[str, object]] = {
         Limits(),
     ),
     "router_system": {},
+    "summary_system": {},
+    "summary_task": {"task": "Sort a list.", "answer": "It is sorted."},
     "router_task": {"task": "Sort a list.", "files": 2},
     "repair": {"error": "steps: too few", "tool": "Plan"},
 }

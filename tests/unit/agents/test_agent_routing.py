@@ -91,9 +91,9 @@ def finished(**more: Any) -> Any:
     ],
 )
 def test_the_summary_is_one_paragraph(change: dict[str, Any], end: str) -> None:
-    assert summary(finished(**change)) == f"Two lines. Files: a.py. {end}"
+    assert summary(finished(**change), "Two lines.") == f"Two lines. Files: a.py. {end}"
 
 
 def test_a_failed_job_s_summary_says_so() -> None:
     job = {**initial_state(JobInput("Add.", on_exhausted="fail")), "exhausted": True}
-    assert summary(job).endswith("the job counts as failed.")  # type: ignore[arg-type]
+    assert summary(job, "").endswith("the job counts as failed.")  # type: ignore[arg-type]
