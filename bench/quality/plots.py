@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 from bench.quality.bars import Bars
 
+LEAST_INCHES = 5.2
+"""Of width: the title has to stand on it."""
 DOTS_PER_INCH = 144
 BLUES = ("#9ecae1", "#2171b5", "#c7a27c", "#8c510a")
 """Bars beside each other: first attempt and end, of one measurement and of another."""
@@ -16,7 +18,8 @@ BLUES = ("#9ecae1", "#2171b5", "#c7a27c", "#8c510a")
 
 def png(path: Path, bars: Bars) -> None:
     """Write the picture to `path`: shares in percent, with their intervals."""
-    figure = Figure(figsize=(2.2 + 1.5 * len(bars.groups), 4.4), layout="constrained")
+    inches = max(LEAST_INCHES, 2.2 + 1.5 * len(bars.groups))
+    figure = Figure(figsize=(inches, 4.4), layout="constrained")
     axes = figure.add_subplot()
     width = 0.8 / len(bars.series)
     for number, name in enumerate(bars.series):
