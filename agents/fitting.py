@@ -33,13 +33,19 @@ def room(tokens: int, beside: int) -> int:
     return max(LEAST_ROOM, tokens * CHARACTERS_A_TOKEN - beside)
 
 
-def fitted(messages: Sequence[AnyMessage], bounds: Bounds, most: int | None) -> list[AnyMessage]:
-    """What a request has of the conversation, in about `most` characters; None: no matter."""
+def fitted(
+    messages: Sequence[AnyMessage], usual: list[AnyMessage], bounds: Bounds, most: int | None
+) -> list[AnyMessage]:
+    """What a request has of the conversation, in about `most` characters; None: no matter.
+
+    `usual` is what is `shown` of it by these bounds, whatever the model.
+    """
     if most is None:
-        return shown(messages, bounds)
+        return usual
     history = _least(bounds.history, most // 4)
     conversation = _least(bounds.conversation, most // 2)
-    given = shown(messages, replace(bounds, history=history, conversation=conversation))
+    smaller = replace(bounds, history=history, conversation=conversation)
+    given = usual if smaller == bounds else shown(messages, smaller)
     for kept, output in _STEPS:
         if size(given) <= most:
             break

@@ -75,7 +75,7 @@ class _Standing:
 
 def _walked(messages: Iterable[BaseMessage], steps: int) -> _Standing:
     now = _Standing()
-    for message in messages:
+    for message in messages if steps else ():  # without a plan no call names a step of it
         if isinstance(message, AIMessage):
             named = _named(message, steps, now.at)
             moved = _moved(now, _all(named))

@@ -78,7 +78,7 @@ async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
     async def call(model: BaseChatModel) -> AIMessage:
         try:
-            response = await _answer(request.override(model=model), handler)
+            response = await _answer(request.override(model=model), asked.messages, handler)
         except ReplyMalformed as error:
             return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
         reply = response.result[0]
@@ -102,17 +102,19 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     )
 
 
-async def _answer(request: ModelRequest[Ports], handler: Ask) -> ModelResponse[Any]:
-    """What the model says to as much of the conversation as it has room for.
+async def _answer(
+    request: ModelRequest[Ports], usual: list[AnyMessage], handler: Ask
+) -> ModelResponse[Any]:
+    """What the model says to as much of the conversation as it has room for: `usual`, or less.
 
     Where its provider finds that too long all the same, to half of it.
     """
     bounds = request.runtime.context.bounds
-    given = fitted(request.messages, bounds, _room(request))
+    given = fitted(request.messages, usual, bounds, _room(request))
     try:
         return await handler(request.override(messages=given))
     except ContextExceeded:
-        less = fitted(request.messages, bounds, size(given) // 2)
+        less = fitted(request.messages, usual, bounds, size(given) // 2)
         if size(less) >= size(given):
             raise
         return await handler(request.override(messages=less))

@@ -23,8 +23,8 @@ def conversation(sizes: list[tuple[int, int]]) -> list[AnyMessage]:
 
 def test_where_there_is_room_it_is_what_every_model_sees() -> None:
     said = conversation([(2_000, 4_000)] * 30)
-    assert fitted(said, Bounds(), None) == shown(said, Bounds())
-    assert fitted(said, Bounds(), 400_000) == shown(said, Bounds())
+    assert fitted(said, shown(said, Bounds()), Bounds(), None) == shown(said, Bounds())
+    assert fitted(said, shown(said, Bounds()), Bounds(), 400_000) == shown(said, Bounds())
 
 
 def test_room_is_what_the_tokens_take_without_what_goes_along() -> None:
@@ -39,7 +39,7 @@ SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_s
 @settings(max_examples=60, deadline=None)
 def test_it_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], most: int) -> None:
     said = conversation(sizes)
-    given_ = fitted(said, Bounds(), most)
+    given_ = fitted(said, shown(said, Bounds()), Bounds(), most)
     assert size(given_) <= most
     assert given_[0] == said[0]
     asked = [call["id"] for m in given_ if isinstance(m, AIMessage) for call in m.tool_calls]
