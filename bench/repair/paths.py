@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from bench.provider import Reply
 from bench.repair.path import (
-    DOWN,
     PLAN,
-    REFUSED,
     Path,
     approve,
-    costly,
     edits,
     looks,
     revise,
     runs,
     writes,
 )
-
-GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"
-KEY = "total = {'a': 1}['b']"
-INDEX = "total = [1][1]"
-KIND = "total = 1 + '2'"
-OTHER_KEY = "rate = 2\ntotal = {'a': 1}['b']"
-"""Fails as KEY does, a line further down."""
-TEXT = "total = int('x')"
-CHECK = "from sums import add\nassert add(1, 2) == 3\nprint('ok')"
-WRONG = "def add(a, b):\n    return a - b\n"
-RIGHT = "def add(a, b):\n    return a + b\n"
-ENDLESS = "total = 0\nwhile True:\n    total += 1"
-HUNGRY = "total = bytearray(2 * 1024 ** 3)\ntotal[::4096] = bytes([1]) * len(total[::4096])"
-DONE = Reply("It adds.")
-UNREADABLE = (Reply("Fine."), Reply("I said: fine."))
-CIRCLE = (runs(KEY), runs(KEY), runs(KEY))
+from bench.repair.said import (
+    CHECK,
+    CIRCLE,
+    DONE,
+    ENDLESS,
+    GOOD,
+    HUNGRY,
+    INDEX,
+    KEY,
+    KIND,
+    OTHER_KEY,
+    RIGHT,
+    TEXT,
+    UNREADABLE,
+    WRONG,
+)
+from bench.repair.trouble import TROUBLE
 
 CURED = (
     Path("works at once", (PLAN, runs(GOOD), DONE, approve()), "approved by critic"),
@@ -253,59 +251,4 @@ JUDGED = (
         job={"max_revisions": 1},
     ),
 )  # fmt: skip
-TROUBLE = (
-    Path(
-        "trouble of the sandbox is retried and not blamed on the code",
-        (PLAN, runs(KEY), runs(GOOD), DONE, approve()),
-        "approved by critic",
-        ("0 fixed",),
-        broken=frozenset({1, 2, 4}),
-    ),
-    Path(
-        "a sandbox that is down for good",
-        (PLAN, runs(GOOD)),
-        "failed: sandbox_unavailable",
-        broken=frozenset(range(1, 20)),
-    ),
-    Path(
-        "an outage of the model is waited for",
-        (PLAN, runs(KEY), DOWN, DOWN, runs(GOOD), DONE, DOWN, approve()),
-        "approved by critic",
-        ("0 fixed",),
-    ),
-    Path(
-        "a model that is down for good is no success",
-        (PLAN, runs(KEY), *[DOWN] * 9),
-        "failed: model_unavailable",
-    ),
-    Path(
-        "a critic that is down for good leaves it to the rules",
-        (PLAN, runs(GOOD), DONE, *[DOWN] * 9),
-        "approved by rules",
-    ),
-    Path(
-        "a critic that is down for good approves nothing that failed",
-        (PLAN, runs(KEY), DONE, *[DOWN] * 9),
-        "failed: model_unavailable",
-    ),
-    Path(
-        "a critic that refuses to be asked leaves it to the rules at once",
-        (PLAN, runs(KEY), runs(GOOD), DONE, REFUSED),
-        "approved by rules",
-        ("0 fixed",),
-    ),
-    Path(
-        "a critic that refuses to be asked approves nothing that failed",
-        (PLAN, runs(KEY), DONE, REFUSED),
-        "unapproved: the revisions ran out",
-        job={"max_revisions": 1},
-    ),
-    Path(
-        "out of budget, with the last repair run",
-        (PLAN, writes(WRONG), runs(CHECK), costly(writes(RIGHT)), DONE, approve()),
-        "failed: budget_exhausted",
-        ("0 fixed",),
-        most_tokens=100_000,
-    ),
-)
 PATHS: tuple[Path, ...] = (*CURED, *ESCALATED, *STUCK, *JUDGED, *TROUBLE)
