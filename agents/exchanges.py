@@ -61,7 +61,8 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
 def said(message: AnyMessage) -> int:
     """The characters of a message, with the arguments of its calls."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return len(str(message.text)) + len(json.dumps([call["args"] for call in calls], default=str))
+    told = json.dumps([call["args"] for call in calls], default=str) if calls else ""
+    return len(str(message.text)) + len(told)
 
 
 def _gone(every: Sequence[Exchange], most: int, least: int) -> list[Exchange]:

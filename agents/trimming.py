@@ -26,6 +26,8 @@ KEPT_OUTPUTS = 3
 LEAST_CHARACTERS = 400
 """A shorter output stays: what would stand in its place is not much shorter."""
 SHOWN_CHARACTERS = 80
+LOOKED_AT = 5 * SHOWN_CHARACTERS
+"""Of an output, for its beginning: each call of the model does this for all that are left out."""
 
 
 def shown(messages: Sequence[AnyMessage], bounds: Bounds) -> list[AnyMessage]:
@@ -76,7 +78,7 @@ def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
 def _stub(message: AnyMessage) -> AnyMessage:
     """A message in place of an output: that it was there, how long it was and how it began."""
     text = str(message.text)
-    beginning = one_line(text, SHOWN_CHARACTERS)
+    beginning = one_line(text.lstrip()[:LOOKED_AT], SHOWN_CHARACTERS)
     return message.model_copy(
         update={"content": f"[{len(text):,} characters, left out by now. They began: {beginning}]"}
     )

@@ -17,7 +17,7 @@ from jobs import expiry, upgrade
 from jobs.change import Change, Refusal
 from jobs.deciding import decide
 from jobs.events import NewEvent
-from jobs.moves import FIRST_HINT_MS, ended, hinted, left_worker, moved, not_running
+from jobs.moves import AFTER_CRASH_MS, FIRST_HINT_MS, ended, hinted, left_worker, moved, not_running
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Review, ReviewKind
 from jobs.review_digest import digest_of
@@ -204,7 +204,7 @@ def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
         detail = ", ".join(filter(None, (killed, place)))
         change = ended(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
         return replace(change, events=(lost, *change.events))
-    after = replace(left_worker(record, now, **hinted(now)), crashes=crashes)
+    after = replace(left_worker(record, now, **hinted(now, AFTER_CRASH_MS)), crashes=crashes)
     return Change(after, (lost,))
 
 
@@ -214,7 +214,8 @@ def hint(record: JobRecord, now: int) -> Change | Refusal:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.due_at > now:
         return Refusal("not_due", "another sweeper was first", record.status)
-    wait = min(FIRST_HINT_MS * 2 ** min(record.hints, 16), MOST_HINT_MS)
+    first = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
+    wait = min(first * 2 ** min(record.hints, 16), MOST_HINT_MS)
     return Change(moved(record, now, hints=record.hints + 1, due_at=now + wait))
 
 

@@ -12,7 +12,6 @@ class MemoryRoster:
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._workers: dict[str, tuple[Mapping[str, Any], int]] = {}
-        self._turns: dict[str, int] = {}
 
     def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
         """See Store. Nobody asks here."""
@@ -30,11 +29,3 @@ class MemoryRoster:
         now = self._clock()
         seen = [said for said, until in self._workers.values() if until > now]
         return sorted(seen, key=lambda said: (said["seen_at"], said["id"]))
-
-    def my_turn(self, name: str, ms: int) -> bool:
-        """See Store."""
-        now = self._clock()
-        if self._turns.get(name, 0) > now:
-            return False
-        self._turns[name] = now + ms
-        return True

@@ -33,6 +33,7 @@ from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Page, Turn, Writes
 from jobs.tokens import MemoryTokens
+from jobs.turns import MemoryTurns
 
 
 def wall_clock() -> int:
@@ -46,6 +47,7 @@ class MemoryStore:
     def __init__(self, clock: Callable[[], int] = wall_clock) -> None:
         self._clock = clock
         self.blobs = MemoryBlobIndex(clock)
+        self.turns = MemoryTurns(clock)
         self.numbers = MemoryNumbers()
         self.budgets = MemoryBudgets(clock, lambda job_id, epoch: self.owns(Held(job_id, epoch)))
         self._charges = MemoryCharges(self.budgets)
@@ -206,10 +208,6 @@ class MemoryStore:
         self._journals.pop(record.id, None)
         self._talks.forget(record)
         return True
-
-    async def my_turn(self, name: str, ms: int) -> bool:
-        """See Store."""
-        return self._roster.my_turn(name, ms)
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""

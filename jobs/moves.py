@@ -10,10 +10,10 @@ from jobs.events import NewEvent
 from jobs.record import JobRecord, Reason, Result, Status
 
 FIRST_HINT_MS = 1_000
-"""How long a hint may take before the sweeper sends another; doubled for each one (no floods).
-
-A worker that froze or fell silent still takes the one hint that it had asked for: where that was
-for a dead worker's job, the next one must come in time for J8."""
+"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
+AFTER_CRASH_MS = 250
+"""The same for a dead worker's job. A worker that froze or fell silent still takes the one hint
+that it had asked for, and one that is killed takes it along: the third must come in time for J8."""
 
 
 def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
@@ -35,9 +35,9 @@ def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     )
 
 
-def hinted(now: int) -> dict[str, Any]:
+def hinted(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
     """Queued, with a hint on its way: the sweeper looks again when that had its time."""
-    return {"status": Status.QUEUED, "hints": 1, "due_at": now + FIRST_HINT_MS}
+    return {"status": Status.QUEUED, "hints": 1, "due_at": now + wait}
 
 
 def ended(

@@ -43,7 +43,7 @@ class Operations:
         self.store = store
         self._hint = hint
         self._commits = Commits(store, hint, webhooks=webhooks)
-        self._policy = policy or Policy()
+        self.policy = policy or Policy()
 
     async def submit(
         self,
@@ -102,7 +102,7 @@ class Operations:
         return await self._commits.change(
             job_id,
             lambda record, now: lifecycle.claim(
-                record, now, worker=worker, policy=self._policy, alone=alone, reads=reads
+                record, now, worker=worker, policy=self.policy, alone=alone, reads=reads
             ),
             first=True,
         )
@@ -165,7 +165,7 @@ class Operations:
         changed = await self._commits.own(
             held,
             lambda record, now: lifecycle.retry(
-                record, now, reason=reason, detail=detail, policy=self._policy
+                record, now, reason=reason, detail=detail, policy=self.policy
             ),
         )
         return await self._commits.nudged(changed)

@@ -36,6 +36,7 @@ from jobs.redis_reach import reached, texts
 from jobs.redis_roster import Roster
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is, size_is
 from jobs.redis_talks import RedisTalks
+from jobs.redis_turns import RedisTurns
 from jobs.redis_words import RedisWords
 from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
@@ -53,6 +54,7 @@ class RedisStore:
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.blobs = RedisBlobIndex(redis)
+        self.turns = RedisTurns(redis)
         self.words = RedisWords(redis)
         self.decisions = RedisDecisions(redis)
         self.outbox = RedisOutbox(redis)
@@ -230,10 +232,6 @@ class RedisStore:
             *redis_index.removed(record, turns, words),
         )
         return await self._commit.apply(Step(job, guards, commands=commands))
-
-    async def my_turn(self, name: str, ms: int) -> bool:
-        """See Store."""
-        return bool(await reached(self.redis.set(keys.turn(name), "", nx=True, px=ms)))
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""

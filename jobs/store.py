@@ -25,6 +25,7 @@ from jobs.record import JobRecord, Status
 from jobs.sought import SoughtFields
 from jobs.spec import Priority
 from jobs.tokens import Tokens
+from jobs.turns import Turns
 
 ONCE_SECONDS = 7 * 24 * 3600
 """How long an idempotency key is remembered."""
@@ -157,6 +158,10 @@ class Store(Protocol):
     def tokens(self) -> Tokens:
         """What models say right now."""
 
+    @property
+    def turns(self) -> Turns:
+        """What one worker of the fleet does for all."""
+
     async def now(self) -> int:
         """The store's clock in ms: the only clock that decides anything."""
 
@@ -232,9 +237,6 @@ class Store(Protocol):
 
         Its bytes are not removed: it refers to them no longer. False: it is gone already.
         """
-
-    async def my_turn(self, name: str, ms: int) -> bool:
-        """Whether what `name` stands for is the caller's to do: one caller's in every `ms`."""
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """The job at the head of a conversation's line."""

@@ -19,6 +19,8 @@ from jobs.review import Action, Decision, Review, ReviewKind
 HINTS_BEFORE_ASKING = 5
 """Hints in vain before a person is asked: some 15 s, in which a worker that was being replaced is
 back. Nobody is to decide on a job because of a rolling restart."""
+MORE_AFTER_CRASH = 2
+"""A crashed job's first hints are a quarter as far apart."""
 
 TAKES: Mapping[Action, str] = {
     Action.APPROVE: "begin anew from the task; what was paid stays on the job's bill",
@@ -36,7 +38,8 @@ def unread(record: JobRecord, reads: Collection[int]) -> GraphFormat | None:
 
 def abandoned(record: JobRecord, workers: Iterable[Mapping[str, Any]]) -> bool:
     """Whether nobody in the fleet can go on, and nobody has come. `workers` as they announced."""
-    if record.hints < HINTS_BEFORE_ASKING:
+    enough = HINTS_BEFORE_ASKING + (MORE_AFTER_CRASH if record.crashes else 0)
+    if record.hints < enough:
         return False
     return all(unread(record, _reads(facts)) is not None for facts in workers)
 

@@ -59,7 +59,8 @@ class Attempts:
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
         self._draining = asyncio.Event()
-        self._loners = Loners(operations.store, zygote, self._draining)
+        turn_ms = operations.policy.lease_ms
+        self._loners = Loners(operations.store, turn_ms, zygote, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
     def held(self) -> tuple[Held, ...]:

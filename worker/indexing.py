@@ -23,9 +23,9 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
     """Index until cancelled: one worker of the fleet does, every `seconds`."""
     while True:
         try:
-            if await store.my_turn(ADOPTION, ADOPTION_MS):
+            if await store.turns.mine(ADOPTION, ADOPTION_MS):
                 await adopt(store)
-            if await store.my_turn(TURN, max(1, int(seconds * 900))):
+            if await store.turns.mine(TURN, max(1, int(seconds * 900))):
                 while await store.words.index() == AT_ONCE:
                     pass  # between two steps others have their turn in Redis
         except StoreUnavailable as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 
+from jobs.errors import StoreUnavailable
 from jobs.record import Status
 from jobs.store import Store
 from worker.alone import run_alone
@@ -14,15 +16,21 @@ LONERS = 2
 """How many at once: each takes memory of a worker's, and may be what takes all there is."""
 WAITING = 100
 """How many wait for their turn here; the sweeper hints at those beyond, ever further apart."""
-TURN_MS = 15_000
-"""How long such a process may take to claim its job before another worker starts one."""
+STARTS = 2
+"""How many processes are made for one hint, where one ends before it has claimed the job."""
 
 
 class Loners:
     """One a worker; belongs to its loop's thread."""
 
-    def __init__(self, store: Store, zygote: Zygote | None, draining: asyncio.Event) -> None:
+    def __init__(
+        self, store: Store, turn_ms: int, zygote: Zygote | None, draining: asyncio.Event
+    ) -> None:
+        """`turn_ms`: how soon another worker makes a process for a job where this one has died
+        making one: a lease, as for a job that was claimed.
+        """
         self._store = store
+        self._turn_ms = turn_ms
         self._zygote = zygote
         self._draining = draining
         self._free = LONERS
@@ -48,9 +56,32 @@ class Loners:
 
     async def _still(self, job_id: str) -> bool:
         """Whether nobody has taken the job meanwhile."""
-        loaded = await self._store.load(job_id)
-        return loaded is not None and loaded.record.status is Status.QUEUED
+        return await self._unclaimed(job_id) is not None
 
     async def _run(self, job_id: str) -> None:
-        if await self._store.my_turn(f"alone:{job_id}", TURN_MS):
-            await run_alone(job_id, self._draining, self._zygote)
+        for start in range(STARTS):
+            epoch = await self._unclaimed(job_id)
+            if epoch is None or self._draining.is_set():
+                return
+            # a turn is for one claim: who is to run the job after that is decided anew
+            turn = f"alone:{job_id}:{epoch}:{start}"
+            if not await self._store.turns.mine(turn, self._turn_ms):
+                return
+            keeping = asyncio.create_task(self._keep(turn))
+            try:
+                await run_alone(job_id, self._draining, self._zygote)
+            finally:
+                keeping.cancel()
+
+    async def _keep(self, turn: str) -> None:
+        """Keep others from starting the same: a process can take long to come up."""
+        while True:
+            await asyncio.sleep(self._turn_ms / 3_000)
+            with contextlib.suppress(StoreUnavailable):
+                await self._store.turns.keep(turn, self._turn_ms)
+
+    async def _unclaimed(self, job_id: str) -> int | None:
+        """The epoch of a job that waits to be claimed; None where it does not."""
+        loaded = await self._store.load(job_id)
+        waits = loaded is not None and loaded.record.status is Status.QUEUED
+        return loaded.record.epoch if loaded is not None and waits else None

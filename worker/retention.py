@@ -24,7 +24,7 @@ async def remove_forever(
     checkpoints = RedisSaver(store.redis, unfenced(store.redis))
     while True:
         try:
-            if await store.my_turn(TURN, max(1, int(seconds * 900))):
+            if await store.turns.mine(TURN, max(1, int(seconds * 900))):
                 await _remove_all(store, blobs, checkpoints, retention)
         except (StoreUnavailable, OSError) as error:
             log.warning("retention missed", error=str(error))

@@ -32,7 +32,7 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
                 await operations.store.now()
                 away, pause = False, grace
             # A little less than the interval, so that a sole sweeper always has the next turn.
-            elif await operations.store.my_turn(TURN, max(1, int(seconds * 900))):
+            elif await operations.store.turns.mine(TURN, max(1, int(seconds * 900))):
                 await _sweep(operations)
         except StoreUnavailable as error:
             log.warning("sweep missed", error=str(error))

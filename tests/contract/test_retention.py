@@ -170,11 +170,20 @@ async def test_a_put_waits_for_a_removal_that_is_under_way(store):
 
 
 async def test_one_callers_turn_in_every_interval(store):
-    assert await store.my_turn("retention", 150)
-    assert not await store.my_turn("retention", 150)
-    assert await store.my_turn("sweep", 150)
+    assert await store.turns.mine("retention", 150)
+    assert not await store.turns.mine("retention", 150)
+    assert await store.turns.mine("sweep", 150)
     await asyncio.sleep(0.2)
-    assert await store.my_turn("retention", 150)
+    assert await store.turns.mine("retention", 150)
+
+
+async def test_a_turn_can_be_kept_but_not_taken_up_again(store):
+    assert await store.turns.mine("alone", 150)
+    await store.turns.keep("alone", 60_000)
+    await store.turns.keep("another", 60_000)
+    await asyncio.sleep(0.2)
+    assert not await store.turns.mine("alone", 150)
+    assert await store.turns.mine("another", 150)
 
 
 async def test_what_a_dead_remover_left_half_way_is_taken_up():

@@ -16,7 +16,7 @@ from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.record import Status
 from jobs.spec import JobSpec, Priority
-from worker.loners import LONERS
+from worker.loners import LONERS, STARTS
 from worker.zygote import ALONE
 
 JOBS = 5
@@ -67,3 +67,30 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(house: Hous
     assert {each.status for each in ended} == {Status.SUCCEEDED}, house.logs()
     assert house.logs().count('"job runs alone"') == JOBS
     assert 0 < most <= LONERS * len(workers)
+
+
+@pytest.mark.invariant("J8")
+async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at_most(
+    house: House,
+) -> None:
+    """Its process ends before the claim, and so does the one made in its place; then the worker is
+    killed. Another one goes on."""
+    model = house.record("alone", one_run("alone", "print('x')"))
+    async with house.operations() as operations:
+        job_id = await crashed_twice(house, operations, model)
+        deadly = house.worker(fail_point="before_claim")
+        async with asyncio.timeout(30):
+            while house.logs().count("job's own process ended") < STARTS:
+                await asyncio.sleep(0.02)
+        deadly.kill()
+        deadly.wait()
+        house.worker()
+        await house.ready(2)
+        hints = Hints(house.broker_url)
+        async with asyncio.timeout(2 + 5):  # the lease, and a process that is made for it
+            while (await house.record_of(operations, job_id)).status is Status.QUEUED:
+                hints.send(job_id, Priority.NORMAL)
+                await asyncio.sleep(0.25)
+        hints.close()
+        ended = await house.until(operations, job_id)
+    assert ended.status is Status.SUCCEEDED, house.logs()

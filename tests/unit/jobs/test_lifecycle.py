@@ -189,6 +189,19 @@ def crash(record, *, progressed=False, alone=False):
     return lifecycle.expire(running, running.due_at)
 
 
+@pytest.mark.invariant("J8")
+def test_behind_a_crash_two_hints_can_be_lost_within_the_time_a_recovery_has():
+    record, at = crash(queued()).after, 0
+    lost = record.updated_at
+    for _ in range(2):
+        at = record.due_at
+        record = lifecycle.hint(record, at).after
+    assert at - lost <= 1_000
+    for _ in range(10):
+        record = lifecycle.hint(record, record.due_at).after
+    assert record.due_at - record.updated_at == 60_000
+
+
 def test_a_lease_that_is_held_is_not_taken_back():
     early = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE - 1)
     assert isinstance(early, Refusal)

@@ -83,9 +83,11 @@ def test_a_job_is_abandoned_when_nobody_reads_it_and_nobody_has_come() -> None:
     assert not abandoned(replace(waited, graph=None), [{}])
 
 
-def test_a_job_is_hinted_for_as_long_as_a_worker_takes_to_be_replaced() -> None:
-    record, at = queued(), NOW
-    while record.hints < HINTS_BEFORE_ASKING:
+@pytest.mark.parametrize("crashes", [0, 1])
+def test_a_job_is_hinted_for_as_long_as_a_worker_takes_to_be_replaced(crashes: int) -> None:
+    record = tried(crashes=crashes, hints=1, due_at=NOW)
+    at = NOW
+    while not abandoned(record, []):
         at = record.due_at
         change = lifecycle.hint(record, at)
         assert isinstance(change, Change)

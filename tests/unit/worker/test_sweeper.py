@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 import pytest
 from job_examples import NOW, House, held
@@ -11,6 +12,7 @@ from job_examples import NOW, House, held
 from jobs.errors import StoreUnavailable
 from jobs.memory_store import MemoryStore
 from jobs.store import Loaded
+from jobs.turns import MemoryTurns
 from worker.sweeper import sweep_forever
 
 
@@ -72,14 +74,26 @@ class Away(MemoryStore):
 
     reached = True
 
+    def __init__(self, clock: Callable[[], int]) -> None:
+        super().__init__(clock)
+        self.turns = AwayTurns(self, clock)
+
     async def now(self) -> int:
         if not self.reached:
             raise StoreUnavailable("away")
         return await super().now()
 
-    async def my_turn(self, name: str, ms: int) -> bool:
-        await self.now()
-        return await super().my_turn(name, ms)
+
+class AwayTurns(MemoryTurns):
+    """Its turns."""
+
+    def __init__(self, store: Away, clock: Callable[[], int]) -> None:
+        super().__init__(clock)
+        self._store = store
+
+    async def mine(self, name: str, ms: int) -> bool:
+        await self._store.now()
+        return await super().mine(name, ms)
 
 
 @pytest.mark.invariant("J7")
