@@ -16,6 +16,7 @@ from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
 from agents.models.lanes import Lanes
 from agents.models.listener import LISTENER
 from agents.models.meaning import meaning
+from agents.models.surrogates import mended
 from agents.models.wires import Wire
 
 _SHOWN_CHARACTERS = 120
@@ -92,7 +93,7 @@ class ProviderClient(httpx.AsyncClient):
         return httpx.Response(
             200,
             headers=[*headers, ("content-type", self._wire.content_type)],
-            content=json.dumps(body).encode() + b"\n",
+            content=json.dumps(mended(body)).encode() + b"\n",
             request=response.request,
             extensions=response.extensions,
         )

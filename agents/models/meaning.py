@@ -14,6 +14,7 @@ from agents.models.errors import (
     ReplyMalformed,
 )
 from agents.models.retry_after import retry_after_seconds
+from agents.models.surrogates import text_of
 
 # 498 is Groq's own: no capacity in the flex tier.
 # https://console.groq.com/docs/errors
@@ -45,8 +46,9 @@ def meaning(
 
     `details` is the error object of its body, as far as there is one.
     """
+    message = text_of(message)
     if details.get("code") == "tool_use_failed":
-        return ReplyMalformed(message, said=str(details.get("failed_generation", "")))
+        return ReplyMalformed(message, said=text_of(str(details.get("failed_generation", ""))))
     if _NO_MONEY in {details.get("code"), details.get("type")}:
         return ModelRefused(message, status=402)
     if status in _FOR_NOW or not 400 <= status < 500:  # below: a reply that could not be read

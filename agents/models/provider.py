@@ -29,6 +29,7 @@ from agents.models.foreign import understood_by
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
 from agents.models.rate_limit import RateLimit
+from agents.models.surrogates import mended
 from agents.models.toll import current as current_toll
 from agents.models.wording import worded
 
@@ -180,12 +181,18 @@ class ProviderModel(BaseChatModel):
 
 
 def _checked(result: ChatResult) -> ChatResult:
-    """The result, with why it ended and with its broken calls told apart."""
+    """The result, with why it ended and with its broken calls told apart.
+
+    Most clients read a call's arguments out of a text: half a surrogate pair may have stood there
+    in ASCII, where a reply's body does not show it.
+    """
     generation = result.generations[0]
     message = generation.message
     if not isinstance(message, AIMessage):
         return result
     metadata = {**(generation.generation_info or {}), **message.response_metadata}
-    message = message.model_copy(update={"response_metadata": metadata})
+    calls = [{**call, "args": mended(call["args"])} for call in message.tool_calls]
+    update = {"response_metadata": metadata, "tool_calls": calls}
+    message = message.model_copy(update=update)
     checked = ChatGeneration(message=told_apart(message))
     return ChatResult(generations=[checked], llm_output=result.llm_output)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from agents.models.surrogates import text_of
+
 REMOVED = "<secret-removed>"
 SHORTEST = 6
 """Characters of a secret that is looked for: a shorter one would blot out innocent words."""
@@ -54,7 +56,7 @@ class Redaction:
             text = _HEADER.sub(rf"\1{REMOVED}", text)
         if any(beginning in text for beginning in _BEGINNINGS):
             text = _SHAPES.sub(REMOVED, text)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text_of(text)
 
     def value(self, value: Any) -> Any:
         """The same for all texts in a JSON value, keys too."""

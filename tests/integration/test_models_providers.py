@@ -259,6 +259,22 @@ async def test_a_tool_call_and_its_result(name: str) -> None:
     assert second.replies_so_far == 1
 
 
+async def test_half_a_surrogate_pair_can_be_sent_back(name: str) -> None:
+    """Two halves that come apart, here in two pieces of the stream, are one character."""
+    text = "fifteen letters\ud83d\ude00 and half: \ud83d"
+    call = ToolCall("python", {"code": "print('\ud83d')"})
+    with asking(name, [Reply(text, (call,)), Reply("done")]) as (model, server):
+        bound = model.bind_tools([python])
+        reply = await bound.ainvoke("hi")
+        ran = ToolMessage("ran", tool_call_id=reply.tool_calls[0]["id"], name="python")
+        assert (await bound.ainvoke([HumanMessage("hi"), reply, ran])).text == "done"
+    assert reply.text == "fifteen letters\U0001f600 and half: \ufffd"
+    said = server.requests[1].messages
+    assert next(m.tool_calls for m in said if m.tool_calls) == (
+        ToolCall("python", {"code": "print('\ufffd')"}),
+    )
+
+
 async def test_a_reply_cut_off_at_its_limit_says_so(name: str) -> None:
     with asking(name, [Reply("The answer is", stop="length")]) as (model, _):
         assert cut_off(await model.ainvoke("hi"))
