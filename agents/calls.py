@@ -17,6 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.budget import BudgetToll
 from agents.fallback import first_to_answer
+from agents.keepable import keepable
 from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
 from agents.place import digest, said
 from agents.ports import Charge, Fact, Finished, Place, Ports
@@ -94,7 +95,7 @@ async def model_call(
         started = time.monotonic()
         with heard_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
             got = await first_to_answer(ports.models, role, level, ask)
-        message = _signed(got.message, got.model)
+        message = _signed(keepable(got.message, _SERDE), got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
         charge = _charge(message, role, got.model, at, cost, toll.reservation)

@@ -15,7 +15,8 @@ from agents.errors import ToolRefused
 from agents.paths import checked, in_workspace
 
 NOTHING = "/dev/null"
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_NUMBER = r"(\d{1,9})"
+_HUNK = re.compile(rf"^@@ -{_NUMBER}(?:,{_NUMBER})? \+{_NUMBER}(?:,{_NUMBER})? @@")
 _BARE = re.compile(r"^@@(?! -)")
 _SAYS_NOTHING = (
     *("diff ", "index ", "Index: ", "=====", "new file mode ", "deleted file mode "),

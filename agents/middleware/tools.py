@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.calls import finished, once
 from agents.errors import ToolRefused
+from agents.keepable import UNKEPT
 from agents.mending import Told, behind
 from agents.models import MALFORMED
 from agents.place import digest, of_reply, within
@@ -89,6 +90,8 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
 def _objection(request: ToolCallRequest) -> str | None:
     """What is wrong with a call's arguments, in one line: LangChain's words repeat all of them."""
     call, tool = request.tool_call, request.tool
+    if call["args"].get(MALFORMED) == UNKEPT:
+        return f"the arguments of {call['name']} hold what cannot be kept: {UNKEPT}."
     if MALFORMED in call["args"]:
         return f"the arguments of {call['name']} were not valid JSON."
     schema = tool.args_schema if tool is not None else None

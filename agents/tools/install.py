@@ -27,9 +27,12 @@ from agents.tools.search import OUTPUT, SECONDS
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 
+Package = Annotated[str, Field(max_length=120)]
+"""Much longer ones are more than their parser can take: it calls itself for each bracket."""
+
 
 async def install(
-    packages: Annotated[list[str], Field(min_length=1, max_length=20)], runtime: Runtime
+    packages: Annotated[list[Package], Field(min_length=1, max_length=20)], runtime: Runtime
 ) -> Answer:
     """Install packages, with what they need, so that later runs can import them.
 

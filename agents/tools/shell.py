@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.runs import EXECUTOR, Program, in_room, recorded
 from agents.telling import told
@@ -31,6 +32,8 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
         timeout_seconds: Stop it after so many seconds. The sandbox's own limit holds all the same.
     """
     ports: Ports = runtime.context
+    if "\0" in command:
+        raise ToolRefused("a command line has no null characters; printf '\\0' writes one")
     number = next_run(runtime)
     seconds = None if timeout_seconds is None else float(timeout_seconds)
     program = Program("shell", command, (*STRICT, command), seconds=seconds)

@@ -26,6 +26,7 @@ async def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
         call("read_file", path="notes.txt", offset=0),
         call("read_file", path="none.txt"),
         call("read_file", path="../etc/passwd"),
+        call("read_file", path="notes.txt", offset=1 << 64),
         files=FILES,
     )
     assert used.texts == [
@@ -39,10 +40,14 @@ async def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
         ),
         "error: there is no file 'none.txt'; list_dir shows what is",
         "error: a path has no empty parts and no '..': '../etc/passwd'",
+        (
+            "error: the arguments of read_file hold what cannot be kept: a whole number beyond 64 "
+            "bits, a name that is no text, or hundreds of levels. Call it again."
+        ),
     ]
-    assert [message.status for message in used.messages] == ["success"] * 3 + ["error"] * 4
-    assert [told["ok"] for told in used.told] == [True] * 3 + [False] * 4
-    assert used.told[-1]["path"] == "../etc/passwd"
+    assert [message.status for message in used.messages] == ["success"] * 3 + ["error"] * 5
+    assert [told["ok"] for told in used.told] == [True] * 3 + [False] * 5
+    assert used.told[6]["path"] == "../etc/passwd"
 
 
 async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:

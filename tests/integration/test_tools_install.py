@@ -96,6 +96,7 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
         call("run_tests"),
         call("install", packages=["greet"]),
         call("search", pattern="sitecustomize|shout"),
+        call("install", packages=["greet; " + "(" * 5_000]),
         files={"test_greet.py": test, "sitecustomize.py": b"import os\nos.environ['OWN'] = '1'\n"},
         tools=(install,),
         packages=allowing(tmp_path, index, "greet\nshout\n"),
@@ -106,6 +107,7 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
     assert used.texts[3] == "passed: 1 passed\npassed test_greet.py::test_greet"
     assert used.texts[4] == "installed greet 1.0"
     assert used.texts[5] == "no match in 4 files"
+    assert "packages.0: String should have at most 120 characters" in used.texts[6]
     assert set(await used.files()) == {
         ".packages/greet-1.0-py3-none-any.whl",
         ".packages/shout-1.0-py3-none-any.whl",

@@ -54,8 +54,10 @@ async def test_a_shell_runs_and_its_exit_code_is_evidence(
         call(
             "shell", command="mkdir .pytest_cache __pycache__; touch .pytest_cache/a __pycache__/b"
         ),
+        call("shell", command="echo a\0b"),
     )
-    first, second, third, fourth, fifth, *_ = result.texts
+    first, second, third, fourth, fifth, *_, last = result.texts
+    assert last == "error: a command line has no null characters; printf '\\0' writes one"
     assert first == "exit code 0\n\nstdout:\n1\n\nnew or changed files: out.txt"
     assert second.startswith("exit code 1")
     assert third.startswith("exit code 127")

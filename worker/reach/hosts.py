@@ -40,9 +40,10 @@ def parsed(address: str) -> httpx.URL:
         raise ToolRefused(f"an address has at most {LONGEST} characters")
     try:
         url = httpx.URL(address.strip())
+        host = url.host  # decoded here, and not every name can be
     except (httpx.InvalidURL, ValueError) as error:
         raise ToolRefused(f"this is no address: {error}") from None
-    if not url.host:
+    if not host:
         raise ToolRefused(f"this is no whole address: {address[:80]!r}")
     return url.copy_with(fragment=None)
 

@@ -190,6 +190,7 @@ HEADER = "--- a/a.txt\n+++ b/a.txt\n"
         ('--- "a/\\303.txt"\n+++ "b/\\303.txt"\n@@\n-x\n+y\n', "without quotes"),
         ("--- /dev/null\n+++ /dev/null\n@@\n-x\n+y\n", "names no file"),
         ("--- ../up.txt\n+++ ../up.txt\n@@\n-x\n+y\n", "no '..'"),
+        (f"--- a/a.txt\n+++ b/a.txt\n@@ -{'9' * 5_000} +1 @@\n-line 1\n", "a hunk begins with"),
         ("--- /etc/passwd\n+++ /etc/passwd\n@@\n-x\n+y\n", "relative to the workspace"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from agents.errors import ToolRefused
 from worker.packages.wheel import needs
 from worker.reach.connect import resolved
-from worker.reach.hosts import Hosts
+from worker.reach.hosts import Hosts, parsed
 from worker.reach.reach import Reach
 
 METADATA = b"Metadata-Version: 2.1\nName: attrs\nVersion: 1\nRequires-Dist: six\n"
@@ -25,6 +25,12 @@ async def test_a_redirect_to_what_is_no_address(location: str) -> None:
     response = httpcore.Response(302, headers=[(b"Location", location.encode())])
     with pytest.raises(ToolRefused, match="no address"):
         await reach._read(httpx.URL("https://a.example/"), response)
+
+
+@pytest.mark.parametrize("host", ["xn--.example", "\ud83d.example", "a\0b", "[::1"])
+def test_an_address_that_no_host_can_have(host: str) -> None:
+    with pytest.raises(ToolRefused, match="no address"):
+        parsed(f"https://{host}/")
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".example"])

@@ -1,0 +1,43 @@
+"""Keepable: replies as a record can hold them. Pure.
+
+What is valid JSON need not be: whole numbers beyond 64 bits, names with half a surrogate pair, and
+hundreds of levels have no form in MessagePack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agents.models import MALFORMED
+
+UNKEPT = "a whole number beyond 64 bits, a name that is no text, or hundreds of levels"
+_INSTEAD = {MALFORMED: UNKEPT}
+
+
+def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
+    """`message`, those of its calls whose arguments `serde` cannot write as malformed ones."""
+    bad = {call["id"] for call in message.tool_calls if not _fits(call["args"], serde)}
+    if not bad:
+        return message
+    calls = [{**e, "args": _INSTEAD} if e["id"] in bad else e for e in message.tool_calls]
+    content = message.content
+    if not isinstance(content, str):  # Anthropic's replies hold their calls here, too
+        content = [_block(each, bad) for each in content]
+    return message.model_copy(update={"tool_calls": calls, "content": content})
+
+
+def _block(block: str | dict[Any, Any], bad: set[str | None]) -> str | dict[Any, Any]:
+    if isinstance(block, dict) and block.get("id") in bad and "input" in block:
+        return {**block, "input": _INSTEAD}
+    return block
+
+
+def _fits(args: Any, serde: JsonPlusSerializer) -> bool:
+    try:
+        serde.dumps_typed(args)
+    except TypeError:
+        return False
+    return True

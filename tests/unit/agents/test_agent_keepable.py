@@ -1,0 +1,46 @@
+"""A reply is kept, whatever its calls' arguments hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agents.keepable import UNKEPT, keepable
+from agents.models import MALFORMED
+
+SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
+UNKEEPABLE = {
+    "a number": 1 << 64,
+    "a negative number": -(1 << 63) - 1,
+    "a name": {"\ud83d": 1},
+    "levels": json.loads("[" * 500 + "]" * 500),
+}
+
+
+def reply(*args: dict[str, Any], blocks: bool = False) -> AIMessage:
+    calls = [{"name": "t", "args": each, "id": f"c{at}"} for at, each in enumerate(args)]
+    told = [{"type": "text", "text": "So."}]
+    told += [{"type": "tool_use", "id": e["id"], "name": "t", "input": e["args"]} for e in calls]
+    return AIMessage(told if blocks else "So.", tool_calls=calls, id="m")
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("case", UNKEEPABLE)
+def test_arguments_that_no_record_can_hold(case: str, blocks: bool) -> None:
+    given = reply({"a": UNKEEPABLE[case]}, {"a": "half a pair \ud83d"}, blocks=blocks)
+    with pytest.raises(TypeError):
+        SERDE.dumps_typed(given)
+    kept = keepable(given, SERDE)
+    SERDE.dumps_typed(kept)
+    bad, good = kept.tool_calls
+    assert (bad["args"], bad["id"]) == ({MALFORMED: UNKEPT}, "c0")
+    assert (good, kept.id, kept.text) == (given.tool_calls[1], "m", "So.")
+
+
+def test_all_else_is_left_alone() -> None:
+    given = reply({"a": (1 << 64) - 1, "b": [{"c": None}]})
+    assert keepable(given, SERDE) is given
