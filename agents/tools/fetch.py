@@ -91,5 +91,5 @@ def _text(page: Page, told: dict[str, Any], offset: int) -> str:
     last = offset + len(told["text"])
     more = f"; go on with offset={last}" if last < told["total"] else ""
     part = f"characters {offset} to {last} of {told['total']}{more}"
-    title = f" {told['title']!r}" if told["title"] else ""
-    return f"{page.url}{title} ({page.media_type}, {part})\n{WARNING}\n\n{told['text']}"
+    title = f"Title: {told['title']}\n\n" if told["title"] else ""
+    return f"{page.url} ({page.media_type}, {part})\n{WARNING}\n\n{title}{told['text']}"

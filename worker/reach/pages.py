@@ -8,8 +8,10 @@ from settings.tools import ToolSettings
 from worker.reach.hosts import Hosts
 from worker.reach.reach import Reach
 
-_KIND = re.compile(r"(text/[\w.+-]+|application/(json|xml|[\w.-]+\+(json|xml)))$")
-"""What is text."""
+_KIND = re.compile(
+    r"(text/[\w.+-]{1,127}|application/(json|xml|[\w.-]{1,127}\+(json|xml)))$", re.ASCII
+)
+"""What is text. Names have at most 127 characters (RFC 6838): they are shown to the model."""
 
 
 def pages(settings: ToolSettings) -> Reach | None:

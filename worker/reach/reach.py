@@ -103,7 +103,9 @@ class Reach:
             raise Answered(shown(url), response.status)
         kind = headers.get_content_type() if headers["content-type"] else ""
         if not self.kind_fits(kind):
-            raise ToolRefused(f"{shown(url)} is of a kind that is not read: {kind or 'unknown'}")
+            raise ToolRefused(
+                f"{shown(url)} is of a kind that is not read: {kind[:80] or 'unknown'}"
+            )
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise ToolRefused(f"{shown(url)} came compressed, which was not asked for")
         body = bytearray()

@@ -12,6 +12,8 @@ import sys
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+TITLE = 200
+"""Characters of a title that are told: a page may have a megabyte of them."""
 SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object"}
 BLOCKS = {
     *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "br", "hr"),
@@ -65,7 +67,7 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Text."""
         if self.in_title and not self.title:
-            self.title = " ".join(data.split())
+            self.title = " ".join(data.split())[:TITLE]
         elif not self.skipped:
             self.parts.append(data if self.pre else re.sub(r"\s+", " ", data))
 
