@@ -78,6 +78,15 @@ AGENT_BYTES = 32 * MIB
 AGENT_PROCESSES = 4
 """What the agent itself may take of a room's control group."""
 
+SYSCTLS: Mapping[str, str] = MappingProxyType(
+    {
+        "net.ipv4.tcp_wmem": "4096 16384 65536",
+        "net.ipv4.tcp_rmem": "4096 65536 131072",
+    }
+)
+"""Of the room's network namespace: least, first and greatest bytes of a TCP socket's buffers, also
+those of IPv6. A host's own greatest are some MiB, of kernel memory that no process has."""
+
 FLOOD_BYTES = 64 * MIB
 """Output beyond this, both streams together, ends a run: it is reading and counting for nothing."""
 INODES = 65_536

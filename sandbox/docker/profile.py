@@ -5,7 +5,8 @@ It is `policy.py` in the engine's words: the same sizes, masks and rlimits. Besi
 
 - It sees: its image (read-only), a `/proc` with the telling files masked, no `/sys`.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
-- It reaches: its own loopback. There is no other interface, and no mount or socket of the host.
+- It reaches: its own loopback, over sockets with small buffers. There is no other interface, and no
+  mount or socket of the host.
 - It is: an unprivileged user without capabilities, who cannot gain any.
 - It holds: memory without swap, processes and CPU time by its cgroup; the rlimits per process.
 """
@@ -137,6 +138,7 @@ def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
         "Binds": [],
         "Devices": [],
         "NetworkMode": "none",
+        "Sysctls": dict(policy.SYSCTLS),
         "IpcMode": "private",
         "CgroupnsMode": "private",
         "ShmSize": policy.SHM_BYTES,

@@ -148,6 +148,24 @@ area[:] = bytes(1) * len(area)
         assert (killed.end, killed.signal) == (End.SIGNALED, signal.SIGKILL)
 
 
+async def test_tcp_sockets_hold_no_multiple_of_the_memory_limit(sandbox) -> None:
+    code = """
+import socket
+server, kept, held = socket.create_server(('127.0.0.1', 0)), [], 0
+for _ in range(16):
+    kept += [socket.create_connection(server.getsockname()), server.accept()[0]]
+for end in kept:
+    end.settimeout(0.01)
+    try:
+        while held < 200 << 20: held += end.send(bytes(1 << 16))
+    except TimeoutError: pass
+print(held >> 20)
+"""
+    async with sandbox(pool_size=0) as backend:
+        result = await backend.run(Command.python(code), Limits(memory_bytes=64 * MIB))
+        assert int(result.stdout.text) < 8  # a host's usual buffers: 4 MiB and more in each
+
+
 async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
     async with sandbox(pool_size=0) as backend:
         for wait in (0.01, 0.1, 1.0):

@@ -70,6 +70,13 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
     assert larger - host["Memory"] == 88 * MIB
 
 
+def test_sockets_have_the_small_buffers_of_the_local_backend(body) -> None:
+    sysctls = body["HostConfig"]["Sysctls"]
+    assert sysctls == dict(policy.SYSCTLS)
+    assert set(sysctls) == {"net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"}  # with IPv6's
+    assert all(int(each.split()[2]) <= MIB // 8 for each in sysctls.values())
+
+
 def test_what_the_local_backend_masks_is_masked_here(body) -> None:
     assert set(policy.MASKED) <= set(body["HostConfig"]["MaskedPaths"])
     assert "/sys" in body["HostConfig"]["MaskedPaths"]
