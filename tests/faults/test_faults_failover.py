@@ -4,44 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 
 import pytest
 import redis
 import redis_servers
-from faults_house import TWICE, Scene, Work
-from fronts import caller, front
+from faults_house import Scene, Work, until
+from fronts import Caller, caller, front
 
 from drills.chaos.oplog import Mended, Struck
-from drills.chaos.proxy import Proxy
+from drills.chaos.proxy import Fault, Proxy, Way
 from jobs.operations import Operations
-from jobs.record import Status
+from jobs.record import JobRecord, Status
 from jobs.redis_store import RedisStore, connect
 
 FAULT = "failover"
+BEHIND = Fault(latency_seconds=0.3)
+"""What the primary tells its replicas is on its way for so long: less than WAIT waits for."""
+SUBMITTED = 20
+STEPS = tuple(f"print({number})" for number in range(6))
+"""So many calls that some are put on record at any time."""
+NAMES = ("one", "two", "three")
 
 
-def replica_of(scene: Scene, name: str) -> contextlib.AbstractContextManager:
-    server = scene.house.server
-    follows = ("--replicaof", "127.0.0.1", str(redis_servers.port_of(server)))
+def replica_of(scene: Scene, name: str, port: int) -> contextlib.AbstractContextManager:
+    follows = ("--replicaof", "127.0.0.1", str(port))
     folder = scene.house.folder / name
-    return redis_servers.start(server.binary, folder, *follows, tcp=True)
+    return redis_servers.start(scene.house.server.binary, folder, *follows, tcp=True)
 
 
-def promote(first: redis_servers.RedisServer, second: redis_servers.RedisServer) -> None:
-    """What Sentinel does: one replica takes no more orders, the other follows it."""
-    with redis.Redis.from_url(first.url) as one, redis.Redis.from_url(second.url) as two:
-        one.replicaof("NO", "ONE")
-        two.replicaof("127.0.0.1", str(redis_servers.port_of(first)))
-    redis_servers.wait_in_step(second)
+def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
+    """What Sentinel does: the replica that has most takes no more orders, the others follow it."""
+    with contextlib.ExitStack() as stack:
+        clients = {
+            replica: stack.enter_context(redis.Redis.from_url(replica.url)) for replica in replicas
+        }
+        first = max(replicas, key=lambda r: clients[r].info("replication")["slave_repl_offset"])
+        clients[first].replicaof("NO", "ONE")
+        for other in set(replicas) - {first}:
+            clients[other].replicaof("127.0.0.1", str(redis_servers.port_of(first)))
+            redis_servers.wait_in_step(other)
+    return first
 
 
 @pytest.mark.invariant("J1")
 async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) -> None:
-    """With FETTLE_REDIS_REPLICAS=1, and the address moved: jobs, decisions and paid calls stand."""
+    """With FETTLE_REDIS_REPLICAS=1, and the address moved: jobs, a decision and paid calls stand,
+    though the replicas are behind, and what was on its way to them is gone."""
     primary = scene.house.server
     with (
-        replica_of(scene, "first") as first,
-        replica_of(scene, "second") as second,
+        Proxy("127.0.0.1", redis_servers.port_of(primary)) as link,
+        replica_of(scene, "first", link.port) as first,
+        replica_of(scene, "second", link.port) as second,
         Proxy("127.0.0.1", redis_servers.port_of(primary)) as address,
     ):
         for replica in (first, second):
@@ -52,41 +66,61 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
         with front(scene.house, **where) as api:
             async with caller(api.url, scene.log) as client:
                 await scene.house.ready()
+                decided = await waiting(scene)
+                for name in NAMES:
+                    await scene.submit(name, Work(STEPS, seconds=0.1))
+                await scene.requests(NAMES[-1], 2, seconds=90)
+                link.set(BEHIND, Way.DOWN)
                 scene.work["asked"] = Work()
-                for name in ("one", "two", "three"):
-                    scene.work[name] = Work(TWICE, seconds=0.4)
-                    body = {"task": f"The job {name}.", "model": f"groq:{name}"}
-                    scene.ids[name] = await client.submit_until_told(name, **body)
-                submitting = asyncio.create_task(asked_for(client))
-                await scene.requests("three", 1, seconds=90)
-                await asyncio.sleep(0.5)
+                told: list[str] = []
+                submitting = asyncio.create_task(ask(client, told))
+                await until(lambda: len(told) > 1, told=scene.house.logs)
+                await approve(client, decided)
                 scene.log.add(Struck(fault=FAULT, blinds=True))
                 primary.kill()
+                link.reset()
+                before = len(told)
                 await asyncio.sleep(1)
-                promote(first, second)
-                address.point_to("127.0.0.1", redis_servers.port_of(first))
+                promoted_one = await asyncio.to_thread(promoted, first, second)
+                address.point_to("127.0.0.1", redis_servers.port_of(promoted_one))
                 scene.log.add(Mended(fault=FAULT))
-                before = scene.operations
-                scene.operations = Operations(
-                    RedisStore(connect(first.url, seconds=20)), lambda *_: None
-                )
-                try:
-                    accepted = await submitting
-                    await scene.succeeds("one", "two", "three", seconds=90)
-                    for job_id in accepted:
+                async with moved(scene, promoted_one.url):
+                    await submitting
+                    assert 0 < before < SUBMITTED == len(set(told)), "it was in their middle"
+                    await scene.succeeds(*NAMES, "decided", seconds=90)
+                    for job_id in told:
                         job = await scene.house.until(scene.operations, job_id, seconds=60)
                         assert job.status is Status.SUCCEEDED
-                    assert len(set(accepted)) == 20
-                    await scene.paid_once("one", "two", "three")
+                    await scene.paid_once(*NAMES)
                     await scene.judge()
-                finally:
-                    await scene.operations.store.close()
-                    scene.operations = before
 
 
-async def asked_for(client) -> list[str]:
-    ids = []
-    for number in range(20):
-        ids.append(await client.submit_until_told(f"asked-{number}", task="x", model="groq:asked"))
-        await asyncio.sleep(0.05)
-    return ids
+async def waiting(scene: Scene) -> JobRecord:
+    """A job that waits for a person."""
+    job_id = await scene.submit("decided", review=True)
+    return await scene.house.until(scene.operations, job_id, Status.AWAITING_REVIEW)
+
+
+async def approve(client: Caller, job: JobRecord) -> None:
+    assert job.review is not None
+    answer = await client.decide(job.id, job.review.id, action="approve")
+    assert answer is not None
+    assert answer.status_code == 202, answer.text
+
+
+async def ask(client: Caller, told: list[str]) -> None:
+    for number in range(SUBMITTED):
+        key = f"asked-{number}"
+        told.append(await client.submit_until_told(key, task="x", model="groq:asked"))
+
+
+@contextlib.asynccontextmanager
+async def moved(scene: Scene, url: str) -> AsyncIterator[None]:
+    """The scene looks at another Redis."""
+    before = scene.operations
+    scene.operations = Operations(RedisStore(connect(url, seconds=20)), lambda *_: None)
+    try:
+        yield
+    finally:
+        await scene.operations.store.close()
+        scene.operations = before
