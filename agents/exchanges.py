@@ -8,7 +8,6 @@ feedback of critic and people, and the files in the workspace stay. Pure.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,11 +57,18 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
     return found
 
 
+def text_of(message: AnyMessage) -> str:
+    """The text of a message. `BaseMessage.text` makes an object of its own each time, and a long
+    conversation is gone through for each request."""
+    content = message.content
+    return content if isinstance(content, str) else str(message.text)
+
+
 def said(message: AnyMessage) -> int:
     """The characters of a message, with the arguments of its calls."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    told = json.dumps([call["args"] for call in calls], default=str) if calls else ""
-    return len(str(message.text)) + len(told)
+    told = sum(len(str(value)) for call in calls for value in call["args"].values())
+    return len(text_of(message)) + told
 
 
 def _gone(every: Sequence[Exchange], most: int, least: int) -> list[Exchange]:

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agents.place import within
 from agents.ports import Fact, Place
 from agents.state import Run
-from agents.tools.trace import runs_in, traces
+from agents.tools.trace import Trace
 
 ARGUMENT = "plan_steps"
 OFFSET = 500
@@ -74,17 +74,37 @@ class _Standing:
 
 
 def _walked(messages: Iterable[BaseMessage], steps: int) -> _Standing:
+    """Each reply goes through all before it: one that moves nothing costs next to nothing."""
     now = _Standing()
     for message in messages if steps else ():  # without a plan no call names a step of it
-        if isinstance(message, AIMessage):
+        if isinstance(message, ToolMessage):
+            well = _well(message)
+            if well is not None and well is not now.well:
+                now = replace(now, well=well)
+        elif isinstance(message, AIMessage) and (_names_any(message) or _still_open(now)):
             named = _named(message, steps, now.at)
             moved = _moved(now, _all(named))
             left = now.open.difference(moved.finished)
             at = next(reversed(named.values()), now.at)
             now = replace(now, open=left.union(moved.started), at=at)
-        elif isinstance(message, ToolMessage) and (runs := runs_in(traces([message]))):
-            now = replace(now, well=bool(runs[-1]["succeeded"]))
     return now
+
+
+def _names_any(reply: AIMessage) -> bool:
+    return any(ARGUMENT in call["args"] for call in reply.tool_calls)
+
+
+def _still_open(now: _Standing) -> bool:
+    """Whether a call for the same steps as the last would finish others."""
+    return now.well and not now.open.issubset(now.at)
+
+
+def _well(message: ToolMessage) -> bool | None:
+    """Whether the run that a call has made succeeded; None where it has made none."""
+    trace: Trace | None = message.artifact
+    if not trace or trace["kind"] != "run_finished":
+        return None
+    return bool(trace["data"]["succeeded"])
 
 
 def _moved(now: _Standing, named: Sequence[int]) -> Moved:

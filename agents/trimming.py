@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agents.exchanges import without_old_exchanges
+from agents.exchanges import text_of, without_old_exchanges
 from agents.ports import Bounds
 from agents.texts import one_line
 
@@ -26,7 +26,7 @@ KEPT_OUTPUTS = 3
 LEAST_CHARACTERS = 400
 """A shorter output stays: what would stand in its place is not much shorter."""
 SHOWN_CHARACTERS = 80
-LOOKED_AT = 5 * SHOWN_CHARACTERS
+LOOKED_AT = 3 * SHOWN_CHARACTERS
 """Of an output, for its beginning: each call of the model does this for all that are left out."""
 
 
@@ -58,7 +58,7 @@ def _left_out(messages: Sequence[AnyMessage], step: int) -> frozenset[int]:
             recent.append(place)
             if len(recent) > KEPT_OUTPUTS:
                 passed = recent.popleft()
-                if (characters := len(str(messages[passed].text))) > LEAST_CHARACTERS:
+                if (characters := len(text_of(messages[passed]))) > LEAST_CHARACTERS:
                     old.append(passed)
                     size += characters
         elif size >= step:  # a request was made here: a reply follows, or is asked for now
@@ -77,7 +77,7 @@ def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
 
 def _stub(message: AnyMessage) -> AnyMessage:
     """A message in place of an output: that it was there, how long it was and how it began."""
-    text = str(message.text)
+    text = text_of(message)
     beginning = one_line(text.lstrip()[:LOOKED_AT], SHOWN_CHARACTERS)
     return message.model_copy(
         update={"content": f"[{len(text):,} characters, left out by now. They began: {beginning}]"}

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_function
 from pydantic import BaseModel, Field, create_model
+from typing_extensions import override
 
 from agents.steps import ARGUMENT
 from agents.tools.registry import Body
 
 _STEPS = Field(None, description="Numbers of the plan's steps that this call is for.")
+
+
+class Told(BaseModel):
+    """Arguments as a model is told of them. Each request of a conversation asks for the schema of
+    every tool; pydantic makes it anew each time, in a millisecond for all of them together."""
+
+    made: ClassVar[dict[str, Any] | None] = None
+
+    @classmethod
+    @override
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """See BaseModel. Callers do not change it: LangChain keeps those of its own tools, too."""
+        if args or kwargs:
+            return super().model_json_schema(*args, **kwargs)
+        if cls.made is None:
+            cls.made = super().model_json_schema()
+        return cls.made
 
 
 class Offered(StructuredTool):
@@ -45,6 +64,6 @@ def _tool(body: Body) -> BaseTool:
         parse_docstring=True,
         response_format="content_and_artifact",
         offered=create_model(
-            name, __base__=own, __doc__=own.__doc__, plan_steps=(list[int] | None, _STEPS)
+            name, __base__=(own, Told), __doc__=own.__doc__, plan_steps=(list[int] | None, _STEPS)
         ),
     )

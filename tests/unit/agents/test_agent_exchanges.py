@@ -13,7 +13,7 @@ from agents.trimming import shown
 MOST = 10_000
 
 
-def conversation(replies: int, size: int = 1_000) -> list[AnyMessage]:
+def conversation(replies: int, size: int = 1_010) -> list[AnyMessage]:
     said: list[AnyMessage] = [HumanMessage("the task")]
     for number in range(replies):
         call = {"name": "write_file", "args": {"content": "x" * size}, "id": f"c{number}"}
