@@ -101,7 +101,7 @@ class Reach:
             return _redirected(url, headers["location"])
         if response.status != 200:
             raise Answered(shown(url), response.status)
-        kind = headers.get_content_type() if headers["content-type"] else ""
+        kind, charset = _kind(url, headers)
         if not self.kind_fits(kind):
             raise ToolRefused(
                 f"{shown(url)} is of a kind that is not read: {kind[:80] or 'unknown'}"
@@ -113,7 +113,7 @@ class Reach:
             body += part
             if len(body) > self.most_bytes:
                 raise ToolRefused(f"{shown(url)} is larger than {self.most_bytes} bytes")
-        return Page(shown(url), kind, headers.get_content_charset(), bytes(body))
+        return Page(shown(url), kind, charset, bytes(body))
 
 
 def _redirected(url: httpx.URL, location: str) -> httpx.URL:
@@ -121,6 +121,15 @@ def _redirected(url: httpx.URL, location: str) -> httpx.URL:
         return parsed(str(url.join(location)))
     except (httpx.InvalidURL, ValueError) as error:
         raise ToolRefused(f"{shown(url)} leads to what is no address: {error}") from None
+
+
+def _kind(url: httpx.URL, headers: Message) -> tuple[str, str | None]:
+    """Media type, empty where none is told, and charset. Raises ToolRefused."""
+    try:
+        kind = headers.get_content_type() if headers["content-type"] else ""
+        return kind, headers.get_content_charset()
+    except (TypeError, ValueError):  # of parameters in parts (RFC 2231) that do not fit together
+        raise ToolRefused(f"{shown(url)} has a Content-Type that cannot be read") from None
 
 
 def _headers(raw: Sequence[tuple[bytes, bytes]]) -> Message:
