@@ -67,6 +67,9 @@ class Generation:
             room = Room(size, self, group)
             with room.inside as inside, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno(), *doors])
+        except OSError:
+            room.control.close()
+            raise
         finally:
             for door in doors:
                 os.close(door)

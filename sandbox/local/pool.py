@@ -7,7 +7,6 @@ import selectors
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from sandbox import policy
@@ -16,6 +15,7 @@ from sandbox.local.generation import Generation
 from sandbox.local.plan import Plan
 from sandbox.local.room_group import RoomGroup
 from sandbox.local.rooms import Room
+from sandbox.local.standing import Standing
 from sandbox.local.succession import Succession
 from sandbox.local.wish import Gone, Wish
 
@@ -28,21 +28,6 @@ LOAD_SECONDS = 5.0
 that takes a processor for nearly two seconds, for which a fresh worker has better uses."""
 LINGER_SECONDS = 1.0
 """A room that was killed is gone within milliseconds; one that is not is killed more thoroughly."""
-
-
-@dataclass(eq=False)
-class Standing:
-    """A room of a line and what it is there for: nothing yet, or the run `number`."""
-
-    room: Room
-    line: Succession
-    until: float
-    """When it is overdue, on the monotonic clock; a room that stands ready never is."""
-    ready: bool = False
-    number: int | None = None
-    dropped: bool = False
-    failed: bool = False
-    """It never came to stand ready, by a fault of its own: the next one would have it too."""
 
 
 class Pool:
@@ -176,11 +161,19 @@ class Pool:
     def _hand_over(self, chosen: Standing, wish: Wish) -> None:
         self._waiting.remove(wish)
         self._disappointed.discard(wish.number)
+        try:
+            if chosen.room.group is not None:
+                chosen.room.group.limit(wish.memory, wish.processes, wish.cpus)
+            self._give(wish.number, chosen.room)
+        except (BrokenPipeError, ConnectionResetError):
+            raise  # there is nobody to give it to
+        except OSError as error:  # one run's trouble, and no other's
+            chosen.until = time.monotonic() + LINGER_SECONDS
+            chosen.room.kill()
+            self._fail(wish.number, f"one could not be handed over: {error}")
+            return
         chosen.number = wish.number
         chosen.until = time.monotonic() + wish.seconds
-        if chosen.room.group is not None:
-            chosen.room.group.limit(wish.memory, wish.processes, wish.cpus)
-        self._give(wish.number, chosen.room)
 
     def _fill(self) -> None:
         self._refill_at = float("inf")

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -42,7 +43,8 @@ class Supervisor:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._selector = selectors.DefaultSelector()
+        # Not epoll: its watches are counted for each user of the host, and rooms take them, too.
+        self._selector = selectors.PollSelector()
         self._selector.register(control, selectors.EVENT_READ, self._receive)
         self._pool: Pool | None = None
         self._groups: Cgroups | None = None
@@ -147,6 +149,16 @@ def main() -> None:
         # A terminal's or an init's signal is meant for the worker, which may want to drain first.
         # Caught, not ignored: what is ignored stays so in the programs that are started.
         signal.signal(number, lambda *_: None)
+    _raise_descriptors()
     with contextlib.suppress(OSError):
         os.chdir("/")
     Supervisor(socket.socket(fileno=int(sys.argv[1]))).serve()
+
+
+def _raise_descriptors() -> None:
+    """Descriptors that are on their way through sockets are counted for each user of the host, and
+    rooms send some, too. Who has more of them than his own limit sends none, so that of supervisor
+    and nurseries is to be as high as it goes; code in a room has a low one (`policy.rlimits`).
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

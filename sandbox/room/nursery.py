@@ -105,10 +105,22 @@ def _make(talk: socket.socket, given: list[int], work_bytes: int, common: _Commo
             os.close(talk.detach())
             room, *doors = given
             _live(room, doors, work_bytes, common)  # to its end
-        socket.send_fds(talk, [b"made"], [pidfd])
-        os.close(pidfd)
+        _tell(talk, pidfd)
     for each in given:
         os.close(each)
+
+
+def _tell(talk: socket.socket, pidfd: int) -> None:
+    """Tell the supervisor of a room that has been made; or kill it, where its descriptor cannot be
+    sent: too many are on their way, of this user's.
+    """
+    try:
+        socket.send_fds(talk, [b"made"], [pidfd])
+    except OSError as error:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        talk.send(f"failed to tell of a new room: {error.strerror}".encode())
+    finally:
+        os.close(pidfd)
 
 
 def _copy() -> int | None:
