@@ -1,7 +1,7 @@
 """Admission: whether there is room for another job. Pure but for the reading.
 
 What is refused is new jobs alone, early enough that those accepted have what they need to end:
-a Redis at its `maxmemory` takes no results either.
+a Redis at its `maxmemory` takes nothing of what their attempts work out.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class Commit:
     async def apply_although_full(self, step: Step) -> bool:
         """The same for small steps that let go of something, or say what it has cost: every change
         of a record but a claim (an end, a pause, a decision, a cancel, a job given back or swept),
-        and charges. A new job, a claim and what an attempt has worked out wait for room.
+        its removal, and charges. A new job, a claim and what an attempt has worked out wait for
+        room.
         """
         return await self._run(self._urgent, step)
 

@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from jobs.redis_script import Argument
+from jobs.redis_script import SCRIPTS, Argument, Command
 
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
 """Redis 7 lets a script that says so write beyond `maxmemory`. Older ones do not know the line."""
@@ -32,6 +32,20 @@ class UrgentScript:
             if not is_full(error):
                 raise
         return await self._although_full(keys=keys, args=args, client=client)
+
+
+class UrgentCommands:
+    """Commands that let go of something, in one atomic step: run in any case.
+
+    A Redis that is full takes none within MULTI, not even those that it takes outside.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._script = UrgentScript(redis, (SCRIPTS / "together.lua").read_text())
+
+    async def __call__(self, commands: Sequence[Command]) -> None:
+        """Raises redis' errors."""
+        await self._script([], [part for each in commands for part in (len(each), *each)])
 
 
 def is_full(error: RedisError) -> bool:

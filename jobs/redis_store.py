@@ -231,7 +231,7 @@ class RedisStore:
             *redis_decisions.left(record, notes),
             *redis_index.removed(record, turns, words),
         )
-        return await self._commit.apply(Step(job, guards, commands=commands))
+        return await self._commit.apply_although_full(Step(job, guards, commands=commands))
 
     async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
         """See Store."""

@@ -1,11 +1,13 @@
-"""Turns in Redis: keys that expire."""
+"""Turns in Redis: keys that expire. Who sweeps and removes makes room: also where it is full."""
 
 from __future__ import annotations
 
 from redis.asyncio import Redis
 
 from jobs import keys
+from jobs.redis_full import UrgentScript
 from jobs.redis_reach import reached
+from jobs.redis_script import SCRIPTS
 
 
 class RedisTurns:
@@ -13,10 +15,11 @@ class RedisTurns:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._mine = UrgentScript(redis, (SCRIPTS / "turn.lua").read_text())
 
     async def mine(self, name: str, ms: int) -> bool:
         """See Turns."""
-        return bool(await reached(self._redis.set(keys.turn(name), "", nx=True, px=ms)))
+        return bool(await reached(self._mine(keys=[keys.turn(name)], args=[ms])))
 
     async def keep(self, name: str, ms: int) -> None:
         """See Turns."""

@@ -63,7 +63,7 @@ async def client(server):
 
 @pytest.fixture
 def writes(client):
-    return Writes(client)
+    return Writes(Redis(connection_pool=client.connection_pool))  # which is not counted
 
 
 @pytest.fixture

@@ -1,20 +1,31 @@
-"""A Redis at its maxmemory: leases are kept and workers are heard, so that nobody seems dead."""
+"""A Redis at its maxmemory: leases are kept, workers are heard, and it is freed by them."""
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import redis_servers
-from job_examples import House, held
+from job_examples import RESULT, House, held, job, review
 
-from jobs import lifecycle
+from jobs import keys, lifecycle
+from jobs.blob_index import HeldBlobs
+from jobs.blobs import DirectoryBlobs
 from jobs.change import Change
 from jobs.delivery import Delivery
 from jobs.errors import StoreUnavailable
+from jobs.keys import JobKeys
+from jobs.record import Status
 from jobs.redis_store import RedisStore, connect
+from jobs.retention import Retention
+from jobs.spec import OnExpiry
+from jobs.store import Writes
+from worker.retention import remove_forever
+from worker.sweeper import sweep_forever
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
 
@@ -62,3 +73,42 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> N
     assert not await store.outbox.again("d1")
     [again] = await store.outbox.take(1, 60_000)
     assert (again.id, again.tries) == ("d1", 1)
+
+
+async def test_a_full_redis_frees_itself(own_house: House, tmp_path: Path) -> None:
+    """The workers' own loops, at maxmemory: a lost lease, an expired review, an old job's bytes."""
+    store, blobs = own_house.store, DirectoryBlobs(tmp_path / "blobs")
+    assert isinstance(store, RedisStore)
+    old = await own_house.running()
+    digest = await HeldBlobs(blobs, store.blobs, lambda _: None).put(b"old")
+    checkpoint = ("ZADD", "fettle:checkpoint:" + old.id, 0, ":1")
+    await store.write(old.id, old.epoch, Writes(blobs=[digest], commands=[checkpoint]))
+    job(await own_house.operations.succeed(held(old), RESULT, "did it"))
+    asked = await own_house.running(review_expires_seconds=1, on_expiry=OnExpiry.REJECT)
+    job(await own_house.operations.pause(held(asked), review()))
+    dead = await own_house.running()
+    past = await store.now() - 1
+    await store.redis.hset(JobKeys(dead.id).record, "due_at", past)
+    await store.redis.zadd(keys.DUE, {dead.id: past})
+    await asyncio.sleep(1.05)  # what the review may wait at least
+    used = (await store.redis.info("memory"))["used_memory"]
+    await store.redis.config_set("maxmemory", used // 2)
+    loops = [
+        asyncio.create_task(sweep_forever(own_house.operations, 0.05)),
+        asyncio.create_task(remove_forever(store, blobs, Retention(-1, -1), 0.05)),
+    ]
+    file = next(path for path in (tmp_path / "blobs").rglob("*") if path.is_file())
+    try:
+        async with asyncio.timeout(5):
+            while file.exists() or await store.load(
+                asked.id
+            ):  # rejected by the clock, then removed
+                await asyncio.sleep(0.02)
+    finally:
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
+    swept = await own_house.record(dead.id)
+    assert (swept.status, swept.crashes) == (Status.QUEUED, 1)
+    assert await store.load(old.id) is None
+    assert not await store.redis.exists(checkpoint[1])

@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from redis.asyncio import Redis
 
+from jobs.redis_full import UrgentCommands
+from jobs.redis_reach import reached
+
 Command = tuple[str | bytes | int | float, ...]
 """A Redis command and its arguments: `("HSET", key, field, value)`."""
 
@@ -18,12 +21,12 @@ longer owns the thread (its epoch is old); then none is applied.
 
 
 def unfenced(redis: Redis) -> Write:
-    """A `Write` in MULTI/EXEC that asks nobody: for tests and for tools outside a job."""
+    """A `Write` that asks nobody, for tests and for what is done outside a job: threads that are
+    removed, above all from a Redis that is full. Raises jobs.errors.StoreUnavailable.
+    """
+    urgently = UrgentCommands(redis)
 
     async def write(thread_id: str, commands: Sequence[Command]) -> None:  # noqa: ARG001
-        async with redis.pipeline(transaction=True) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            await pipeline.execute()
+        await reached(urgently(commands))
 
     return write

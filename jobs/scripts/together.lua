@@ -1,0 +1,9 @@
+-- Commands in one atomic step.
+--
+-- ARGV  n times argc, arg...
+local at = 1
+while ARGV[at] do
+  local argc = tonumber(ARGV[at])
+  redis.call(unpack(ARGV, at + 1, at + argc))
+  at = at + argc + 1
+end
