@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 
 from jobs.credentials import Credential, Scope, in_order
 from jobs.keys import PREFIX
+from jobs.redis_full import UrgentCommands
 from jobs.redis_reach import reached
 
 DIGESTS = PREFIX + "keys"
@@ -34,6 +35,7 @@ class RedisCredentials:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._urgently = UrgentCommands(redis)  # a key is taken back even from a full Redis
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""
@@ -71,10 +73,8 @@ class RedisCredentials:
         credential = await self.find(digest) if digest else None
         if digest is None or credential is None or not credential.active:
             return  # by then another key may have its name
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hsetnx(_key(digest), "revoked_at", str(at))
-            pipe.hdel(NAMES, credential.signature)
-            await reached(pipe.execute())
+        ended = ("HSETNX", _key(digest), "revoked_at", at)
+        await reached(self._urgently([ended, ("HDEL", NAMES, credential.signature)]))
 
     async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
         """See Credentials."""

@@ -11,7 +11,7 @@ from jobs import keys
 from jobs.codec import dump
 from jobs.delivery import Delivery
 from jobs.outbox import DEAD_KEPT
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import UrgentCommands, UrgentScript
 from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Argument, Command
 
@@ -23,6 +23,7 @@ class RedisOutbox:
         self._redis = redis
         self._take = UrgentScript(redis, (SCRIPTS / "take.lua").read_text())
         self._again = UrgentScript(redis, (SCRIPTS / "again.lua").read_text())
+        self._let_go = UrgentCommands(redis)
         self._missed = UrgentScript(redis, (SCRIPTS / "missed.lua").read_text())
 
     async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
@@ -36,11 +37,10 @@ class RedisOutbox:
 
     async def arrived(self, delivery: Delivery) -> None:
         """See Outbox."""
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.zrem(keys.DELIVERIES, delivery.id)
-            pipe.zrem(keys.DEAD_DELIVERIES, delivery.id)
-            pipe.unlink(keys.delivery(delivery.id))
-            await reached(pipe.execute())
+        places = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
+        commands: list[Command] = [("ZREM", place, delivery.id) for place in places]
+        commands.append(("UNLINK", keys.delivery(delivery.id)))
+        await reached(self._let_go(commands))
 
     async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
         """See Outbox."""

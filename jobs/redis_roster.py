@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.codec import dump
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import UrgentCommands, UrgentScript
 from jobs.redis_reach import reached
 from jobs.redis_script import SCRIPTS
 
@@ -22,6 +22,7 @@ class Roster:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._let_go = UrgentCommands(redis)
         self._announce = UrgentScript(redis, (SCRIPTS / "announce.lua").read_text())
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
@@ -33,10 +34,8 @@ class Roster:
 
     async def withdraw(self, worker: str) -> None:
         """See Store."""
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.delete(keys.worker(worker), keys.drain(worker))
-            pipe.zrem(keys.WORKERS, worker)
-            await reached(pipe.execute())
+        names = (keys.worker(worker), keys.drain(worker))
+        await reached(self._let_go([("DEL", *names), ("ZREM", keys.WORKERS, worker)]))
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """See Store."""

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 import redis_servers
-from job_examples import RESULT, House, held, job, review
+from job_examples import NOW, RESULT, TENANT, House, held, job, review
 
 from jobs import keys, lifecycle
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import DirectoryBlobs
 from jobs.change import Change
+from jobs.credentials import Credential, Scope
+from jobs.credentials_redis import RedisCredentials
 from jobs.delivery import Delivery
 from jobs.errors import StoreUnavailable
 from jobs.keys import JobKeys
@@ -73,6 +75,23 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> N
     assert not await store.outbox.again("d1")
     [again] = await store.outbox.take(1, 60_000)
     assert (again.id, again.tries) == ("d1", 1)
+    await store.outbox.arrived(again)
+    assert await store.outbox.waiting(1) == ([], 0), "else it is sent again and again"
+
+
+async def test_a_key_and_a_worker_go_without_room(own_house: House) -> None:
+    store = own_house.store
+    assert isinstance(store, RedisStore)
+    credentials = RedisCredentials(store.redis)
+    key = Credential("k1", "ci", TENANT, (Scope.SUBMIT,), NOW, "ann")
+    assert await credentials.add(key, "digest")
+    await store.announce("w", {}, 30)
+    used = (await store.redis.info("memory"))["used_memory"]
+    await store.redis.config_set("maxmemory", used // 2)
+    await credentials.revoke("k1", NOW + 1)
+    await store.withdraw("w")
+    assert [each.revoked_at for each in await credentials.every()] == [NOW + 1]
+    assert await store.workers() == []
 
 
 async def test_a_full_redis_frees_itself(own_house: House, tmp_path: Path) -> None:
