@@ -152,7 +152,7 @@ def shared_out(loaded: int) -> int:
 
 def shared_sizes(pids: Iterable[int]) -> int:
     """The sizes of the shared mappings without a file, each counted once, whoever holds it. Whoever
-    has too many mappings to be asked is counted with all that he has mapped.
+    has too many mappings to be asked, or hides them, is counted with all that he has mapped.
     """
     sizes: dict[bytes, int] = {}
     until = time.thread_time() + CAREFUL_SECONDS
@@ -173,10 +173,14 @@ def shared_sizes(pids: Iterable[int]) -> int:
 
 
 def _mappings(pid: int) -> bytes | None:
-    """A process's mappings, a line each; empty where it is gone, None where they are too many."""
+    """A process's mappings, a line each; empty where it is gone, None where they are too many or
+    not to be read: a process may hide what is its own (PR_SET_DUMPABLE).
+    """
     try:
         with open(f"/proc/{pid}/maps", "rb") as file:
             text = file.read(MAPS_BYTES)
+    except PermissionError:
+        return None
     except OSError:
         return b""
     return text if len(text) < MAPS_BYTES else None

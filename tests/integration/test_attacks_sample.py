@@ -37,6 +37,8 @@ AS_NOBODY = (
     "resources/fork_bomb",
     "resources/memory_burst",
     "resources/memory_eight_processes",
+    "resources/memory_hidden",
+    "resources/memory_shared",
 )
 """What control groups bound where there are some: an unprivileged user has none."""
 NOBODY = 61_150
