@@ -24,7 +24,7 @@ def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
     if first > len(lines):
         return None if lines or first > 1 else ""
     wanted = lines[first - 1 : None if count is None else first - 1 + count]
-    shown = _within(wanted, width)
+    shown = fitting(wanted, width)
     if not shown:
         whole = wanted[0]
         return (
@@ -36,8 +36,8 @@ def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
     return f"[lines {first} to {last} of {len(lines)}{more}]\n{''.join(shown)}"
 
 
-def _within(lines: list[str], width: int) -> list[str]:
-    """As many of the lines as there is room for."""
+def fitting(lines: list[str], width: int) -> list[str]:
+    """As many of the lines, from the first on, as `width` characters have room for."""
     room = width
     for number, line in enumerate(lines):
         room -= len(line)

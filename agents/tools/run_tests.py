@@ -12,18 +12,19 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from agents.errors import ToolRefused
+from agents.lines import fitting
 from agents.paths import checked, in_workspace
 from agents.ports import Ports
 from agents.runs import EXECUTOR, Program, in_room, recorded
 from agents.telling import told
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.inside import source
-from agents.tools.inside.testing import REPORT
+from agents.tools.inside.testing import DETAIL, REPORT
 from agents.tools.trace import of_run
 from sandbox.protocol import Command, RunResult
 
@@ -35,19 +36,23 @@ TESTS_SHOWN = 60
 TESTS_KEPT = 200
 NAME = REPORT.rpartition("/")[2]
 
+Name = Annotated[str, AfterValidator(lambda text: text[:300])]
+Words = Annotated[str, AfterValidator(lambda text: text[:DETAIL])]
+"""What tests have written is cut as it is read: a report is as long as a file may be."""
+
 
 class Test(BaseModel):
     """What one test did, and where and why it failed."""
 
-    id: str
+    id: Name
     outcome: Outcome
-    detail: str = ""
+    detail: Words = ""
 
 
 class Report(BaseModel):
     """What `inside/testing.py` leaves. Tests can write to it: it is read like any input."""
 
-    error: str | None = None
+    error: Words | None = None
     tests: list[Test] | None = None
 
     @property
@@ -91,7 +96,7 @@ async def run_tests(runtime: Runtime, paths: list[str] | None = None, keyword: s
         tests=_kept(report),
     )
     output = told(result, ran.run["refused"], ports.limits, ports.bounds.output)
-    return _text(report, lack, output), of_run(ran)
+    return _text(report, lack, output, ports.bounds.read), of_run(ran)
 
 
 def _path(path: str) -> str:
@@ -143,14 +148,15 @@ def _kept(report: Report) -> dict[str, Any]:
     return {"counts": report.counts, "tests": tests}
 
 
-def _text(report: Report, lack: str | None, output: str) -> str:
+def _text(report: Report, lack: str | None, output: str, width: int) -> str:
     tests = report.sorted
     lines = [
         f"{test.outcome} {test.id}" + (f"\n    {test.detail}" if test.detail else "")
         for test in tests[:TESTS_SHOWN]
     ]
-    if len(tests) > TESTS_SHOWN:
-        lines.append(f"[{len(tests) - TESTS_SHOWN} more]")
+    lines = fitting(lines, width)
+    if len(tests) > len(lines):
+        lines.append(f"[{len(tests) - len(lines)} more]")
     if lack is None:
         return "\n".join([f"passed: {_counted(report.counts)}", *lines])
     return "\n".join([f"not passed: {lack}", *lines, "", output])

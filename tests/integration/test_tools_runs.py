@@ -136,6 +136,40 @@ async def test_what_shows_nothing_has_not_passed(
     assert [run["succeeded"] for run in result.runs] == [False]
 
 
+FORGED = """import json, os
+one = {"outcome": "failed", "detail": "d" * 5_000}
+report = {"tests": [{"id": f"{n}" + "i" * 5_000, **one} for n in range(300)]}
+
+
+def test_a():
+    with open("/work/.fettle-tests.json", "w") as file:
+        json.dump(report, file)
+    os._exit(1)
+"""
+
+
+async def test_a_report_of_any_size_is_told_in_bounds(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    error = FORGED.replace("report = {", 'report = {"error": "e" * 3_000_000} or {')
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("run_tests", paths=["test_a.py"]),
+        call("run_tests", paths=["test_b.py"]),
+        files={"test_a.py": FORGED.encode(), "test_b.py": error.encode()},
+    )
+    many, one = result.texts
+    assert many.startswith("not passed: 300 failed\nfailed 0iii")
+    assert "\n[279 more]\n" in many  # 21 of about 900 characters are within Bounds.read
+    assert len(many) < 25_000
+    assert one.startswith(f"not passed: {'e' * 600}\n\nexit code 1")
+    kept = result.runs[0]["tests"]
+    assert (kept["counts"], len(kept["tests"])) == ({"failed": 300}, 200)
+    assert {(len(test["id"]), len(test["detail"])) for test in kept["tests"]} == {(300, 600)}
+    assert [run["failure"]["cause"] for run in result.runs] == ["300 failed", "e" * 600]
+
+
 async def test_tests_that_passed_because_pytest_was_not_installed(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
