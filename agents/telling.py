@@ -7,25 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agents.lines import fitting
 from agents.texts import head_and_tail
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
+
+NAMES_SHOWN = 40
+"""Of a run's files: what there are more of, a listing shows."""
 
 
 def told(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
     """What a model is told of a run: how it ended, its output, its files.
 
-    `width` bounds each output, in characters.
+    `width` bounds each output, and each list of files, in characters.
     """
     parts = [ending(result.end, result.exit_code, result.signal, limits)]
     for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
         if stream.text.strip() or stream.dropped_bytes:
             parts.append(f"{name}:\n{_shown(stream, width)}")
     if result.changed:
-        parts.append("new or changed files: " + ", ".join(sorted(result.changed)))
+        names = _names(sorted(result.changed), ", ", width, " (list_dir)")
+        parts.append(f"new or changed files: {names}")
     if result.deleted:
-        parts.append("deleted files: " + ", ".join(sorted(result.deleted)))
+        parts.append("deleted files: " + _names(sorted(result.deleted), ", ", width))
     if refused:
-        parts.append("not kept: " + "; ".join(refused))
+        parts.append("not kept: " + _names(refused, "; ", width))
     if len(parts) == 1:
         parts.append("no output, no new files")
     return "\n\n".join(parts)
@@ -59,6 +64,13 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
             return f"failed with all of its {limits.processes} processes and threads in use"
         case End.KILLED:
             return "stopped: it was killed from outside"
+
+
+def _names(names: Sequence[str], between: str, width: int, where: str = "") -> str:
+    """Some of the names, and how many there are more; these can be seen `where`."""
+    shown = fitting(list(names[:NAMES_SHOWN]), width)
+    more = len(names) - len(shown)
+    return between.join(shown) + (f" and {more} more{where}" if more else "")
 
 
 def _signal(number: int | None) -> str:

@@ -27,6 +27,17 @@ def test_output_errors_and_files() -> None:
     )
 
 
+def test_of_many_files_some_are_named() -> None:
+    names = [f"f{number:03}" for number in range(900)]
+    ran = result(changed=dict.fromkeys(names, b""), deleted=frozenset(f"d{n}" for n in range(41)))
+    refused = [f"{name}: {'x' * 400}" for name in names]
+    _, changed, deleted, kept = told(ran, refused, Limits(), 4_000).split("\n\n")
+    assert changed == f"new or changed files: {', '.join(names[:40])} and 860 more (list_dir)"
+    assert deleted.endswith(", d8 and 1 more")
+    assert kept.endswith(f"; {refused[8]} and 891 more")
+    assert len(kept) < 4_100
+
+
 def test_a_silent_run_says_so() -> None:
     assert told(result(), [], Limits(), 100) == "exit code 0\n\nno output, no new files"
 
