@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.repair.opened import open_failures
+from agents.repair.subject import only_looked
 from agents.state import ArtifactFields
 
 State = Mapping[str, Any]
@@ -56,10 +57,11 @@ def _rank(state: State, answer: Answer) -> tuple[int, int, float, int]:
 
 
 def _shown(state: State, answer: Answer) -> int:
-    """0: no run of the revision has succeeded; 1: one has; 2: of the files that it left; 3: and no
-    failure was open behind it."""
+    """0: no run of the revision's code has succeeded; 1: one has; 2: of the files that it left; 3:
+    and no failure was open behind it."""
     runs = [run for run in state.get("runs", ()) if run["revision"] <= answer["revision"]]
-    good = [run for run in runs if run["revision"] == answer["revision"] and run["succeeded"]]
+    of_it = (run for run in runs if run["revision"] == answer["revision"] and run["succeeded"])
+    good = [run for run in of_it if not only_looked(run)]
     if not good:
         return 0
     left = answer.get("workspace")

@@ -12,10 +12,12 @@ from typing import Any
 from agents.branches.joining import unresolved
 from agents.checks.carried import unpassed
 from agents.plots import asks_for_plot, has_image
+from agents.repair.subject import only_looked
 from agents.runs import EXECUTOR
 from agents.state import Run
 
 NO_RUN = "nothing has been run yet"
+ONLY_LOOKED = "the runs have only looked around: none has run the code"
 NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
 UNRESOLVED = "copies of conflicting files are left"
@@ -25,8 +27,10 @@ State = Mapping[str, Any]
 
 
 def runs_that_count(runs: Sequence[Run], revision: int) -> list[Run]:
-    """The runs of this revision; where it made none, those of the whole job."""
-    return [run for run in runs if run["revision"] == revision] or list(runs)
+    """The runs of this revision that did not only look around; where it made none, those of the
+    whole job."""
+    ran = [run for run in runs if not only_looked(run)]
+    return [run for run in ran if run["revision"] == revision] or ran
 
 
 def unproven(state: State) -> str | None:
@@ -37,7 +41,10 @@ def unproven(state: State) -> str | None:
         return NO_RUN
     if failed := _failed_edit(runs[-1]):
         return failed
-    good = [run for run in runs_that_count(runs, state["revision"]) if run["succeeded"]]
+    counting = runs_that_count(runs, state["revision"])
+    if not counting:
+        return ONLY_LOOKED
+    good = [run for run in counting if run["succeeded"]]
     if not good:
         return NO_SUCCESS
     if not any(is_final(run, state) for run in good):

@@ -1,8 +1,9 @@
 """Judgement: the critic's word as far as the evidence bears it. Pure.
 
-no run of the files as they stand has succeeded            -> no approval, whatever it says
+no run of the files as they stand has succeeded            -> no approval, whatever it says: one
+                                                              that only looked around is none
 a failed run is not mended                                 -> no approval by the rules alone
-the run that it rests on failed                            -> no approval
+the run that it rests on failed, or only looked around     -> no approval
 a score below LEAST_SCORE, or a criterion that failed      -> no approval
 its reply cannot be read, or its model refuses to be asked -> the rules decide, and say so
 its model is away, in the job's last try                   -> the same
@@ -19,11 +20,13 @@ from agents.evidence import (
     NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
+    ONLY_LOOKED,
     UNRESOLVED,
     lacking,
     runs_that_count,
 )
 from agents.repair.opened import open_failures
+from agents.repair.subject import only_looked
 from agents.state import Run
 
 CRITIC: Final = "critic"
@@ -133,18 +136,20 @@ def _objection(critique: Critique, named: Run | None) -> str | None:
     score = critique["score"]
     if score is not None and score < LEAST_SCORE:
         return f"the critic's score of {score:g} is below {LEAST_SCORE:g}"
-    return _failed(named)
+    return _shows_nothing(named)
 
 
-def _failed(run: Run | None) -> str | None:
-    if run is None or run["succeeded"]:
+def _shows_nothing(run: Run | None) -> str | None:
+    if run is None or (run["succeeded"] and not only_looked(run)):
         return None
-    return f"run {run['id']}, on which the approval would rest, did not succeed"
+    did = "only looked around" if run["succeeded"] else "did not succeed"
+    return f"run {run['id']}, on which the approval would rest, {did}"
 
 
 def _sent_back(lack: str, feedback: str) -> Any:
     asked = {
         NO_RUN: "Run the code with the python tool, and show that it does what the task asks.",
+        ONLY_LOOKED: "Run the code, and show that it does what the task asks.",
         NO_SUCCESS: "Mend the code, and run it until it ends with exit code 0.",
         CHANGED: "Run the code as it is now, and show that it works.",
         NO_IMAGE: "Save the plot as an image file in the working directory.",

@@ -16,8 +16,8 @@ from agents.mending import behind, whole_program
 from agents.middleware.tools import told_of
 from agents.place import digest, of_reply, within
 from agents.ports import Finished, Ports
-from agents.repair.command_line import is_aside
 from agents.repair.opened import can_prove, open_failures
+from agents.repair.subject import only_looked
 from agents.state import Run
 from agents.tools.python import python
 from agents.tools.registry import Body
@@ -62,12 +62,16 @@ def unproven_run(state: Mapping[str, Any]) -> Run | None:
         later = _behind(failed, found)
         if can_prove(failed) and (any(map(_changes, later)) or (joins and later is found)):
             return failed
-    last = next(filter(_works, reversed(runs_in(found))), state.get("last_run"))
+    last = last_work(runs_in(found)) or state.get("last_run")
     if last is None:
         return None
     later = _behind(last, found)
-    written = any(_changes(trace) for trace in later if trace["kind"] == "tool_used")
-    return last if written or (joins and later is found) else None
+    return last if any(map(_changes, later)) or (joins and later is found) else None
+
+
+def last_work(runs: Sequence[Run]) -> Run | None:
+    """The last of these that did not only look around."""
+    return next((run for run in reversed(runs) if not only_looked(run)), None)
 
 
 def _behind(run: Run, found: Sequence[Trace]) -> Sequence[Trace]:
@@ -76,14 +80,12 @@ def _behind(run: Run, found: Sequence[Trace]) -> Sequence[Trace]:
     return found[ids.index(run["id"]) + 1 :] if run["id"] in ids else found
 
 
-def _works(run: Run) -> bool:
-    return run.get("tool", "python") == "python" or not is_aside(run["code"]["text"])
-
-
 def _changes(trace: Trace) -> bool:
     """Whether a call has changed files: not all that do leave files of theirs."""
     told = trace["data"]
-    return bool(trace["files"]) or (told.get("ok", False) and told.get("tool") in CHANGING)
+    if trace["files"] or told.get("on") != told.get("workspace"):
+        return True
+    return bool(told.get("ok", False) and told.get("tool") in CHANGING)
 
 
 def again(run: Run, program: str) -> tuple[Body, Mapping[str, Any]]:

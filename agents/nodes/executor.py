@@ -15,6 +15,7 @@ from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import render
+from agents.proving import last_work
 from agents.repair.opened import open_failures
 from agents.runs import EXECUTOR, last_number
 from agents.state import State
@@ -45,7 +46,7 @@ def build_executor(agent: Agent) -> Node:
             opened=open_failures(runs, repairs),
             level=state.get("level", 0),
             history=state.get("messages", []),
-            last_run=runs[-1] if runs else None,
+            last_run=last_work(runs),
             steps=len(state["plan"]),
             joins=joins and bool(runs) and runs[-1]["workspace"] != state.get("workspace"),
         )

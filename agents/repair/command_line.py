@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 _LOOKS = """
-    [ awk basename cat cd cmp column cut date df diff dirname du echo env file find git grep head jq
+    [ awk basename cat cd cmp column cut date df diff dirname du echo file find git grep head jq
     less ls md5sum more nl od printenv printf ps pwd readlink realpath rg sed seq sha256sum sort
     stat strings tail tee test tr tree type uname uniq wc which whoami xxd
 """
@@ -39,26 +39,46 @@ _BEFORE = frozenset(
 )
 _SETTING = re.compile(r"\w+=")
 _PYTHON = re.compile(r"python[\d.]*$")
+_INTERPRETERS = frozenset({"awk", "jq", "sed"})
+_PROGRAM_FILE = frozenset({"-f", "--file", "--from-file"})
+"""With these they run a program of the job's."""
+_DOCUMENT = re.compile(
+    r"^(?P<before>[^\n]*?)(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
+    r"(?P<behind>[^\n]*)\n(?:.*?\n)?[ \t]*(?P=end)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
 _VERSION = frozenset({"--version", "-V", "-VV", "--help", "-h"})
 
 
 def commands(text: str) -> list[list[str]]:
     """The words of each simple command, without settings of the environment, redirections and what
-    only stands before a command. The lines of a here-document count as commands, too."""
-    found = (_bare(words) for words in _split(text))
+    only stands before a command. The lines of a here-document count as commands, too, but for one
+    that an aside is given: `cat > sums.py <<EOF` writes them."""
+    found = (_bare(words) for words in _split(_DOCUMENT.sub(_without_document, text)))
     return [words for words in found if words and not words[0].startswith("#")]
 
 
 def is_aside(text: str) -> bool:
     """Whether all that it does is looking around and keeping house."""
-    found = commands(text)
-    return all(name(words) in ASIDES or _tells_version(words) for words in found)
+    return all(_is_aside(words) for words in commands(text))
 
 
 def name(words: Sequence[str]) -> str:
     """The command's own name: that of every Python is `python`."""
     own = words[0].rpartition("/")[2] if words[0].startswith("/") else words[0]
     return "python" if _PYTHON.match(own) else own
+
+
+def _is_aside(words: Sequence[str]) -> bool:
+    own = name(words)
+    if own in _INTERPRETERS and not _PROGRAM_FILE.isdisjoint(words):
+        return False
+    return own in ASIDES or _tells_version(words)
+
+
+def _without_document(found: re.Match[str]) -> str:
+    given = [_bare(words) for words in _split(found["before"])][-1]
+    return found["before"] + found["behind"] if given and _is_aside(given) else found[0]
 
 
 def _tells_version(words: Sequence[str]) -> bool:
@@ -95,6 +115,8 @@ def _bare(words: list[str]) -> list[str]:
         if words[0] == "timeout":
             rest = [word for word in words[1:] if not word.startswith("-")]
             words = rest[1:]
+        elif words[0] == "env":
+            words = [word for word in words[1:] if not word.startswith("-")]
         elif words[0] in _BEFORE or _SETTING.match(words[0]):
             words = words[1:]
         else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.repair.command_line import commands, is_aside
+from agents.repair.command_line import commands
 from agents.repair.cure import in_a_file, is_check
 from agents.repair.selection import selection
-from agents.repair.subject import foreign
+from agents.repair.subject import foreign, only_looked
 from agents.state import Repair, Run
 
 _NOT_STARTED = frozenset({126, 127})
@@ -53,7 +53,7 @@ def needs_cure(run: Run) -> bool:
     text, code = run["code"]["text"], run.get("exit_code")
     if run.get("tool", "python") == "python":
         return True
-    if is_aside(text) or code in _NOT_STARTED:
+    if only_looked(run) or code in _NOT_STARTED:
         return False
     if any(selection(words) for words in commands(text)):
         cause = str((run.get("failure") or {}).get("cause", ""))

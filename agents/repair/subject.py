@@ -60,6 +60,12 @@ def subject(run: Run, files: Collection[str]) -> Subject:
     return Subject(is_aside(text), tests, scripts | gone, modules)
 
 
+def only_looked(run: Run) -> bool:
+    """Whether all that a run did was looking around and keeping house: it shows nothing of the
+    work, however it ended."""
+    return run.get("tool", "python") != "python" and is_aside(run["code"]["text"])
+
+
 def imported(text: str) -> set[str]:
     """The top names of the modules that a program imports."""
     names = (part for match in _IMPORT.finditer(text) for part in (match[1] or match[2]).split(","))

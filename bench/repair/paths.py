@@ -202,6 +202,18 @@ JUDGED = (
         "approved by rules",
     ),
     Path(
+        "a look at files that never ran is nothing for the rules to approve",
+        (PLAN, writes(WRONG), looks("ls"), DONE, *UNREADABLE),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "an approval that rests on a look at files is turned around",
+        (PLAN, writes(RIGHT), looks("cat sums.py"), DONE, approve(run="r1", score=1.0)),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
         "the rules approve nothing on a look",
         (PLAN, runs(KEY), looks(), DONE, *UNREADABLE),
         "unapproved: the revisions ran out",
@@ -230,6 +242,14 @@ JUDGED = (
         ),
         "approved by critic",
         ("0 fixed",),
+    ),
+    Path(
+        "what has worked is run again behind a look, in the next revision",
+        (
+            PLAN, writes(RIGHT), runs(CHECK), looks(), DONE, revise("Say so."),
+            writes(RIGHT + "# a sum\n"), DONE, *UNREADABLE,
+        ),
+        "approved by rules",
     ),
     Path(
         "the last repair is run although nobody asked",

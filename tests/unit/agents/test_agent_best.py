@@ -74,6 +74,12 @@ def test_an_open_failure_speaks_against_a_revision() -> None:
     assert best({**now, "repairs": [cure]}).revision == 2
 
 
+def test_a_look_is_nothing_that_a_revision_has_shown() -> None:
+    now = state(revision(1), revision(2))
+    now["runs"][1] |= {"tool": "shell", "code": {"text": "ls"}}
+    assert best(now).revision == 1
+
+
 def test_what_is_approved_is_the_last() -> None:
     now = state(revision(1, score=0.9), revision(2, ok=False), approved_by="Ada")
     assert (best(now).revision, best(now).earlier) == (2, False)

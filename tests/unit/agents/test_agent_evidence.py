@@ -11,6 +11,7 @@ from agents.evidence import (
     NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
+    ONLY_LOOKED,
     is_final,
     lacking,
     unproven,
@@ -19,6 +20,10 @@ from agents.evidence import (
 
 def run(number: int, revision: int = 1, *, ok: bool = True, **more: Any) -> dict[str, Any]:
     return {"id": f"r{number}", "number": number, "revision": revision, "succeeded": ok, **more}
+
+
+def look(number: int, revision: int = 1, line: str = "ls", **more: Any) -> dict[str, Any]:
+    return run(number, revision, tool="shell", code={"text": line}, **more)
 
 
 def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: Any) -> Any:
@@ -33,6 +38,15 @@ def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: 
         ([run(1, 1), run(2, 2, ok=False)], NO_SUCCESS),  # r1 is of an older revision
         ([run(1, 2), run(2, 2, ok=False)], None),  # a probe that failed
         ([run(1, 1)], None),  # the revision made none of its own
+        ([look(1, 2)], ONLY_LOOKED),
+        ([look(1, 2, "cat > a.py <<'EOF'\nprint(1)\nEOF\nls")], ONLY_LOOKED),
+        ([look(1, 2, "python a.py")], None),
+        ([look(1, 2, "env N=1 python a.py")], None),
+        ([look(1, 2, "awk -f sum.awk a.csv")], None),
+        ([look(1, 2, "cat <<< x; awk 1 a.csv")], ONLY_LOOKED),
+        ([run(1, 2, ok=False), look(2, 2)], NO_SUCCESS),
+        ([run(1, 1), look(2, 2)], None),  # all that the revision did was to look
+        ([run(1, 1), look(2, 2, ok=False)], None),
     ],
 )
 def test_what_an_approval_would_have_to_override(runs: list[Any], why: str | None) -> None:
@@ -56,6 +70,11 @@ def test_any_successful_run_of_the_final_files_is_enough() -> None:
     runs = [run(1, workspace="a"), run(2, workspace="b"), run(3, workspace="b")]
     assert unproven(state(*runs, workspace="b")) is None
     assert [is_final(each, {"workspace": "b"}) for each in runs] == [False, True, True]
+
+
+def test_a_look_shows_nothing_of_the_files_that_it_leaves() -> None:
+    edit = look(2, line="sed -i s/-/+/ sums.py", workspace="b")
+    assert unproven(state(run(1, workspace="a"), edit, workspace="b")) == CHANGED
 
 
 def test_an_empty_workspace_stays_empty() -> None:

@@ -28,6 +28,9 @@ def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: 
     return {"job": {"task": task}, "revision": revision, "runs": list(runs), **more}
 
 
+LOOK = run(1, tool="shell", code={"text": "cat sums.py"})
+
+
 def approval(named: str | None = None, **more: Any) -> Said:
     return Said(verdict="approve", feedback="Fine.", run=named, **more)
 
@@ -71,9 +74,22 @@ def test_an_approval_that_rests_on_a_failed_run_is_turned_around() -> None:
     assert critique["overruled"] == "run r2, on which the approval would rest, did not succeed"
 
 
+def test_a_run_that_only_looked_carries_no_approval() -> None:
+    runs = [run(2), {**LOOK, "id": "r3", "number": 3}]
+    critique = judged(state(*runs), approval("r3"))
+    assert (critique["verdict"], critique["overruled"]) == (
+        "revise", "run r3, on which the approval would rest, only looked around",
+    )  # fmt: skip
+    assert judged(state(*runs), approval())["run"] == judged(state(*runs), None)["run"] == "r2"
+
+
 @pytest.mark.parametrize(
     ("runs", "why"),
-    [([], "nothing has been run yet"), ([run(1, ok=False)], "no run has succeeded")],
+    [
+        ([], "nothing has been run yet"),
+        ([run(1, ok=False)], "no run has succeeded"),
+        ([LOOK], "the runs have only looked around: none has run the code"),
+    ],
 )
 def test_an_approval_without_evidence_is_turned_around(runs: list[Any], why: str) -> None:
     critique = judged(state(*runs), approval(score=1.0))
@@ -119,7 +135,7 @@ def test_a_critic_may_always_send_back() -> None:
     assert critique["overruled"] is None
 
 
-LOOK = {"tool": "shell", "code": {"text": "cat missing.txt"}}
+LOOKS = {"tool": "shell", "code": {"text": "cat missing.txt"}}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +147,7 @@ LOOK = {"tool": "shell", "code": {"text": "cat missing.txt"}}
         ([run(1, ok=False), run(2)], [repaired(2, "r1")], "approve", "r2"),
         ([run(1, ok=False), run(2)], [], "revise", None),  # the second only looked
         ([run(1, ok=False), run(2), run(3)], [repaired(3, "r1")], "approve", "r3"),
-        ([run(1), run(2, ok=False, **LOOK)], [], "approve", "r1"),  # nobody needs that file
+        ([run(1), run(2, ok=False, **LOOKS)], [], "approve", "r1"),  # nobody needs that file
     ],
 )
 @pytest.mark.parametrize("why", [UNREADABLE, AWAY])
@@ -150,10 +166,12 @@ def test_the_rules_say_which_failure_is_open_and_the_critic_may_judge_freely() -
     assert judged(looked, approval("r2"))["verdict"] == "approve"
 
 
-_PROGRAMS = {"python": "import sums", "shell": "ls", "run_tests": "pytest"}
+_PROGRAMS = [
+    ("python", "import sums"), ("shell", "ls"), ("shell", "python sums.py"), ("run_tests", "pytest")
+]  # fmt: skip
 _RUNS = st.lists(
     st.tuples(
-        st.booleans(), st.integers(1, 3), st.sampled_from("ab"), st.sampled_from([*_PROGRAMS]),
+        st.booleans(), st.integers(1, 3), st.sampled_from("ab"), st.sampled_from(_PROGRAMS),
         st.lists(st.integers(1, 5), max_size=2),
     ),
     max_size=5,
@@ -173,22 +191,22 @@ def test_nothing_is_approved_without_a_successful_run_of_the_final_files(
     runs: list[Any], said: Said | None, workspace: str
 ) -> None:
     made, repairs = [], []
-    for n, (ok, rev, at, tool, cures) in enumerate(runs, start=1):
-        code = {"text": _PROGRAMS[tool]}
-        made.append(run(n, rev, ok=ok, workspace=at, tool=tool, code=code))
+    for n, (ok, rev, at, (tool, text), cures) in enumerate(runs, start=1):
+        made.append(run(n, rev, ok=ok, workspace=at, tool=tool, code={"text": text}))
         if closed := [f"r{each}" for each in cures if ok and each < n]:
             repairs.append(repaired(n, *closed))
     now = state(*made, revision=3, workspace=workspace, repairs=repairs)
     found = judged(now, said)
     if found["verdict"] == "approve":
         assert lacking(now) is None
-        assert any(each["succeeded"] and each["workspace"] == workspace for each in made)
-        assert next(each for each in made if each["id"] == found["run"])["succeeded"]
+        good = [each for each in made if each["succeeded"] and each["code"]["text"] != "ls"]
+        assert any(each["workspace"] == workspace for each in good)
+        assert found["run"] in [each["id"] for each in good]
         assert not found["failed"]
         assert found["score"] is None or found["score"] >= LEAST_SCORE
     else:
         assert said is None or said["verdict"] == "revise" or found["overruled"]
     if said is None and found["verdict"] == "approve":
         cured = {each for repair in repairs for each in repair["closed"]}
-        left = [each for each in made if not each["succeeded"] and each["tool"] != "shell"]
+        left = [each for each in made if not each["succeeded"] and each["code"]["text"] != "ls"]
         assert {each["id"] for each in left} <= cured

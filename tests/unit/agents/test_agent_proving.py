@@ -67,6 +67,8 @@ def passed(*steps: Any) -> Any:
 WRITE = of_use("edit_file", "a.py", ok=True)
 FAILED = ran(1, "run_tests", "pytest", ok=False)
 LOOK = ran(2, "shell", "cat a.py")
+EDITS = ran(2, "shell", "rm b.py")
+EDITS["data"] |= {"on": "a", "workspace": "b"}
 CURE: Any = {"run": "r2", "of": "r1", "closed": ["r1"], "fixed": True}
 
 
@@ -80,6 +82,8 @@ CURE: Any = {"run": "r2", "of": "r1", "closed": ["r1"], "fixed": True}
         ([FAILED, WRITE, ran(2, "run_tests", "pytest", repair=CURE), WRITE], "r2"),
         ([ran(1, "python", "x"), WRITE, LOOK], "r1"),
         ([ran(1, "python", "x"), LOOK, WRITE], "r1"),
+        ([ran(1, "python", "x"), LOOK], None),
+        ([ran(1, "python", "x"), EDITS], "r1"),  # a look that writes shows nothing itself
         ([ran(1, "python", "import os\nos.x", ok=False), WRITE], "r1"),
         ([LOOK, WRITE], None),  # nothing has worked yet
     ],

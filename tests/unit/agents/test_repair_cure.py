@@ -181,6 +181,9 @@ CURED: dict[str, tuple[Any, ...]] = {
 
 OPEN: dict[str, tuple[Any, ...]] = {
     "a look at a file": (checks(wrong=RED), sh("cat sums.py && ls -la | head")),
+    "a file that was written by the shell": (
+        checks(wrong=RED), sh("cat > test_b.py <<'EOF'\nimport sums\nit's\npytest\nEOF"),
+    ),
     "a look behind a change": (checks(wrong=RED), MEND, sh("sed -n 1,20p sums.py")),
     "a look by a program": (py(CHECK, NOT_SO), py("print(open('sums.py').read())")),
     "a call without a check": (py(CHECK, NOT_SO), MEND, py("import sums\nprint(sums.add(1, 2))")),
