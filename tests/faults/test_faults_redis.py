@@ -274,9 +274,7 @@ async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None
             await scene.requests("two", 1, seconds=90)
             allow(scene, 0)
             struck(scene)
-            async with asyncio.timeout(60):
-                while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
-                    await asyncio.sleep(0.1)
+            await refuses_writes(redis)
             answer = await client.submit("no-disk", task="x", model="groq:one")
             assert answer is not None
             told = answer.json()
@@ -294,3 +292,35 @@ async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None
             await blameless(scene, "one", "two")
             await scene.judge()
     await redis.aclose()
+
+
+async def refuses_writes(redis: Redis) -> None:
+    """Wait until it has found that its disk is full."""
+    async with asyncio.timeout(60):
+        while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
+            await asyncio.sleep(0.1)
+
+
+async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> None:
+    """Attempts hand their jobs back as soon as there is room, which is no try and no crash; what
+    they had come to by then is on record, and no call is made twice."""
+    for _ in range(2):
+        scene.house.worker(patience_seconds="1", retry_seconds="0.2")
+    redis = await connected(scene, 0)
+    await redis.config_set("appendfsync", "everysec")
+    await scene.house.ready(2)
+    await at_work(scene, "early", "middle", "late", seconds=0.8)
+    await scene.requests("late", 1, seconds=90)
+    names = list(scene.ids)
+    allow(scene, 0)
+    struck(scene)
+    await refuses_writes(redis)
+    await asyncio.sleep(scene.lease + 2)
+    allow(scene, None)
+    mended(scene)
+    await redis.aclose()
+    await blameless(scene, *names)
+    handed = [name for name in names if "given_back" in await scene.told(name)]
+    assert handed, "no attempt ran out of patience"
+    await scene.paid_once(*names)
+    await scene.judge()
