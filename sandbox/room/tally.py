@@ -23,6 +23,8 @@ INIT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _TOLD_BYTES = 4096
+_THREADS_ASKED = 8
+"""Of a process, one after the other, where each has ended before it could be asked."""
 TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
 FULL_BLOCKS = 16
 """A file system with less free than this is full: nobody writes a byte at a time."""
@@ -89,8 +91,8 @@ class Tally:
         if os.getpid() == INIT:  # what its orphans used, and they alone
             times = os.times()
             ticks = int((times.children_user + times.children_system) * TICKS)
-        for pid in processes():
-            fields = stat(pid)
+        for each in numbers():
+            pid, fields = seen(each)
             if fields is None:
                 continue
             # man 5 proc, from field 3: utime, stime, cutime, cstime, num_threads, vsize, rss
@@ -253,7 +255,40 @@ def _told(path: str) -> bytes | None:
         os.close(fd)
 
 
-def processes() -> list[int]:
-    """Every process of the room but the agent."""
+def numbers() -> list[int]:
+    """Of every process of the room but the agent."""
     own = os.getpid()
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
+
+
+def processes() -> list[int]:
+    """The same, each by a number that tells what the process holds (`seen`)."""
+    return [seen(number)[0] for number in numbers()]
+
+
+def seen(pid: int) -> tuple[int, list[bytes] | None]:
+    """A process's number and its `stat`; where its first thread has ended, that of another one, for
+    `/proc` says of the first then that it has no memory.
+    """
+    fields = stat(pid)
+    for _ in range(_THREADS_ASKED):
+        if not is_led_by_the_dead(fields):
+            break
+        thread = _last_thread(pid)
+        told = stat(thread)
+        if told is not None and told[0] != b"Z":
+            return thread, told
+        fields = stat(pid)
+    return pid, fields
+
+
+def is_led_by_the_dead(fields: list[bytes] | None) -> bool:
+    """Whether the first thread of a process has ended, and others live."""
+    return fields is not None and fields[0] == b"Z" and int(fields[17]) > 1
+
+
+def _last_thread(pid: int) -> int:
+    try:
+        return max(map(int, os.listdir(f"/proc/{pid}/task")), default=pid)
+    except OSError:
+        return pid

@@ -10,7 +10,7 @@ import signal
 import time
 
 from sandbox.room.program import Program
-from sandbox.room.tally import INIT, Tally, processes, stat
+from sandbox.room.tally import INIT, Tally, is_led_by_the_dead, numbers, stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -234,11 +234,13 @@ def kill_all() -> None:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             return
-        if not any(_alive(pid) for pid in processes() if pid != INIT):
+        if not any(_alive(pid) for pid in numbers() if pid != INIT):
             return
         time.sleep(0.001)
 
 
 def _alive(pid: int) -> bool:
     fields = stat(pid)
-    return fields is not None and fields[0] not in {b"Z", b"X"}
+    if fields is None:
+        return False
+    return fields[0] not in {b"Z", b"X"} or is_led_by_the_dead(fields)

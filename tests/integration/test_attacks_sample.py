@@ -35,6 +35,7 @@ SAMPLE = (
 AS_NOBODY = (
     "resources/daemon",
     "resources/fork_bomb",
+    "resources/leader_gone",
     "resources/memory_burst",
     "resources/memory_eight_processes",
     "resources/memory_hidden",
