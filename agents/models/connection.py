@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import reprlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ import httpx
 from typing_extensions import override
 
 from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
+from agents.models.handed import hand_over
 from agents.models.lanes import Lanes
 from agents.models.listener import LISTENER
 from agents.models.meaning import meaning
@@ -25,6 +28,8 @@ _SHOWN_CHARACTERS = 120
 _ANYWHERE = "all://*"
 # For such a proxy: a call must wait for its provider, never for a free connection.
 _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
+# What reading raises where JSON is of another shape than its wire's, or too deep to be read.
+_MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 _STREAMS = ("text/event-stream", "application/x-ndjson")
 # Of the body that came, not of the one that is handed on.
 _OF_THE_BODY = frozenset(
@@ -81,36 +86,45 @@ class ProviderClient(httpx.AsyncClient):
             raise _refusal(await response.aread(), response)
         kind = response.headers.get("content-type", "")
         if kind.startswith(_STREAMS):
-            body = await self._folded(response, clock)
+            body = await self._folded(response, kind, clock)
         else:  # a server that cannot stream
             await response.aread()
             body = _read(response, kind)
-        if not (isinstance(body, dict) and self._wire.is_reply(body)):
-            raise _unreadable(kind, json.dumps(body))
-        if (why := self._wire.declined(body)) is not None:
-            raise ModelRefused(f"the model declined to answer: {why}", status=200)
+        with _of_its_shape(kind, body):
+            body = mended(body)
+            if not (isinstance(body, dict) and self._wire.is_reply(body)):
+                raise _unreadable(kind, json.dumps(body))
+            if (why := self._wire.declined(body)) is not None:
+                raise ModelRefused(f"the model declined to answer: {why}", status=200)
+        hand_over()
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
         return httpx.Response(
             200,
             headers=[*headers, ("content-type", self._wire.content_type)],
-            content=json.dumps(mended(body)).encode() + b"\n",
+            content=json.dumps(body).encode() + b"\n",
             request=response.request,
             extensions=response.extensions,
         )
 
-    async def _folded(self, response: httpx.Response, clock: asyncio.Timeout) -> dict[str, Any]:
+    async def _folded(
+        self, response: httpx.Response, kind: str, clock: asyncio.Timeout
+    ) -> dict[str, Any]:
         listener = LISTENER.get()
         fold = self._wire.fold()
         loop = asyncio.get_running_loop()
         async for event in _events(response):
-            pieces = fold.feed(event)
+            with _of_its_shape(kind, event):
+                pieces = fold.feed(event)
+                if not all(isinstance(piece.text, str) for piece in pieces):
+                    raise _unreadable(kind, json.dumps(event))
             if pieces:
                 clock.reschedule(loop.time() + self._times.first_token)
                 if listener is not None:
                     listener.hear(pieces)
         if not fold.ended:
             raise ModelUnavailable("the reply broke off", status=200)
-        return fold.whole()
+        with _of_its_shape(kind, "its events do not fit together"):
+            return fold.whole()
 
 
 def connect(
@@ -150,7 +164,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         event = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable("a stream", data.decode(errors="replace")) from error
     return event if isinstance(event, dict) else None
 
@@ -158,15 +172,24 @@ def _event(line: bytes) -> dict[str, Any] | None:
 def _read(response: httpx.Response, kind: str) -> Any:
     try:
         return response.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(kind, response.text) from error
+
+
+@contextlib.contextmanager
+def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
+    """What is read within the block is JSON from outside: of another shape it is no reply."""
+    try:
+        yield
+    except _MISSHAPEN as error:
+        raise _unreadable(kind, reprlib.repr(read)) from error
 
 
 def _refusal(body: bytes, response: httpx.Response) -> ModelError:
     """What an error status means. The clients' own errors differ in what they keep of it."""
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     told = told[0] if isinstance(told, list) and told else told
     error = told.get("error", told) if isinstance(told, dict) else None

@@ -49,7 +49,7 @@ def meaning(
     message = text_of(message)
     if details.get("code") == "tool_use_failed":
         return ReplyMalformed(message, said=text_of(str(details.get("failed_generation", ""))))
-    if _NO_MONEY in {details.get("code"), details.get("type")}:
+    if _NO_MONEY in (details.get("code"), details.get("type")):
         return ModelRefused(message, status=402)
     if status in _FOR_NOW or not 400 <= status < 500:  # below: a reply that could not be read
         wait = retry_after_seconds(headers, details)

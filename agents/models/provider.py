@@ -26,6 +26,7 @@ from agents.models.classify import classify
 from agents.models.ending import told_apart
 from agents.models.errors import ModelError, ModelUnavailable
 from agents.models.foreign import understood_by
+from agents.models.handed import watched
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
 from agents.models.rate_limit import RateLimit
@@ -140,22 +141,26 @@ class ProviderModel(BaseChatModel):
         if (listener := LISTENER.get()) is not None:
             listener.begin()
         try:
-            async with asyncio.timeout(left) as clock:
-                result = await self.inner._agenerate(  # noqa: SLF001 - the seam it gives
-                    messages, stop=stop, run_manager=run_manager, **kwargs
-                )
-            return _checked(result)
+            with watched() as handed:
+                async with asyncio.timeout(left) as clock:
+                    result = await self.inner._agenerate(  # noqa: SLF001 - the seam it gives
+                        messages, stop=stop, run_manager=run_manager, **kwargs
+                    )
+                message = _reply(result)
         except Exception as raised:
             if clock.expired():
                 total = self.patience.total_seconds
                 raise ModelUnavailable(f"no whole reply within {total:g} s") from raised
             error = classify(raised)
+            if error is None and handed.over:
+                error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)
             if error is None:
                 raise
             error.args = (worded(error, self.full_name),)
             if error is raised:
                 raise
             raise error from raised
+        return _checked(result, message)
 
     @override
     def _generate(
@@ -180,19 +185,23 @@ class ProviderModel(BaseChatModel):
         return {"model": self.full_name, **dict(self.inner._identifying_params)}  # noqa: SLF001
 
 
-def _checked(result: ChatResult) -> ChatResult:
+def _reply(result: ChatResult) -> AIMessage:
+    generations = result.generations
+    if not (generations and isinstance(generations[0].message, AIMessage)):
+        raise ModelUnavailable("unreadable reply: it has no message of the model's", status=200)
+    return generations[0].message
+
+
+def _checked(result: ChatResult, message: AIMessage) -> ChatResult:
     """The result, with why it ended and with its broken calls told apart.
 
     Most clients read a call's arguments out of a text: half a surrogate pair may have stood there
     in ASCII, where a reply's body does not show it.
     """
-    generation = result.generations[0]
-    message = generation.message
-    if not isinstance(message, AIMessage):
-        return result
-    metadata = {**(generation.generation_info or {}), **message.response_metadata}
-    calls = [{**call, "args": mended(call["args"])} for call in message.tool_calls]
-    update = {"response_metadata": metadata, "tool_calls": calls}
-    message = message.model_copy(update=update)
-    checked = ChatGeneration(message=told_apart(message))
+    information = result.generations[0].generation_info or {}
+    update = {
+        "response_metadata": {**information, **message.response_metadata},
+        "tool_calls": [{**call, "args": mended(call["args"])} for call in message.tool_calls],
+    }
+    checked = ChatGeneration(message=told_apart(message.model_copy(update=update)))
     return ChatResult(generations=[checked], llm_output=result.llm_output)

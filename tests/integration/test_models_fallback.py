@@ -77,8 +77,16 @@ async def test_the_first_answers_while_it_can() -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [Refusal(503), Refusal(429, retry_after=900), Cut(), Garbled(), Refusal(401), Refusal(404)],
-    ids=["503", "429", "cut", "garbled", "no key", "no such model"],
+    [
+        Refusal(503),
+        Refusal(429, retry_after=900),
+        Cut(),
+        Garbled(),
+        Garbled('{"choices": [{"index": 0}]}'),
+        Refusal(401),
+        Refusal(404),
+    ],
+    ids=["503", "429", "cut", "garbled", "misshapen", "no key", "no such model"],
 )
 async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     with scene([fault], [Reply("yes")]) as it:

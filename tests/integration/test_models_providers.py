@@ -69,6 +69,24 @@ WIRES: dict[type, Wire] = {
     AnthropicFold: "anthropic",
     OllamaFold: "ollama",
 }
+MISSHAPEN: dict[Wire, list[Any]] = {
+    "openai": [
+        {"choices": [{"index": 0}]},
+        {"choices": [None]},
+        {"choices": {"a": 1}},
+        {"choices": [{"message": {"role": "nobody", "content": "x"}}]},
+    ],
+    "gemini": [{"candidates": ["x"]}],
+    "anthropic": [{"type": "message"}, {"type": "message", "content": [{"type": "tool_use"}]}],
+    "ollama": [{"message": "x", "done": True}],
+}
+"""Replies in valid JSON, of a shape that the wire does not have."""
+MISSHAPEN_EVENTS: dict[Wire, list[Any]] = {
+    "openai": [{"choices": [None]}, {"choices": [{"delta": "oops"}]}],
+    "gemini": [{"candidates": [{"content": {"parts": [{"text": 5}]}}]}],
+    "anthropic": [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta"}}],
+    "ollama": [{"message": {"tool_calls": [{"name": "x"}]}}, {"message": {"content": 5}}],
+}
 UNPRICED = ("ollama", "compatible")
 pytestmark = pytest.mark.parametrize("name", NAMES)
 TLS = functools.cache(httpx.create_ssl_context)
@@ -92,6 +110,17 @@ def asking(
 
 def provider_of(name: str) -> str:
     return ModelName.parse(name).provider
+
+
+def wire_of(name: str) -> Wire:
+    return WIRES[type(ModelName.parse(name).of.wire.fold())]
+
+
+def streamed(name: str, data: str) -> Garbled:
+    """A stream of this one event."""
+    wire = wire_of(name)
+    frame = "" if wire == "ollama" else "data: "
+    return Garbled(f"{frame}{data}\n\n", DIALECTS[wire].stream_type)
 
 
 @tool
@@ -148,8 +177,7 @@ async def test_a_reply_that_was_not_streamed_is_read_alike(name: str) -> None:
     turn = Reply("Yes.", (ToolCall("python", {"code": "1"}),), Tokens(20, 4))
     with asking(name, [turn]) as (model, _):
         streamed = await model.bind_tools([python]).ainvoke("hi")
-    wire = ModelName.parse(name).of.wire
-    whole = DIALECTS[WIRES[type(wire.fold())]].reply(turn, ModelName.parse(name).model, 1)
+    whole = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)
     with asking(name, [Garbled(json.dumps(whole))]) as (model, _):
         plain = await model.bind_tools([python]).ainvoke("hi")
     assert (plain.text, plain.usage_metadata) == (streamed.text, streamed.usage_metadata)
@@ -336,6 +364,23 @@ async def test_a_fault_is_tried_again_then_unavailable(name: str, fault: Turn) -
         assert len(server.requests) == 3
 
 
+async def test_json_of_another_shape_is_a_fault_like_any_other(name: str) -> None:
+    faults = [
+        *(Garbled(json.dumps(whole)) for whole in MISSHAPEN[wire_of(name)]),
+        *(streamed(name, json.dumps(event)) for event in MISSHAPEN_EVENTS[wire_of(name)]),
+        streamed(name, '{"a":' * 5_000),
+    ]
+    turns = [turn for fault in faults for turn in (fault, Reply("ok"))]
+    with asking(name, [*turns, faults[0]]) as (model, server):
+        for _ in faults:
+            assert (await model.ainvoke("hi")).text == "ok"
+        assert len(server.requests) == len(turns)
+        model.patience = replace(model.patience, retries=0)
+        with pytest.raises(ModelUnavailable) as caught:
+            await model.ainvoke("hi")
+    assert caught.value.status == 200  # it may well be billed
+
+
 async def test_nobody_listening_is_unavailable(name: str) -> None:
     with asking(name, [], max_retries=0) as (model, _):
         pass
@@ -386,12 +431,10 @@ async def test_an_error_within_the_stream_is_told_by_its_kind(name: str) -> None
             data = {"error": "no room"}
         case _:
             data = {"error": {"code": 503, "message": "no room"}}
-    kind = "application/x-ndjson" if name.startswith("ollama") else "text/event-stream"
-    frame = "" if name.startswith("ollama") else "data: "
-    body = f"{frame}{json.dumps(data)}\n\n"
-    with asking(name, [Garbled(body, kind), Reply("ok")]) as (model, _):
+    error = streamed(name, json.dumps(data))
+    with asking(name, [error, Reply("ok")]) as (model, _):
         assert (await model.ainvoke("hi")).text == "ok"
-    with ProviderServer(always(Garbled(body, kind))) as server:
+    with ProviderServer(always(error)) as server:
         model = build(ModelName.parse(name), options_for(server, max_retries=0), "critic", TLS())
         with pytest.raises(ModelUnavailable, match="no room"):
             await model.ainvoke("hi")

@@ -162,3 +162,9 @@ def test_no_provider_is_imported_for_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("odd", [{"a": 1}, ["a"], None])
+def test_an_error_of_any_shape_is_told(odd: Any) -> None:
+    told = meaning(503, "no room", {"code": odd, "type": odd, "details": odd}, {})
+    assert (type(told), str(told)) == (ModelUnavailable, "no room")
