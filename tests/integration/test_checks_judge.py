@@ -559,6 +559,61 @@ async def test_commands(sandbox: LocalSandbox, command: str, solution: str, pass
     assert len(report.tests) == 1
 
 
+EXITS: dict[str, str] = {
+    "called": "assert add(1, 2) == 3\n(sys\n    .exit(False))",
+    "raised": "if add(1, 2) != 3:\n    raise SystemExit(1)\nraise SystemExit",
+    "of the site": "assert add(1, 2) == 3\nquit()",
+    "unittest's": "class Sums(unittest.TestCase):\n    def test_add(self):\n"
+    "        self.assertEqual(add(1, 2), 3)\nunittest.main()",
+    "in a coroutine": "async def main():\n    sys.exit(add(1, 2) - 3)\nasyncio.run(main())",
+}
+"""Ends that a script of the checks may come to by itself."""
+FORGED_EXITS: dict[str, str] = {
+    "a text": 'exec("def add(a, b):\\n    raise SystemExit(0)")',
+    "a text under the check's name": (
+        'exec(compile("def add(a, b):\\n    raise SystemExit(0)", "/work/check.py", "exec"))'
+    ),
+    "the checks' own frame": """
+import sys, types
+def add(a, b):
+    frame = sys._getframe(1)
+    forged = types.TracebackType(None, frame, len(frame.f_code.co_code) - 30, frame.f_lineno)
+    raise SystemExit(0).with_traceback(forged)
+""",
+    "no frame": """
+import collections, functools, sys
+leave = collections.defaultdict(functools.partial(sys.exit, 0))
+add = functools.partial(min, key=leave.__getitem__)
+""",
+    "a library's frame": """
+import unittest
+def add(a, b):
+    unittest.main(module=None, argv=["x"])
+""",
+}
+
+
+def script(way: str) -> Checks:
+    named = "import asyncio, sys, unittest\nfrom solution import add\n"
+    return Checks({"check.py": f"{named}{EXITS[way]}\n"}, "python check.py")
+
+
+@pytest.mark.parametrize("way", EXITS)
+async def test_a_script_may_end_by_an_exit_of_its_own(sandbox: LocalSandbox, way: str) -> None:
+    both = (judged(sandbox, solution, None, script(way)) for solution in (HONEST, WRONG))
+    right, wrong = await asyncio.gather(*both)
+    assert right.passed, right
+    assert not wrong.passed, wrong
+
+
+@pytest.mark.parametrize("exit_", FORGED_EXITS)
+async def test_a_script_is_not_ended_by_the_solution(sandbox: LocalSandbox, exit_: str) -> None:
+    report = await judged(sandbox, FORGED_EXITS[exit_], None, script("called"))
+    assert [test.detail for test in report.tests] == [
+        "the exit was not called for by the checks themselves"
+    ]
+
+
 async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:
     checks = Checks(CHECKS.files, "python -m pytest -q -x test_a.py::test_zero tests")
     report = await judged(sandbox, "def add(a, b):\n    return a + abs(b)\n", None, checks)

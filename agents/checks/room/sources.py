@@ -17,7 +17,7 @@ from _pytest.assertion.rewrite import rewrite_asserts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 WORK = "/work"
 
@@ -27,15 +27,15 @@ class Sources:
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.paths = frozenset(f"{WORK}/{path}" for path in files)
-        self._texts = {f"{WORK}/{path}": files[path] for path in files if path.endswith(".py")}
-        self._codes = {path: _compiled(path, text) for path, text in self._texts.items()}
+        self.texts = {f"{WORK}/{path}": files[path] for path in files if path.endswith(".py")}
+        self._codes = {path: _compiled(path, text) for path, text in self.texts.items()}
         self._names = dict(_names(files))
         self.loaded: dict[str, types.ModuleType] = {}
 
     def imported(self) -> list[str]:
         """The modules that the files name in their imports, whole names and their beginnings."""
         found: dict[str, None] = {}
-        for text in self._texts.values():
+        for text in self.texts.values():
             for node in ast.walk(ast.parse(text)):
                 names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
                 if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -48,6 +48,10 @@ class Sources:
     def code(self, path: str) -> types.CodeType:
         """The code of a file, by its whole path."""
         return self._codes[path]
+
+    def codes(self) -> Iterable[types.CodeType]:
+        """The code of all files."""
+        return self._codes.values()
 
     def run(self, path: str) -> types.ModuleType:
         """A test module, run now, whatever stands under its name already."""
@@ -91,7 +95,7 @@ class Sources:
 
     def get_source(self, name: str) -> str | None:
         """See importlib.abc.InspectLoader."""
-        return self._texts.get(self._names.get(name, ""))
+        return self.texts.get(self._names.get(name, ""))
 
     def _spec(self, name: str, path: str) -> importlib.machinery.ModuleSpec:
         package = [os.path.dirname(path)] if path.endswith("/__init__.py") else None  # noqa: PTH120

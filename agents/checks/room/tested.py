@@ -15,6 +15,7 @@ import traceback
 import types
 
 from agents.checks.room.channel import Teller
+from agents.checks.room.exits import Exits, is_success
 from agents.checks.room.guard import Guard
 from agents.checks.room.sentry import post
 from agents.checks.room.session import Session, mixer
@@ -76,9 +77,10 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     names = [name for name in sys.modules if name.partition(".")[0] == "agents"]
     own = [sys.modules.pop(name) for name in names]
     guard = Guard(imported, own)
+    exits = Exits(sources) if order["kind"] == "script" else None
     post(own)
-    if order["kind"] == "script":
-        _script(order["words"], sources, guard, teller)
+    if exits is not None:
+        _script(order["words"], sources, guard, exits, teller)
         return
     canary = next(iter(order["canary"]))
     session = Session(teller, sources, guard, mixer(canary))
@@ -90,7 +92,7 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     tell(status, [*checked(), *replaced()])
 
 
-def _script(words: list[str], sources: Sources, guard: Guard, teller: Teller) -> None:
+def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, teller: Teller) -> None:
     """Run a file of the checks as `python FILE` would; it passes where its end is reached."""
     path = f"{WORK}/{words[0]}"
     sys.argv = words
@@ -101,19 +103,15 @@ def _script(words: list[str], sources: Sources, guard: Guard, teller: Teller) ->
     try:
         exec(sources.code(path), main.__dict__)  # noqa: S102
     except SystemExit as end:
-        if end.code not in (None, 0) or not _is_own_exit(end, sources):
+        if not is_success(end.code):
             outcome, detail = "failed", f"it called for an exit ({end.code!r})"
+        elif not exits.own(end):
+            outcome, detail = "failed", "the exit was not called for by the checks themselves"
     except BaseException:  # noqa: BLE001
         outcome, detail = "failed", traceback.format_exc()[-2_000:]
     teller.tell({"id": words[0], "outcome": outcome, "detail": detail})
     teller.begin()
     teller.tell({"end": 0, "errors": {}, "changed": guard.changed()[:20]})
-
-
-def _is_own_exit(end: SystemExit, sources: Sources) -> bool:
-    """Whether only the checks and libraries stood on the stack: not the solution."""
-    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(end.__traceback__)]
-    return all(name in sources.paths for name in files if name.startswith(f"{WORK}/"))
 
 
 def _load(names: Iterable[str]) -> None:

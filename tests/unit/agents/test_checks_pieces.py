@@ -9,6 +9,7 @@ from agents.checks.checks import Checks, Plan, plan
 from agents.checks.judge import REPORT_BYTES, _read
 from agents.checks.laying import copied
 from agents.checks.program import program
+from agents.checks.room.exits import is_success
 from agents.checks.room.expected import collected, expected
 from agents.checks.room.guard import Guard
 from agents.checks.room.sentry import hook
@@ -201,3 +202,22 @@ def test_a_sentry_denies_walks_and_new_code_for_the_judge_alone(module: types.Mo
         hear("object.__setattr__", (vars(module)["outcome"], "__code__", code))
     hear("object.__setattr__", (names, "__code__", code))
     hear("open", ("file", "r", 0))
+
+
+def test_what_a_code_says_of_itself_ends_nothing_well() -> None:
+    class Zero(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = int.__hash__
+
+    class Claims:
+        __class__ = int  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = object.__hash__
+
+    assert [is_success(code) for code in (None, 0, False)] == [True] * 3
+    assert [is_success(code) for code in (1, True, "", 0.0, Zero(4), Claims())] == [False] * 6
