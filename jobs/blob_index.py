@@ -30,15 +30,20 @@ class Taken(NamedTuple):
     digests: Sequence[str]
 
 
-class BlobIndex(Protocol):
-    """Raises StoreUnavailable when it cannot be reached in time."""
+class Holding(Protocol):
+    """What whoever puts bytes needs of the index."""
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:
         """Keep these from being removed for the grace period.
 
-        Returns those whose bytes are being removed right now: ask for them again.
+        Returns those whose bytes are being removed right now: ask for them again. Raises
+        StoreUnavailable when it cannot be reached in time.
         """
         ...
+
+
+class BlobIndex(Holding, Protocol):
+    """Raises StoreUnavailable when it cannot be reached in time."""
 
     async def take(self, grace_ms: int, limit: int) -> Taken:
         """Take up to `limit` digests that nobody refers to, nor has held for `grace_ms`.
@@ -117,7 +122,7 @@ class HeldBlobs:
     `note` is told each digest that was put.
     """
 
-    def __init__(self, blobs: Blobs, index: BlobIndex, note: Callable[[str], None]) -> None:
+    def __init__(self, blobs: Blobs, index: Holding, note: Callable[[str], None]) -> None:
         self._blobs = blobs
         self._index = index
         self._note = note

@@ -27,6 +27,7 @@ from worker.bounded import Bounded
 from worker.checkpoints import Command, RedisSaver
 from worker.choice import models_of
 from worker.ledger import CURRENT, Ledger
+from worker.patience import PatientHolding
 from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
 from worker.readiness import Readiness
@@ -85,7 +86,8 @@ class Equipment:
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
         spec = record.spec
-        blobs = HeldBlobs(self.blobs, self.store.blobs, lambda digest: ledger.refer([digest]))
+        holding = PatientHolding(self.store.blobs, self.patience)
+        blobs = HeldBlobs(self.blobs, holding, lambda digest: ledger.refer([digest]))
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from jobs.blob_index import Holding
 from jobs.errors import StoreUnavailable
 
 PATIENCE_SECONDS = 30.0
@@ -29,3 +31,15 @@ async def patient(call: Callable[[], Awaitable[T]], seconds: float = PATIENCE_SE
             if time.monotonic() >= ends:
                 raise
         await asyncio.sleep(AGAIN_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class PatientHolding:
+    """Holds what a run has left, which would else be made once more."""
+
+    index: Holding
+    seconds: float
+
+    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+        """See Holding."""
+        return await patient(lambda: self.index.hold(digests), self.seconds)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from faults_house import processes
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
@@ -49,6 +50,30 @@ async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> Non
         async with asyncio.timeout(5):
             while not (await operations.store.workers())[0]["sandbox"]["works"]:
                 await asyncio.sleep(0.1)
+
+
+async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(house: House) -> None:
+    """Its files can be put only once that is over: the attempt waits for it with what it has."""
+    code = "import os; open('left', 'w').write('x'); os.execv('/bin/sleep', ['sleep', '0.6127'])"
+    model = house.record("once", one_run("once", code))
+    house.worker()
+    async with house.operations() as operations:
+        client = operations.store.redis  # type: ignore[attr-defined]
+        job_id = await house.submit(operations, JobSpec(task="once", model=model))
+        made: set[int] = set()
+        async with asyncio.timeout(20):
+            while not (made := processes("0.6127")):
+                await asyncio.sleep(0.01)
+            await client.config_set("min-replicas-to-write", 1)
+            while processes("0.6127"):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        await client.config_set("min-replicas-to-write", 0)
+        while not (job := await house.record_of(operations, job_id)).status.final:
+            made |= processes("0.6127")
+            await asyncio.sleep(0.01)
+        assert (job.status, job.attempts, len(made)) == (Status.SUCCEEDED, 1, 1), house.logs()
+        assert "given_back" not in await house.kinds(operations, job_id)
 
 
 async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(house: House) -> None:
