@@ -21,18 +21,19 @@ log = structlog.get_logger("worker.sweeper")
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
     """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
 
-    While Redis was away no lease could be renewed, and none was lost for that: when it answers
-    again, whoever works on has `grace` seconds to say so before leases are looked at.
+    While Redis was away, or took no writes, no lease could be renewed, and none was lost for that:
+    when a turn can be taken again, whoever works on has `grace` seconds to say so before leases are
+    looked at.
     """
     away = False
     while True:
         pause = seconds
         try:
-            if away:
-                await operations.store.now()
-                away, pause = False, grace
             # A little less than the interval, so that a sole sweeper always has the next turn.
-            elif await operations.store.turns.mine(TURN, max(1, int(seconds * 900))):
+            took = await operations.store.turns.mine(TURN, max(1, int(seconds * 900)))
+            if away:
+                away, pause = False, grace
+            elif took:
                 await _sweep(operations)
         except StoreUnavailable as error:
             log.warning("sweep missed", error=str(error))

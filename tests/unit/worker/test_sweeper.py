@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from job_examples import NOW, House, held
 
 from jobs.errors import StoreUnavailable
 from jobs.memory_store import MemoryStore
-from jobs.store import Loaded
+from jobs.store import Held, Loaded
 from jobs.turns import MemoryTurns
 from worker.sweeper import sweep_forever
 
@@ -70,18 +70,24 @@ async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval() -> None:
 
 
 class Away(MemoryStore):
-    """A store that can be out of reach."""
+    """A store that can be out of reach, or answer without taking writes."""
 
     reached = True
+    answers = False
 
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__(clock)
         self.turns = AwayTurns(self, clock)
 
     async def now(self) -> int:
-        if not self.reached:
+        if not self.reached and not self.answers:
             raise StoreUnavailable("away")
         return await super().now()
+
+    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+        if not self.reached:
+            raise StoreUnavailable("no writes")
+        return await super().renew(held, lease_ms)
 
 
 class AwayTurns(MemoryTurns):
@@ -92,15 +98,18 @@ class AwayTurns(MemoryTurns):
         self._store = store
 
     async def mine(self, name: str, ms: int) -> bool:
-        await self._store.now()
+        if not self._store.reached:
+            raise StoreUnavailable("no writes")
         return await super().mine(name, ms)
 
 
 @pytest.mark.invariant("J7")
-async def test_leases_are_looked_at_only_some_time_after_the_store_is_back() -> None:
+@pytest.mark.parametrize("answers", [False, True], ids=["away", "takes no writes"])
+async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(answers: bool) -> None:
     """However long it was away, and whenever within the sweeper's pauses it comes back."""
     now = [NOW]
     store = Away(lambda: now[0])
+    store.answers = answers
     house = House(store)
     alive, dead = await house.running(), await house.running()
     store.reached = False
