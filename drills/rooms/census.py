@@ -115,7 +115,7 @@ class Census:
 def uids(settings: SandboxSettings) -> Collection[int]:
     """What rooms run as on this host: one of the backend's, or this user where he is not root."""
     if settings.sandbox is Backend.DOCKER:
-        return range(profile.UID, profile.UID + profile.UIDS)
+        return profile.UIDS
     return {policy.HOST_UID if os.geteuid() == 0 else os.geteuid()}
 
 

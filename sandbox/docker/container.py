@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from sandbox import policy
 from sandbox.docker import image
 from sandbox.docker.address import Connection
 from sandbox.docker.engine import Engine
-from sandbox.docker.profile import Kind, Shape, container
+from sandbox.docker.profile import UIDS, Kind, Shape, container, name
 from sandbox.docker.stream import Streams
 from sandbox.protocol import SandboxUnavailable
 
@@ -49,10 +50,9 @@ def command(*, load: bool) -> tuple[str, ...]:
     return (image.PYTHON, "-P", "-c", start)
 
 
-async def make(engine: Engine, kind: Kind, shape: Shape, uid: int, *, load: bool) -> Container:
+async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Container:
     """Make a container, and wait until its agent is ready. Raises SandboxUnavailable."""
-    body = container(kind, shape, command(load=load), uid)
-    creating = asyncio.create_task(engine.create(body))
+    creating = asyncio.create_task(_create(engine, kind, shape, command(load=load)))
     connection = None
     try:
         made = await asyncio.shield(creating)
@@ -66,6 +66,17 @@ async def make(engine: Engine, kind: Kind, shape: Shape, uid: int, *, load: bool
         await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
     return Container(made, shape, connection, streams, time.monotonic())
+
+
+async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, ...]) -> str:
+    """A container whose user no other has. They are tried in no order, since another worker tries
+    them as well, and what a room sees of its number is not to tell of others.
+    """
+    for uid in random.SystemRandom().sample(UIDS, len(UIDS)):
+        made = await engine.create(container(kind, shape, command, uid), name(uid))
+        if made is not None:
+            return made
+    raise SandboxUnavailable(f"the engine has {len(UIDS)} rooms, and no user for another")
 
 
 async def to_its_end(task: asyncio.Task[None]) -> None:

@@ -105,9 +105,12 @@ class Engine:
             return None
         return dict(self._checked(response, "/images").body)
 
-    async def create(self, body: Mapping[str, Any]) -> str:
-        """Make a container; returns its id."""
-        return str((await self._expect("POST", "/containers/create", body)).body["Id"])
+    async def create(self, body: Mapping[str, Any], name: str) -> str | None:
+        """Make a container; returns its id, or None where another has the name."""
+        response = await self._ask("POST", f"/containers/create?{urlencode({'name': name})}", body)
+        if response.status == 409:
+            return None
+        return str(self._checked(response, "/containers/create").body["Id"])
 
     async def attach(self, container: str) -> Connection:
         """A made container's streams, in both directions."""

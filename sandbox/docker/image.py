@@ -51,7 +51,8 @@ def contents() -> Mapping[str, bytes]:
         f"{policy.ROOM_SOURCE}/{each.relative_to(_TOP)}": each.read_bytes() for each in sources
     }
     texts[policy.ROOM_GIVEN] = given().encode()
-    return texts | {path: _as_user(text).encode() for path, text in _ETC.items()}
+    users = {path: _of_all(policy.ETC[path]) for path in ("/etc/passwd", "/etc/group")}
+    return texts | {path: text.encode() for path, text in {**_ETC, **users}.items()}
 
 
 def given() -> str:
@@ -87,6 +88,6 @@ def require(name: str, told: Mapping[str, Any] | None) -> Image:
     return Image(str(told["Id"]), name)
 
 
-def _as_user(text: str) -> str:
-    """`/etc/passwd` and `/etc/group` with the uid that rooms have on the engine's machine."""
-    return text.replace(str(policy.UID), str(profile.UID))
+def _of_all(line: str) -> str:
+    """The user's line of `/etc/passwd` or `/etc/group`, for each uid that a room may have."""
+    return "".join(line.replace(str(policy.UID), str(uid)) for uid in profile.UIDS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.docker.engine import Facts
-from sandbox.docker.profile import HOSTNAME, UID, Kind
+from sandbox.docker.profile import HOSTNAME, UIDS, Kind
 from sandbox.layers import capabilities, files, filesystem, landlock, network, seccomp
 from sandbox.protocol import Layer
 
@@ -66,7 +66,11 @@ def _bounds(facts: Facts) -> tuple[Layer, ...]:
             else "pid, net, ipc, uts, mount and cgroup are the room's own; the user namespace is "
             "the engine's (a rootless engine, or its userns-remap, would give another)",
         ),
-        Layer("unprivileged", UID != 0, f"rooms run as uid {UID} of their user namespace"),
+        Layer(
+            "unprivileged",
+            0 not in UIDS,
+            f"each room runs as another user, of uid {UIDS[0]} to {UIDS[-1]} of its user namespace",
+        ),
         Layer(
             "processes",
             True,

@@ -20,11 +20,10 @@ from typing import Any
 from sandbox import policy
 from sandbox.protocol import MIB, Limits
 
-UID = policy.HOST_UID + 1
-"""Not the local backend's: what the kernel counts per user is not to be shared with its rooms."""
-UIDS = 64
-"""From `UID` on. Where an engine cannot count a container's processes, the kernel counts a user's:
-each container is another user then."""
+UIDS = range(60_580, 61_092)
+"""Who rooms are, each another: timers, descriptors in flight and watches are counted by the kernel
+for each user of a machine, and what one room takes is not to be missing in another. Nobody else is
+one of them, as `policy.HOST_UID` tells, which is none either."""
 HOSTNAME = "room"
 OWN_BYTES = 192 * MIB
 """For the agent with its preloaded libraries, beside what the code may hold."""
@@ -84,7 +83,14 @@ def shape(limits: Limits) -> Shape:
     )
 
 
-def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int = UID) -> dict[str, Any]:
+def name(uid: int) -> str:
+    """A container's. An engine gives each name once, so no two rooms of it are one user, not even
+    those of different workers.
+    """
+    return f"fettle-room-{uid}"
+
+
+def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int) -> dict[str, Any]:
     """The body of `POST /containers/create`."""
     return {
         "Image": kind.image,

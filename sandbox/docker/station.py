@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 
 from sandbox.docker import container, image, leftovers, profile, seccomp
 from sandbox.docker.container import Container
@@ -33,7 +32,6 @@ class Station:
         self._kills: dict[str, asyncio.Event] = {}
         self._taken: dict[str, Container] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
-        self._uids = itertools.cycle(range(profile.UID, profile.UID + profile.UIDS))
         self.pool = Pool(profile.shape(Limits()), self._make, self._end)
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
 
@@ -95,8 +93,7 @@ class Station:
         self._events.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
-        uid = profile.UID if self.counts_processes else next(self._uids)
-        return await container.make(self.engine, self.kind, shape, uid, load=load)
+        return await container.make(self.engine, self.kind, shape, load=load)
 
     async def _end(self, ended: Container) -> None:
         try:

@@ -22,7 +22,7 @@ import docker_engine as engines
 import pytest
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, trial
+from sandbox.docker import DockerSandbox, container, profile, trial
 from sandbox.docker.leftovers import OWNER
 from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 
@@ -116,6 +116,23 @@ async def test_runs_at_once_each_have_a_container(sandbox, looking) -> None:
         )
         assert all(result.succeeded for result in results), results
     assert rooms(looking) == []
+
+
+async def test_no_two_rooms_of_an_engine_are_one_user(sandbox, monkeypatch) -> None:
+    monkeypatch.setattr(container, "UIDS", profile.UIDS[:3])
+    code = "import getpass, os, time; print(getpass.getuser(), os.getuid()); time.sleep(1.5)"
+    async with sandbox(pool_size=0) as one, sandbox(pool_size=0) as other:
+        async with asyncio.TaskGroup() as runs:
+            said = [
+                runs.create_task(each.run(Command.python(code), QUICK))
+                for each in (one, other, one)
+            ]
+            await asyncio.sleep(0.8)
+            with pytest.raises(SandboxUnavailable, match="has 3 rooms, and no user for another"):
+                await other.run(HELLO, QUICK)
+        assert {each.result().stdout.text for each in said} == {
+            f"user {uid}\n" for uid in profile.UIDS[:3]
+        }
 
 
 async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(sandbox) -> None:

@@ -40,10 +40,13 @@ def test_any_other_is_refused_with_the_command_that_makes_it(found, words) -> No
     assert (TOP / image.BUILD).is_file()
 
 
-def test_the_user_is_known_by_the_uid_that_the_container_runs_as() -> None:
+def test_the_user_is_known_by_each_uid_that_a_container_may_run_as() -> None:
     contents = image.contents()
-    assert f"user:x:{profile.UID}:{profile.UID}:".encode() in contents["/etc/passwd"]
-    assert f"user:x:{profile.UID}:".encode() in contents["/etc/group"]
+    for path in ("/etc/passwd", "/etc/group"):
+        lines = [line.split(":") for line in contents[path].decode().splitlines()]
+        assert [(line[0], int(line[2])) for line in lines] == [
+            ("user", uid) for uid in profile.UIDS
+        ]
 
 
 def test_the_digest_tells_every_file() -> None:

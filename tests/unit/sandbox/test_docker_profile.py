@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from drills.attacks import bare
 from sandbox import policy, syscalls
 from sandbox.docker import profile, seccomp
 from sandbox.protocol import MIB, Limits
 
+UID = profile.UIDS[1]
 TOP = Path(__file__).resolve().parents[3]
 KIND = profile.Kind(
     image="sha256:abc",
@@ -25,7 +27,7 @@ KIND = profile.Kind(
 
 @pytest.fixture
 def body():
-    return profile.container(KIND, profile.shape(Limits()), ("agent",))
+    return profile.container(KIND, profile.shape(Limits()), ("agent",), UID)
 
 
 def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) -> None:
@@ -38,6 +40,15 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
     assert (host["IpcMode"], host["CgroupnsMode"]) == ("private", "private")
     assert not body["User"].startswith(("0", "root"))
     assert body["Env"] == ["PATH=/usr/bin"]
+
+
+def test_a_room_is_another_user_than_any_other_and_owns_its_places(body) -> None:
+    assert body["User"] == f"{UID}:{UID}"
+    assert all(f"uid={UID},gid={UID}" in each for each in body["HostConfig"]["Tmpfs"].values())
+    assert len({profile.name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
+    # Nobody's, by systemd.io/UIDS-GIDS; and no attack's control is one of them, which would end it.
+    assert set(profile.UIDS) <= set(range(60_578, 61_184))
+    assert not {policy.HOST_UID, *bare.UIDS} & set(profile.UIDS)
 
 
 def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:
@@ -91,11 +102,11 @@ def test_a_made_container_can_take_other_counts_but_not_another_size() -> None:
 
 def test_the_runtime_is_named_only_where_it_is_another() -> None:
     shape = profile.shape(Limits())
-    assert "Runtime" not in profile.container(KIND, shape, ())["HostConfig"]
+    assert "Runtime" not in profile.container(KIND, shape, (), UID)["HostConfig"]
     gvisor = profile.Kind(
         **{name: getattr(KIND, name) for name in KIND.__slots__} | {"runtime": "runsc"}
     )
-    assert profile.container(gvisor, shape, ())["HostConfig"]["Runtime"] == "runsc"
+    assert profile.container(gvisor, shape, (), UID)["HostConfig"]["Runtime"] == "runsc"
 
 
 def test_the_shipped_filter_is_current() -> None:
