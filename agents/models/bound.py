@@ -44,11 +44,11 @@ def likely_used(messages: Sequence[BaseMessage], output: int) -> int:
 
 def _counted(message: BaseMessage, model: str) -> int | None:
     """The tokens up to the end of this reply, by the same model's count."""
-    if not isinstance(message, AIMessage) or message.usage_metadata is None:
+    if not isinstance(message, AIMessage) or (usage := Usage.of(message)) is None:
         return None
     if message.response_metadata.get(ANSWERED_BY) != model:
         return None
-    return message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
+    return usage.input_tokens + usage.output_tokens
 
 
 def _size(message: BaseMessage) -> int:

@@ -29,14 +29,24 @@ class Usage:
 
     @classmethod
     def of(cls, message: AIMessage) -> Self | None:
-        """What the provider reported with this reply, or None if it reported nothing."""
+        """What the provider reported with this reply, or None if it reported nothing.
+
+        What is no number of tokens is nothing. Of input there is no more in a cache than there is.
+        """
         told = message.usage_metadata
         if told is None:
             return None
+        given, made = _tokens(told["input_tokens"]), _tokens(told["output_tokens"])
+        if given is None or made is None:
+            return None
         details: Mapping[str, Any] = told.get("input_token_details") or {}
-        cached = details.get("cache_read") or 0
-        put = sum(details.get(name) or 0 for name in _WRITES)
-        return cls(told["input_tokens"], told["output_tokens"], cached, put)
+        cached = min(_tokens(details.get("cache_read")) or 0, given)
+        put = sum(_tokens(details.get(name)) or 0 for name in _WRITES)
+        return cls(given, made, cached, min(put, given - cached))
+
+
+def _tokens(told: Any) -> int | None:
+    return told if isinstance(told, int) and told >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,6 @@ def _listed(name: ModelName, usage: Usage) -> Decimal | None:
     )
     try:
         answer = genai_prices.calc_price(tokens, name.model, provider_id=name.of.priced_as)
-    except LookupError:
+    except (LookupError, ValueError):  # not on the list; figures that do not fit together
         return None
     return answer.total_price

@@ -23,7 +23,7 @@ from agents.models import (
 )
 from agents.ports import Place, Ports
 from agents.role_models import RoleModels
-from bench.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Turn, always
+from bench.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Tokens, Turn, always
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
 BIG = "groq:openai/gpt-oss-120b"
@@ -97,6 +97,16 @@ async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     (over,) = it.told["fell_back_from"]
     assert over["model"] == FIRST
     assert over["reason"]
+
+
+async def test_a_reply_is_charged_whatever_its_figures_are() -> None:
+    """More out of a cache than there was input has no price on the list."""
+    odd = Reply("yes", tokens=Tokens(100, 5, cached_input=150))
+    with scene([Refusal(503)], [odd]) as it:
+        assert (await it.ask()).text == "yes"
+    (charge,) = it.record.charges.values()
+    assert (charge.input_tokens, charge.cached_input_tokens) == (100, 100)
+    assert charge.cost_usd is not None
 
 
 async def test_after_a_crash_the_answer_is_the_one_on_record() -> None:

@@ -14,17 +14,33 @@ LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")
 FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
 
 
+def reported(given: Any = 100, **details: Any) -> Usage | None:
+    told: Any = {
+        "input_tokens": given,
+        "output_tokens": 20,
+        "total_tokens": 120,
+        "input_token_details": details,
+    }
+    # As the clients make it: they look at no figure.
+    return Usage.of(AIMessage.model_construct(content="", usage_metadata=told))
+
+
 def test_usage_is_what_the_reply_reports() -> None:
-    message = AIMessage(
-        content="",
-        usage_metadata={
-            "input_tokens": 100,
-            "output_tokens": 20,
-            "total_tokens": 120,
-            "input_token_details": {"cache_read": 60},
-        },
-    )
-    assert Usage.of(message) == Usage(100, 20, 60)
+    assert reported(cache_read=60) == Usage(100, 20, 60)
+
+
+@pytest.mark.parametrize("odd", ["100", None, -1, [100]])
+def test_what_is_no_number_of_tokens_is_nothing(odd: Any) -> None:
+    assert reported(given=odd) is None
+    assert reported(cache_read=odd, cache_creation=odd) == Usage(100, 20)
+
+
+def test_no_more_is_in_a_cache_than_there_is_and_what_does_not_fit_has_no_price() -> None:
+    usage = reported(cache_read=150)
+    assert usage == Usage(100, 20, 100)
+    assert reported(cache_read=60, cache_creation=70) == Usage(100, 20, 60, 40)
+    assert price(FLASH, usage) is not None
+    assert price(FLASH, Usage(100, 20, 150)) is None
 
 
 def test_a_reply_that_reports_nothing_has_no_usage_rather_than_none_used() -> None:
@@ -63,17 +79,7 @@ def test_a_recording_costs_nothing() -> None:
 
 
 def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> None:
-    told: Any = {"cache_creation": 0, "ephemeral_5m_input_tokens": 70}
-    message = AIMessage(
-        content="",
-        usage_metadata={
-            "input_tokens": 100,
-            "output_tokens": 20,
-            "total_tokens": 120,
-            "input_token_details": told,
-        },
-    )
-    usage = Usage.of(message)
+    usage = reported(cache_creation=0, ephemeral_5m_input_tokens=70)
     assert usage == Usage(100, 20, 0, 70)
 
 
