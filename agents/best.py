@@ -1,7 +1,8 @@
 """The best of a job's revisions: what it hands back where nobody has approved the last one. Pure.
 
-Its answer, files and report of checks are all of one revision. The order: more of the checks
-passed; what its runs have shown of the files that it left; the critic's score; the later one.
+Its answer, files and report of checks are all of one revision, the files and the report as a
+person's last edit of it has left them. The order: more of the checks passed; what its runs have
+shown of the files that it left; the critic's score; the later one.
 """
 
 from __future__ import annotations
@@ -42,10 +43,17 @@ def best(state: State) -> Best:
     if state.get("approved_by") is None:
         chosen = max(answers, key=lambda answer: _rank(state, answer))
     text, revision = str(chosen["text"]), int(chosen["revision"])
-    if chosen is answers[-1] or "artifacts" not in chosen:
+    left = _left(state, chosen)
+    if chosen is answers[-1] or "artifacts" not in left:
         return Best(revision, text, artifacts, state.get("workspace"), checked)
     report = _report(state, revision)
-    return Best(revision, text, chosen["artifacts"], chosen["workspace"], report, earlier=True)
+    return Best(revision, text, left["artifacts"], left["workspace"], report, earlier=True)
+
+
+def _left(state: State, answer: Answer) -> Mapping[str, Any]:
+    """What has the files of a revision: its last edit, else its answer."""
+    edits: Sequence[Mapping[str, Any]] = state.get("edits", ())
+    return next((e for e in reversed(edits) if e["revision"] == answer["revision"]), answer)
 
 
 def _rank(state: State, answer: Answer) -> tuple[int, int, float, int]:
@@ -64,8 +72,9 @@ def _shown(state: State, answer: Answer) -> int:
     good = [run for run in of_it if not only_looked(run)]
     if not good:
         return 0
-    left = answer.get("workspace")
-    if "workspace" in answer and not any(run.get("workspace", left) == left for run in good):
+    files = _left(state, answer)
+    left = files.get("workspace")
+    if "workspace" in files and not any(run.get("workspace", left) == left for run in good):
         return 1
     return 2 if open_failures(runs, state.get("repairs", ())) else 3
 

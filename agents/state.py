@@ -62,7 +62,8 @@ class State(TypedDict, total=False):
     """The graph's state. `revision` counts the executor's passes from 1.
 
     `level` is the rung of the models' escalation chain that the job has come to, `workspace` the
-    digest of the files as the last pass or edit left them. `checked` is the last report of the
+    digest of the files as the last pass or edit left them, `edits` the files as each edit left them
+    ({revision, workspace, artifacts}). `checked` is the last report of the
     acceptance checks, with the revision that it is of, `reports` are all of them; `tests` those
     that the tester wrote, by path, and `interface` what they take for granted of the code; `asked`
     the planner's questions ({question, default}), `clarified` their answers ({question, answer,
@@ -78,6 +79,7 @@ class State(TypedDict, total=False):
     messages: Messages
     revision: int
     answers: Growing
+    edits: Growing
     runs: Runs
     repairs: Growing
     level: int

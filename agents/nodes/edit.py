@@ -32,8 +32,6 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     message = await once(ports, at.key(digest("edit", decision["code"])), make)
     found = traces([message])
     made = [file for trace in found for file in trace["files"]]
-    return {
-        "runs": runs_in(found),
-        "workspace": ports.workspace.digest,
-        "artifacts": still_there(state["artifacts"], made, ports.workspace.list()),
-    }
+    artifacts = still_there(state["artifacts"], made, ports.workspace.list())
+    left = {"workspace": ports.workspace.digest, "artifacts": artifacts}
+    return {"runs": runs_in(found), "edits": [{"revision": state["revision"], **left}], **left}

@@ -163,6 +163,25 @@ async def test_a_persons_own_code_is_checked_and_shown_again(
     assert (ended.approved_by, ended.override) == ("Ada", False)
 
 
+async def test_an_edit_that_was_better_than_what_came_behind_it_is_handed_back(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [
+        PLAN,
+        *passing(TASK, WRONG, 0),
+        *passing("Add docs.", f"{WRONG}# docs\n", 2, "Docs."),
+        verdict("(revision 2)", "revise", "No.", run="r3"),
+    ]
+    journey = journey_of(tmp_path, turns, sandbox)
+    await journey.begin(JobInput(TASK, review=True, checks=True, max_revisions=1))
+    await journey.decide("edit", code=code(RIGHT))
+    await journey.decide("revise", feedback="Add docs.")
+    await journey.decide("delegate")
+    ended = await journey.outcome()
+    assert (ended.answer, ended.checks and ended.checks["passed"]) == ("Done.", True)
+    assert await journey.ports.workspace.read("solution.py") == RIGHT.encode()
+
+
 WRITTEN = {
     "test_add.py": TEST + "\n\ndef test_nothing():\n    assert True\n",
     "test_broken.py": "def test_x(:\n",

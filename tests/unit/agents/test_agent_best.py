@@ -80,6 +80,18 @@ def test_a_look_is_nothing_that_a_revision_has_shown() -> None:
     assert best(now).revision == 1
 
 
+def test_a_revision_s_files_are_those_of_its_last_edit() -> None:
+    now = state(revision(1, passed=3, left="hers"), revision(2, passed=2))
+    files = [{"workspace": each, "artifacts": {each: {"name": each}}} for each in ("his", "hers")]
+    now["edits"] = [{"revision": 1, **each} for each in files]
+    found = best(now)
+    assert (found.revision, found.workspace, list(found.artifacts)) == (1, "hers", ["hers"])
+    assert found.checked == now["reports"][0]
+    now["reports"], now["checked"] = [], None  # the score and what the runs have shown decide
+    now["runs"][1]["workspace"] = "other"
+    assert best(now).workspace == "hers"
+
+
 def test_what_is_approved_is_the_last() -> None:
     now = state(revision(1, score=0.9), revision(2, ok=False), approved_by="Ada")
     assert (best(now).revision, best(now).earlier) == (2, False)
