@@ -13,6 +13,7 @@ from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
 from worker.packages.allowed import ListUnfit
 from worker.packages.port import IndexPackages
+from worker.walled import walled
 
 GROUP = "fettle.tools"
 
@@ -56,7 +57,7 @@ def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]
             body = known[name].load()
         except Exception as error:
             raise ToolUnfit(f"FETTLE_TOOLS: the tool {name!r} does not load: {error}") from error
-        found.append(_fitting(name, body))
+        found.append(walled(_fitting(name, body)))
     return found
 
 

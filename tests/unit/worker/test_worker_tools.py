@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.errors import GraphInterrupt
 from pydantic import ValidationError
+from structlog.testing import capture_logs
 
+from agents.errors import BudgetExhausted, Stopped, ToolRefused
 from agents.tools.registry import TOOLS
+from agents.tools.trace import of_use
+from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
+from sandbox.protocol import SandboxUnavailable
 from settings.tools import ToolSettings
 from worker.tools import GROUP, ToolUnfit, packages, plugins, tools
+from worker.walled import walled
 
 USUAL = [body.__name__ for body in TOOLS]
 PLUGIN = '''
@@ -30,6 +38,12 @@ def late(runtime):
 
 not_a_function = 3
 '''
+TRACE = of_use("erring", None, ok=True)
+OURS = (
+    *(Stopped("cancelled"), StoreUnavailable("away"), StaleEpoch("j", 3), BlobMissing("abc")),
+    *(SandboxUnavailable("no bwrap"), BudgetExhausted("spent"), OSError(28, "full"), MemoryError()),
+    *(RuntimeError("can't start new thread"), GraphInterrupt(), asyncio.CancelledError()),
+)
 
 
 @pytest.fixture
@@ -72,8 +86,11 @@ def test_what_compose_sends_for_nothing_is_nothing(monkeypatch: pytest.MonkeyPat
     assert tools(ToolSettings()) == TOOLS
 
 
-def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -> None:
-    assert [body.__name__ for body in plugins(["shout"], installed)] == ["shout"]
+async def test_a_plug_in_that_is_named_is_offered(installed: list[EntryPoint]) -> None:
+    (body,) = plugins(["shout"], installed)
+    assert body.__name__ == "shout"
+    with pytest.raises(ToolRefused, match="the tool shout failed"), capture_logs():
+        await body("hello", runtime=None)  # it answers nothing
     assert plugins([], installed) == []
 
 
@@ -100,3 +117,35 @@ def test_a_plug_in_that_does_not_fit_stops_the_worker(
     with pytest.raises(ToolUnfit) as unfit:
         plugins([name], installed)
     assert words in str(unfit.value)
+
+
+async def erring(of: BaseException) -> Any:
+    """Raise it."""
+    raise of
+
+
+async def answering(answer: Any) -> Any:
+    """Answer it."""
+    return answer
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), KeyError("x"), RecursionError()], ids=repr)
+async def test_a_plug_in_that_fails_is_told_to_the_model(error: Exception) -> None:
+    with pytest.raises(ToolRefused) as refused, capture_logs() as logs:
+        await walled(erring)(of=error)
+    assert str(refused.value) == f"the tool erring failed ({type(error).__name__})"
+    assert [(each["event"], each["tool"]) for each in logs] == [("tool failed", "erring")]
+
+
+@pytest.mark.parametrize("error", [ToolRefused("no such file"), *OURS], ids=repr)
+async def test_what_is_no_failure_of_a_plug_in_passes(error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised:
+        await walled(erring)(of=error)
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("answer", ["text", ("text", None), (3, TRACE), ("text", {"kind": "x"})])
+async def test_a_plug_in_that_answers_what_is_no_answer(answer: Any) -> None:
+    with pytest.raises(ToolRefused, match="the tool answering failed"), capture_logs():
+        await walled(answering)(answer=answer)
+    assert await walled(answering)(answer=("text", TRACE)) == ("text", TRACE)

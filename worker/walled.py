@@ -1,0 +1,61 @@
+"""A plug-in's tool with a wall around it: its mistakes are told to the model, and end no job."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import structlog
+from langgraph.errors import GraphBubbleUp
+
+from agents.errors import ToolRefused
+from agents.tools.call import Answer
+from agents.tools.registry import Body
+from jobs.errors import BlobMissing
+from worker.collapse import exhausted
+from worker.failure import Fail, fate
+from worker.ledger import CURRENT
+
+TRACE = frozenset({"kind", "data", "files"})
+"""What is read of an `agents.tools.trace.Trace`."""
+
+log = structlog.get_logger("worker.tools")
+
+
+def walled(body: Body) -> Body:
+    """`body`, whose unforeseen exceptions are logged and become refusals.
+
+    Trouble of ours (cancel, the store, the sandbox, a model, the machine) passes through: it says
+    what becomes of the job, and a model can do nothing about it.
+    """
+
+    @functools.wraps(body)
+    async def within(*args: Any, **kwargs: Any) -> Answer:
+        try:
+            return _fitting(await body(*args, **kwargs))
+        except ToolRefused:
+            raise
+        except Exception as error:
+            if _ours(error):
+                raise
+            name, ledger = body.__name__, CURRENT.get(None)
+            job_id = ledger.held.job_id if ledger else None
+            log.exception("tool failed", tool=name, job_id=job_id)
+            raise ToolRefused(f"the tool {name} failed ({type(error).__name__})") from error
+
+    return within
+
+
+def _ours(error: Exception) -> bool:
+    if exhausted(error) or isinstance(error, GraphBubbleUp | BlobMissing):
+        return True
+    meant = fate(error)
+    return not (isinstance(meant, Fail) and meant.unforeseen)
+
+
+def _fitting(answer: Any) -> Answer:
+    """Raises TypeError for what is no Answer: later it would be taken for a failure of ours."""
+    text, trace = answer
+    if not isinstance(text, str) or not trace.keys() >= TRACE:
+        raise TypeError("a tool answers a text and a Trace")
+    return text, trace
