@@ -9,17 +9,19 @@ import asyncio
 import json
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faults_house import KILL, Scene
 from golden_job import Golden
-from house import House, a_house, ok
+from house import House, ok
 from preloaded import REPOSITORY, Process
 from recorded import one_run
 from redis.asyncio import Redis
 
 from agents.format import READS, WRITES
+from drills.chaos.checks.upgrading import UNREAD
+from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
 from jobs import manifest, view
 from jobs.keys import JobKeys
 from jobs.lifecycle import Refusal
@@ -33,12 +35,6 @@ NEXT = 9
 """The format of a release that is to come, which reads today's too."""
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as made:
-        yield made
-
-
 @pytest.mark.quick
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize(
@@ -47,78 +43,80 @@ def house(tmp_path: Path) -> Iterator[House]:
     ids=["format-1", "format-2"],
 )
 async def test_what_earlier_releases_have_left_goes_on(
-    house: House, parted: str, cut: str, number: int | None
+    scene: Scene, parted: str, cut: str, number: int | None
 ) -> None:
     """One job was paused for a person by the older release, and is sent back once: its second pass
     adds to what the first had made. The worker of the other died in a pass: nothing is paid again.
     """
+    house, operations = scene.house, scene.operations
     paused, killed = Golden.load(parted), Golden.load(cut)
-    await paused.put(house)
-    await killed.put(house)
+    await put(scene, paused)
+    await put(scene, killed)
     house.worker()
-    async with house.operations() as operations:
-        asked = await house.record_of(operations, paused.job_id)
-        assert asked.status is Status.AWAITING_REVIEW
-        assert (asked.graph.number if asked.graph else None) == number
-        paid = len(await operations.store.charges(paused.job_id))
-        await decide(operations, asked, Action.REVISE, feedback="The three is missing.")
-        await house.told(operations, paused.job_id, "review_opened", times=2)
-        again = await house.until(operations, paused.job_id, Status.AWAITING_REVIEW)
-        assert again.graph is not None
-        assert again.graph.number == WRITES
-        await decide(operations, again, Action.DELEGATE)
-        job = await house.until(operations, paused.job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        assert await left_by(house, job) == {"n.txt": b"1 2 3"}
-        told = await house.kinds(operations, paused.job_id)
-        assert (told.count("planned"), told.count("run_finished")) == (1, 2)
-        # a pass of two calls, and the critic; what the earlier release has paid for stays paid
-        assert len(await operations.store.charges(paused.job_id)) == paid + 3
+    asked = await house.record_of(operations, paused.job_id)
+    assert asked.status is Status.AWAITING_REVIEW
+    assert (asked.graph.number if asked.graph else None) == number
+    paid = len(await operations.store.charges(paused.job_id))
+    await decide(scene, asked, Action.REVISE, feedback="The three is missing.")
+    await house.told(operations, paused.job_id, "review_opened", times=2)
+    again = await house.until(operations, paused.job_id, Status.AWAITING_REVIEW)
+    assert again.graph is not None
+    assert again.graph.number == WRITES
+    await decide(scene, again, Action.DELEGATE)
+    job = await house.until(operations, paused.job_id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    assert await left_by(house, job) == {"n.txt": b"1 2 3"}
+    told = await house.kinds(operations, paused.job_id)
+    assert (told.count("planned"), told.count("run_finished")) == (1, 2)
+    # a pass of two calls, and the critic; what the earlier release has paid for stays paid
+    assert len(await operations.store.charges(paused.job_id)) == paid + 3
 
-        job = await house.until(operations, killed.job_id)
-        assert (job.status, job.attempts) == (Status.SUCCEEDED, 2), house.logs()
-        told = await house.kinds(operations, killed.job_id)
-        assert (told.count("lease_lost"), told.count("run_finished")) == (1, 1)
-        assert told.count("model_called") == 4
-        assert len(await operations.store.charges(killed.job_id)) == 4
+    job = await house.until(operations, killed.job_id)
+    assert (job.status, job.attempts) == (Status.SUCCEEDED, 2), house.logs()
+    told = await house.kinds(operations, killed.job_id)
+    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 1)
+    assert told.count("model_called") == 4
+    assert len(await operations.store.charges(killed.job_id)) == 4
+    await scene.judge()
 
 
 @pytest.mark.quick
 @pytest.mark.invariant("J9")
 @pytest.mark.invariant("J10")
 async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_says_so(
-    house: House,
+    scene: Scene,
 ) -> None:
-    async with house.operations() as operations:
-        job = await parked(house, operations, Golden.load("f727470-killed"))
-        assert job.review is not None
-        assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
-        reason = job.review.payload["reason"]
-        assert f"graph format {NEXT}, by Fettle 9.0.0" in reason
-        assert "approve" in reason
-        assert "run a worker of Fettle 9.0.0" in reason
-        edit = Decision(job.review.id, Action.EDIT, "ann", code="print(1)")
-        refused = await operations.decide(job.id, edit)
-        assert isinstance(refused, Refusal)
-        assert refused.code == "not_offered"
-        assert await house.record_of(operations, job.id) == job
-        paid = await operations.store.charges(job.id)
-        stale = await manifest.save(house.blobs, {"stale.txt": b"of the run that is given up"})
-        async with Redis.from_url(house.redis_url) as redis:
-            await redis.hset(JobKeys(job.id).record, "workspace", stale or "")  # type: ignore[misc]
+    house, operations = scene.house, scene.operations
+    job = await parked(scene, Golden.load("f727470-killed"))
+    assert job.review is not None
+    assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
+    reason = job.review.payload["reason"]
+    assert f"graph format {NEXT}, by Fettle 9.0.0" in reason
+    assert "approve" in reason
+    assert "run a worker of Fettle 9.0.0" in reason
+    edit = Decision(job.review.id, Action.EDIT, "ann", code="print(1)")
+    refused = await operations.decide(job.id, edit)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "not_offered"
+    assert await house.record_of(operations, job.id) == job
+    paid = await operations.store.charges(job.id)
+    stale = await manifest.save(house.blobs, {"stale.txt": b"of the run that is given up"})
+    async with Redis.from_url(house.redis_url) as redis:
+        await redis.hset(JobKeys(job.id).record, "workspace", stale or "")  # type: ignore[misc]
 
-        await decide(operations, job, Action.APPROVE)
-        job = await house.until(operations, job.id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        assert job.graph is not None
-        assert job.graph.number == WRITES
-        events, charges = await told_of(operations, job.id)
-        whole = view.whole(job, events, charges, job.updated_at)
-        assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
-        assert whole["cost"]["total"]["calls"] == len(paid) + 4
-        kinds = [event.kind for event in events]
-        assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
-        assert await left_by(house, job) == {"n.txt": b"1 2"}
+    await decide(scene, job, Action.APPROVE)
+    job = await house.until(operations, job.id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    assert job.graph is not None
+    assert job.graph.number == WRITES
+    events, charges = await told_of(operations, job.id)
+    whole = view.whole(job, events, charges, job.updated_at)
+    assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
+    assert whole["cost"]["total"]["calls"] == len(paid) + 4
+    kinds = [event.kind for event in events]
+    assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
+    assert await left_by(house, job) == {"n.txt": b"1 2"}
+    await scene.judge()
 
 
 @pytest.mark.quick
@@ -126,13 +124,14 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     "stored", [b"msgpack \xc1\xff", b"pickled \x80"], ids=["damaged", "unknown"]
 )
 async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
-    house: House, stored: bytes
+    scene: Scene, stored: bytes
 ) -> None:
     """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
     nothing is removed before they say so."""
+    house, operations = scene.house, scene.operations
     golden = Golden.load("c5d204b-killed")
-    await golden.put(house)
-    async with house.operations() as operations, Redis.from_url(house.redis_url) as redis:
+    await put(scene, golden)
+    async with Redis.from_url(house.redis_url) as redis:
         damaged = [
             key
             async for key in redis.scan_iter(match="fettle:checkpoint*", _type="hash")
@@ -141,6 +140,7 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
         for key in damaged:
             await redis.hset(key, "c", stored)  # type: ignore[arg-type, misc]
         assert damaged
+        scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
         house.worker()
         paid = len(await operations.store.charges(golden.job_id))
         for times in (1, 2):
@@ -153,75 +153,83 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             assert place in job.review.payload["reason"]
             assert [await redis.hget(key, "c") for key in damaged] == [stored] * len(damaged)  # type: ignore[misc]
             action = Action.DELEGATE if times == 1 else Action.APPROVE
-            await decide(operations, job, action)
+            await decide(scene, job, action)
         job = await house.until(operations, golden.job_id)
         assert job.status is Status.SUCCEEDED, house.logs()
         assert await left_by(house, job) == {"n.txt": b"1 2"}
         assert len(await operations.store.charges(job.id)) == paid + 4
+    await scene.judge()
 
 
 async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_again(
-    house: House,
+    scene: Scene,
 ) -> None:
-    async with house.operations() as operations:
-        job = await parked(house, operations, Golden.load("f727470-killed"))
-        ended = await decide(operations, job, Action.REJECT, feedback="too old")
-        assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
-        assert ended.detail == "too old"
-        heir = ok(await operations.try_anew(job.id, by="ann"))
-        assert heir.inherits is None
-        job = await house.until(operations, heir.id)
-        assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+    house, operations = scene.house, scene.operations
+    job = await parked(scene, Golden.load("f727470-killed"))
+    ended = await decide(scene, job, Action.REJECT, feedback="too old")
+    assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
+    assert ended.detail == "too old"
+    asked = Moment.now()
+    heir = ok(await operations.try_anew(job.id, by="ann"))
+    scene.log.add(Retried(asked=asked, status=202, job_id=job.id, heir=heir.id))
+    assert heir.inherits is None
+    job = await house.until(operations, heir.id)
+    assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+    await scene.judge()
 
 
-async def test_a_parked_job_is_left_to_a_worker_that_reads_it(house: House, tmp_path: Path) -> None:
+async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
     """What a person had decided before the upgrade is not asked again."""
+    house, operations = scene.house, scene.operations
     golden = Golden.load("f25a697-paused")
-    async with house.operations() as operations:
-        await golden.put(house)
-        asked = await house.record_of(operations, golden.job_id)
-        await decide(operations, asked, Action.APPROVE)
-        job = await parked(house, operations, golden)
-        worker = newer_worker(house, tmp_path)
-        await house.ready(2)
-        await decide(operations, job, Action.DELEGATE)
-        job = await house.until(operations, golden.job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        assert job.result is not None
-        assert job.result.approved_by == "ann"
-        *_, last = await started_by(operations, job.id)
-        assert last == worker.pid
+    await put(scene, golden)
+    asked = await house.record_of(operations, golden.job_id)
+    await decide(scene, asked, Action.APPROVE)
+    job = await parked(scene, golden)
+    worker = newer_worker(house, tmp_path)
+    await house.ready(2)
+    await decide(scene, job, Action.DELEGATE)
+    job = await house.until(operations, golden.job_id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    assert job.result is not None
+    assert job.result.approved_by == "ann"
+    *_, last = await scene.holders(job.id)
+    assert last == worker.pid
+    await scene.judge()
 
 
 async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
-    house: House, tmp_path: Path
+    scene: Scene, tmp_path: Path
 ) -> None:
     """An older worker never holds what a newer one began, even when that one is gone for a while;
     what the older one began, the newer one goes on with."""
+    house, operations = scene.house, scene.operations
     slow = "import time; time.sleep(1.5); print('x')"
     model = house.record("slow", one_run("slow", slow))
     newer = newer_worker(house, tmp_path)
     await house.ready()
-    async with house.operations() as operations:
-        theirs = await house.submit(operations, JobSpec("slow", model=model))
-        await house.told(operations, theirs, "model_called", times=2)
-        newer.kill()
-        newer.wait()
-        older = house.worker()
-        await house.until(operations, theirs, Status.QUEUED)
-        ours = await house.submit(operations, JobSpec("slow", model=model))
-        await house.told(operations, ours, "model_called", times=2)
-        while "job left to a worker that reads it" not in house.logs():
-            assert (await house.record_of(operations, theirs)).status is Status.QUEUED
-            await asyncio.sleep(0.1)
-        again = newer_worker(house, tmp_path)
-        await house.ready(3)
-        older.send_signal(signal.SIGTERM)
-        for job_id in (theirs, ours):
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
-            assert "review_opened" not in await house.kinds(operations, job_id)
-        assert await started_by(operations, theirs) == [newer.pid, again.pid]
+    theirs = await house.submit(operations, JobSpec("slow", model=model))
+    accepted(scene, theirs)
+    await house.told(operations, theirs, "model_called", times=2)
+    scene.kill(newer, last=True)
+    older = house.worker()
+    await house.until(operations, theirs, Status.QUEUED)
+    ours = await house.submit(operations, JobSpec("slow", model=model))
+    accepted(scene, ours)
+    await house.told(operations, ours, "model_called", times=2)
+    while "job left to a worker that reads it" not in house.logs():
+        assert (await house.record_of(operations, theirs)).status is Status.QUEUED
+        await asyncio.sleep(0.1)
+    again = newer_worker(house, tmp_path)
+    await house.ready(3)
+    scene.log.add(Mended(fault=KILL))
+    older.send_signal(signal.SIGTERM)
+    for job_id in (theirs, ours):
+        job = await house.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, house.logs()
+        assert "review_opened" not in await house.kinds(operations, job_id)
+    assert await scene.holders(theirs) == [newer.pid, again.pid]
+    await scene.judge()
 
 
 def newer_worker(house: House, folder: Path) -> Process:
@@ -238,10 +246,21 @@ def newer_worker(house: House, folder: Path) -> Process:
     return house.worker(release=release)
 
 
-async def parked(house: House, operations: Operations, golden: Golden) -> JobRecord:
+async def put(scene: Scene, golden: Golden) -> None:
+    """Have the job that an earlier release has accepted."""
+    await golden.put(scene.house)
+    accepted(scene, golden.job_id)
+
+
+def accepted(scene: Scene, job_id: str) -> None:
+    scene.log.add(Submitted(asked=Moment.now(), status=202, key=job_id, body=job_id, job_id=job_id))
+
+
+async def parked(scene: Scene, golden: Golden) -> JobRecord:
     """The golden job with a checkpoint that no worker here reads, as a worker has parked it."""
+    house, operations = scene.house, scene.operations
     if await operations.store.load(golden.job_id) is None:
-        await golden.put(house)
+        await put(scene, golden)
         await operations.sweep()
     async with Redis.from_url(house.redis_url) as redis:
         key = JobKeys(golden.job_id).record
@@ -249,13 +268,18 @@ async def parked(house: House, operations: Operations, golden: Golden) -> JobRec
         state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
         fields = {"graph": f"{NEXT} 9.0.0", "state": json.dumps(state)}
         await redis.hset(key, mapping=fields)  # type: ignore[misc]
+    scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
     house.worker()
     return await house.until(operations, golden.job_id, Status.AWAITING_REVIEW)
 
 
-async def decide(operations: Operations, job: JobRecord, action: Action, **more: str) -> JobRecord:
+async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> JobRecord:
     assert job.review is not None
-    return ok(await operations.decide(job.id, Decision(job.review.id, action, "ann", **more)))
+    asked, review = Moment.now(), job.review.id
+    decided = ok(await scene.operations.decide(job.id, Decision(review, action, "ann", **more)))
+    said = Decided(asked=asked, status=202, job_id=job.id, review_id=review, action=action)
+    scene.log.add(said)
+    return decided
 
 
 async def told_of(operations: Operations, job_id: str):  # type: ignore[no-untyped-def]
@@ -267,9 +291,3 @@ async def left_by(house: House, job: JobRecord) -> dict[str, bytes]:
     """The files that the job has left."""
     files = (await manifest.load(house.blobs, job.workspace)).files
     return {path: await house.blobs.get(entry.digest) for path, entry in files.items()}
-
-
-async def started_by(operations: Operations, job_id: str) -> list[int]:
-    """The pids of the workers that held a job."""
-    events = await operations.store.events(job_id)
-    return [int(fact.data["worker"].split(":")[1]) for fact in events if fact.kind == "started"]
