@@ -28,17 +28,15 @@ class Patience:
 
         `tries` were made, in `spent` seconds; `dice` is a number from 0 to 1. The provider's own
         word counts: never earlier than it says, and if that is beyond our patience, no more tries
-        at all. Without one the waits double, jittered over their upper half, so that jobs which
-        failed together do not come back together. A model that wrote nonsense gets one more try:
-        whoever asked has a better remedy, to show it what it wrote.
+        at all. The waits double, jittered over their upper half, so that jobs which failed
+        together do not come back together: never earlier than that either, since some say "at
+        once", or name a time that is past, as often as they are asked. A model that wrote nonsense
+        gets one more try: whoever asked has a better remedy, to show it what it wrote.
         """
         if tries > (1 if isinstance(error, ReplyMalformed) else self.retries):
             return None
-        told = error.retry_after_seconds
-        if told is None:
-            grown = self.first_wait_seconds * 2.0 ** (tries - 1)
-            longest = min(grown, self.longest_wait_seconds)
-            pause = longest * (0.5 + dice / 2)
-        else:
-            pause = told * (1 + dice / 10)
+        grown = self.first_wait_seconds * 2.0 ** (tries - 1)
+        longest = min(grown, self.longest_wait_seconds)
+        told = (error.retry_after_seconds or 0.0) * (1 + dice / 10)
+        pause = max(told, longest * (0.5 + dice / 2))
         return pause if spent + pause < self.total_seconds else None

@@ -38,8 +38,10 @@ def test_never_earlier_than_the_provider_says(dice: float) -> None:
     assert 20 <= pause <= 22
 
 
-def test_told_to_come_back_at_once_it_does() -> None:
-    assert wait(ModelUnavailable("busy", retry_after_seconds=0), 1) == 0
+def test_told_to_come_back_at_once_it_takes_its_own_time() -> None:
+    at_once = ModelUnavailable("busy", retry_after_seconds=0)
+    waits = [wait(at_once, tries) for tries in range(1, 5)]
+    assert waits == [wait(DOWN, tries) for tries in range(1, 5)] == [0.5, 1, 2, 4]
 
 
 def test_a_wait_beyond_the_total_is_not_begun() -> None:
