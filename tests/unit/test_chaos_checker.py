@@ -242,6 +242,19 @@ def waits_with_a_lease(story: Story) -> Reading:
     return with_job(reading, "waiting", kept=replace(kept, leased=True))
 
 
+def answered_and_still_waiting(story: Story) -> Reading:
+    events = said(story.events["waiting"], "decided", {"review_id": "r1", "action": "approve"})
+    return with_events(story.reading(), "waiting", events)
+
+
+@pytest.mark.parametrize("kind", ["review_reminded", "review_escalated", "review_expired", "voted"])
+def test_what_is_told_of_an_open_review_does_not_close_it(kind: str) -> None:
+    story = a_story()
+    events = said(story.events["waiting"], kind, {"review_id": "r1"})
+    reading = with_events(story.reading(), "waiting", events)
+    assert check(story.log, reading, BOUNDS).told() == ""
+
+
 def waits_for_nothing(story: Story) -> Reading:
     return with_job(story.reading(), "waiting", review_id=None)
 
@@ -386,7 +399,12 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
     "J6": (ends_twice, told_behind_the_end, comes_alive_again, ends_otherwise),
     "J7": (a_crash_not_counted, poisoned_at_once),
     "J8": (late_recovery, no_recovery),
-    "J9": (worked_on_while_it_waits, waits_with_a_lease, waits_for_nothing),
+    "J9": (
+        worked_on_while_it_waits,
+        waits_with_a_lease,
+        waits_for_nothing,
+        answered_and_still_waiting,
+    ),
     "J10": (
         *(granted_twice, granted_and_not_kept, refused_and_kept, decided_twice),
         *(decided_unasked, rejected_and_went_on),

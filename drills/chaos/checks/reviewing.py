@@ -9,8 +9,12 @@ from drills.chaos.case import Case, Violation
 from drills.chaos.oplog import Cancelled, Decided
 from drills.chaos.reading import JobRead
 from drills.chaos.story import WORK
+from jobs.events import FINAL_KINDS
 from jobs.record import Reason, Status
 from jobs.review import ReviewKind
+
+ANSWERED = frozenset({"decided", *FINAL_KINDS})
+"""What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
 
 
 def waits_idle(case: Case) -> Iterator[Violation]:
@@ -23,7 +27,7 @@ def waits_idle(case: Case) -> Iterator[Violation]:
             elif waiting and (event.kind in WORK or event.kind in ("started", "lease_lost")):
                 said = f"{event.kind} (event {event.seq}) while a person was asked"
                 yield Violation("J9", job.id, said)
-            elif event.kind not in WORK and event.kind != "review_expired":
+            elif event.kind in ANSWERED:
                 waiting = False
         if job.status is Status.AWAITING_REVIEW:
             if not waiting or job.review_id is None:
