@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from cli.processes import Processes, running
 from cli.signals import Signals
 from drills import family
-from drills.chaos import provider, specs, witness
+from drills.chaos import offer, provider, specs, witness
 from drills.chaos.case import Bounds
 from drills.chaos.checker import Verdict, check
 from drills.chaos.client import Client
@@ -128,10 +128,11 @@ def own(wish: Wish, watch: Watch) -> Outcome:
 
 def named(wish: Wish, place: Place, watch: Watch) -> Outcome:
     """On a deployment that somebody runs: its clients misbehave, its servers are left alone, unless
-    their supervisor is told."""
+    their supervisor is told. Raises CliError where it does not take such jobs."""
     plan = schedule(wish.seed, wish.minutes, server_faults=place.supervisor is not None)
     progress = Progress(wish.minutes * 60)
     with Signals(), _log(wish) as log, watch(progress), asyncio.Runner() as runner:
+        offer.taken(place.url, place.key)
         return runner.run(_named(wish, plan, place, log, progress))
 
 

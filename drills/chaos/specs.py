@@ -25,7 +25,8 @@ def own(plan: JobPlan, key: str) -> Mapping[str, Any]:
 
 def named(plan: JobPlan, _key: str) -> Mapping[str, Any]:
     """For a deployment that knows nothing of us: a recording, so that nothing is paid."""
-    return {**_spec(plan, NAMED_TASK, plan.steps), "model": NAMED_MODEL}
+    asked = {"model": NAMED_MODEL, "approvals": 1}  # of one key, which is the author's
+    return {**_spec(plan, NAMED_TASK, plan.steps), **asked}
 
 
 def _spec(plan: JobPlan, task: str, steps: bool) -> dict[str, Any]:
