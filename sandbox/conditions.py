@@ -43,7 +43,9 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Allowed when all of one alternative holds; else refused with `error`."""
+    """Allowed when all of one alternative holds; else refused with `error`; 0: said to be done, and
+    not done.
+    """
 
     error: int
     alternatives: tuple[tuple[Where, ...], ...]
@@ -90,6 +92,9 @@ _PRCTLS = (
 )
 """Not PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER, system call dispatch, core scheduling."""
 
+# asm-generic/socket.h
+_SEND_BUFFER, _RECEIVE_BUFFER = 7, 8
+
 # linux/resource.h, linux/ioprio.h
 _PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
 
@@ -134,6 +139,19 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "sched_setparam": _SCHEDULING,
         "sched_setscheduler": _SCHEDULING,
         "setpriority": Condition(errno.EPERM, ((Where(0, (_PRIO_PROCESS,)), _not_the_agent(1)),)),
+        # A socket's buffers stay as large as the kernel makes them, which is counted for it: they
+        # are no process's memory, and a machine may allow megabytes for each. To ask for more has
+        # ever been a wish, and programs do not expect to be refused.
+        "setsockopt": Condition(
+            0,
+            (
+                (Where(1, (socket.SOL_SOCKET,), unlike=True),),
+                (
+                    Where(2, (_SEND_BUFFER,), unlike=True),
+                    Where(2, (_RECEIVE_BUFFER,), unlike=True),
+                ),
+            ),
+        ),
         # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
         # SCTP, ...) are only the kernel's attackers' in a room, and asking for one loads a module.
         "socket": Condition(

@@ -94,8 +94,8 @@ _ALLOWED = {
     """,
     "Sockets, once there is one": """
         bind 49 200, listen 50 201, accept 43 202, accept4 288 242, connect 42 203,
-        getsockname 51 204, getpeername 52 205, getsockopt 55 209, setsockopt 54 208,
-        sendto 44 206, recvfrom 45 207, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269,
+        getsockname 51 204, getpeername 52 205, getsockopt 55 209, sendto 44 206,
+        recvfrom 45 207, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269,
         recvmmsg 299 243, shutdown 48 210
     """,
     "The machine, as everybody may know it": """
@@ -107,8 +107,8 @@ _ALLOWED = {
 _CONDITIONAL = """
     clone 56 220, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33, personality 135 92,
     prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122, sched_setattr 314 274,
-    sched_setparam 142 118, sched_setscheduler 144 119, setpriority 141 140, socket 41 198,
-    socketpair 53 199
+    sched_setparam 142 118, sched_setscheduler 144 119, setpriority 141 140, setsockopt 54 208,
+    socket 41 198, socketpair 53 199
 """
 
 # Answered as by a kernel that lacks them, so that libraries take their other way. clone3 passes its

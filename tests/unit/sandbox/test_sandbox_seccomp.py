@@ -165,6 +165,14 @@ def test_sockets_are_local_or_tcp_or_udp_or_ask_routes(machine: str) -> None:
 
 
 @both
+def test_a_wish_for_larger_buffers_is_granted_in_words_alone(machine: str) -> None:
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == refused(0)
+        assert judged(machine, "setsockopt", 3, socket.IPPROTO_TCP, option) == ALLOW
+    assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, socket.SO_REUSEADDR) == ALLOW
+
+
+@both
 def test_ioctl_is_for_terminals_and_descriptors(machine: str) -> None:
     for request in (0x5401, 0x541B, 0x5421, 0x8933):
         assert judged(machine, "ioctl", 1, request) == ALLOW
