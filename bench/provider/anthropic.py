@@ -148,10 +148,10 @@ def _stop(turn: Reply) -> str:
 
 
 def _usage(tokens: Tokens) -> dict[str, int]:
-    """Input tokens are told apart from those that were read from the cache."""
+    """Input tokens are told apart from those that were read from the cache or written to it."""
     return {
-        "input_tokens": tokens.input - tokens.cached_input,
+        "input_tokens": tokens.input - tokens.cached_input - tokens.cache_write,
         "cache_read_input_tokens": tokens.cached_input,
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": tokens.cache_write,
         "output_tokens": tokens.output,
     }

@@ -22,11 +22,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The usage figures of one reply, in tokens; `cached_input` is part of `input`."""
+    """The usage figures of one reply, in tokens.
+
+    `cached_input` was read out of the provider's cache and `cache_write` put into it: both are part
+    of `input`. Only Anthropic's wire tells what was written.
+    """
 
     input: int = 10
     output: int = 5
     cached_input: int = 0
+    cache_write: int = 0
 
 
 @dataclass(frozen=True, slots=True)

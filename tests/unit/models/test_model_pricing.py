@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from agents.models import ModelName, OwnPrice, Prices, Usage, price
 from settings.money import MoneySettings
 
+HAIKU = ModelName.parse("anthropic:claude-haiku-4-5")  # it has a price for writing to its cache
 LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")
 FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
 
@@ -81,6 +82,17 @@ def test_a_recording_costs_nothing() -> None:
 def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> None:
     usage = reported(cache_creation=0, ephemeral_5m_input_tokens=70)
     assert usage == Usage(100, 20, 0, 70)
+    assert reported(cache_creation=70) == usage
+    fresh, written = price(HAIKU, Usage(100, 20)), price(HAIKU, usage)
+    assert fresh is not None
+    assert written is not None
+    assert fresh < written
+
+
+def test_at_most_all_of_it_is_written_to_a_cache() -> None:
+    most = Prices().most(HAIKU, Usage(100, 20, 90))
+    assert most == price(HAIKU, Usage(100, 20, 0, 100))
+    assert most != price(HAIKU, Usage(100, 20))
 
 
 def test_an_operators_own_price_comes_first() -> None:
