@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.provider.request import Message
+from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _STREAMED_CHARACTERS = 16
@@ -54,9 +54,9 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     }
 
 
-def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
+def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events, to be sent as they come."""
-    head = {**_head(turn, model, number), "content": [], "stop_reason": None}
+    head = {**_head(turn, request.model, number), "content": [], "stop_reason": None}
     head["usage"] = {**head["usage"], "output_tokens": 1}
     yield json.dumps({"type": "message_start", "message": head})
     for index, block in enumerate(_blocks(turn, number)):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.provider.request import Message
+from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _STREAMED_CHARACTERS = 16
@@ -58,8 +58,9 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     return _body(turn, model, number, parts, _finish(turn))
 
 
-def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
+def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events, to be sent as they come."""
+    model = request.model
     whole = reply(turn, model, number)
     text = turn.text[:-_STREAMED_CHARACTERS]
     for start in range(0, len(text), _STREAMED_CHARACTERS):

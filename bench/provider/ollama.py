@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.provider.request import Message
+from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, ToolCall
 
 _STREAMED_CHARACTERS = 16
@@ -46,9 +46,9 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:  # noqa: ARG0
     return {**_line(model, _message(turn, turn.text)), **_end(turn)}
 
 
-def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:  # noqa: ARG001
+def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:  # noqa: ARG001
     """The same reply in lines, to be sent as they come."""
-    text, size = turn.text, _STREAMED_CHARACTERS
+    model, text, size = request.model, turn.text, _STREAMED_CHARACTERS
     for start in range(0, len(text), size):
         message = {"role": "assistant", "content": text[start : start + size]}
         yield json.dumps(_line(model, message))

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.provider.request import Message
+from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
+_OF_GROQ = "/openai/"
 _STREAMED_CHARACTERS = 16
 _MOST_CHUNKS = 4096
 """Of a text: one that is to fill a client's memory does so in seconds."""
@@ -65,9 +66,12 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     }
 
 
-def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
-    """The same reply as the data of server-sent events, to be sent as they come."""
-    head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": model}
+def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
+    """The same reply as the data of server-sent events, to be sent as they come.
+
+    Usage is told to those who asked for it; Groq tells it to all, in a place of its own.
+    """
+    head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": request.model}
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -83,8 +87,9 @@ def chunks(turn: Reply, model: str, number: int) -> Iterator[str]:
         for delta in _call_deltas(call):
             yield chunk({"tool_calls": [{"index": i, **delta}]})
     usage = _usage(turn.tokens) if turn.tokens else None
-    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if usage else {}))
-    if usage:
+    in_groqs_way = usage and request.path.startswith(_OF_GROQ)
+    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if in_groqs_way else {}))
+    if usage and (request.body.get("stream_options") or {}).get("include_usage"):
         yield json.dumps({**head, "choices": [], "usage": usage})
     yield "[DONE]"
 

@@ -194,7 +194,7 @@ class ProviderServer:
 
     def _events(self, turn: Reply, request: Request) -> Iterator[bytes]:
         dialect = DIALECTS[request.wire]
-        chunks = dialect.chunks(turn, request.model, next(self._numbers))
+        chunks = dialect.chunks(turn, request, next(self._numbers))
         return map(dialect.framed, chunks)
 
     def _whole(self, turn: Reply, request: Request) -> dict[str, object]:

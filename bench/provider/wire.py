@@ -34,7 +34,7 @@ class Dialect:
     tools: Callable[[Mapping[str, Any]], tuple[str, ...]]
     forced_tool: Callable[[Mapping[str, Any]], str | None]
     reply: Callable[[Reply, str, int], dict[str, Any]]
-    chunks: Callable[[Reply, str, int], Iterator[str]]
+    chunks: Callable[[Reply, Request, int], Iterator[str]]
     refusal: Callable[[Refusal], dict[str, Any]]
     framed: Callable[[str], bytes]
     stream_type: str
