@@ -7,8 +7,11 @@ compile() {
     "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
         --no-annotate --no-header --upgrade "$@"
 }
+providers=(openai anthropic deepseek ollama openrouter)
 mkdir -p requirements
-compile pyproject.toml --output-file requirements/base.lock
+# The images take base.lock and have no pip: with every provider's library, 30 MB of 280, a model
+# is a matter of its key alone.
+compile pyproject.toml "${providers[@]/#/--extra=}" --output-file requirements/base.lock
 compile pyproject.toml --all-extras --group dev --group build --constraints requirements/base.lock --output-file requirements/dev.lock
 compile --group build --constraints requirements/dev.lock --output-file requirements/build.lock
 compile --group sandbox --output-file requirements/sandbox.lock

@@ -82,5 +82,6 @@ def installed(provider: Provider) -> bool:
 
 
 def install_command(provider: Provider) -> str:
-    """What to type for its library."""
-    return f"{sys.executable} -m pip install 'fettle[{provider.extra}]'"
+    """What to type for its library; where there is no pip here, with one from elsewhere."""
+    ours = f"{sys.executable} -m pip" if find_spec("pip") else f"pip --python {sys.executable}"
+    return f"{ours} install 'fettle[{provider.extra}]'"

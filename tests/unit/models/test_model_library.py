@@ -1,0 +1,68 @@
+"""A provider's library: what is said where it is missing, and that the images lack none."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, ModelOptions, ready
+from agents.models.pricing import Prices
+from worker.offer import offer
+
+ROOT = Path(__file__).parents[3]
+NAME = "anthropic:claude-sonnet-5"
+OPTIONS = ModelOptions(api_keys={"anthropic": "k"})
+
+
+@pytest.fixture(autouse=True)
+def absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = replace(PROVIDERS["anthropic"], package="langchain_of_nowhere")
+    monkeypatch.setitem(PROVIDERS, "anthropic", without)  # type: ignore[misc]
+
+
+def found(*names: str) -> Callable[[str], object | None]:
+    return lambda name: object() if name in names else None
+
+
+@pytest.mark.parametrize(
+    ("there", "command"),
+    [
+        (("pip",), f"{sys.executable} -m pip install 'fettle[anthropic]'"),
+        ((), f"pip --python {sys.executable} install 'fettle[anthropic]'"),
+    ],
+)
+def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it(
+    there: tuple[str, ...], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("agents.models.build"), "find_spec", found(*there))
+    with pytest.raises(ModelNotConfigured) as told:
+        ready(ModelName.parse(NAME), OPTIONS)
+    words = f"a library; install it with: {command}"
+    assert str(told.value) == f"{NAME} needs {words}"
+    made = offer(Chains((NAME,)), OPTIONS, Prices())
+    assert [each["missing"] for each in made["offered"]] == [words]
+    missing = {each["name"]: each["missing"] for each in made["providers"]}
+    assert missing["anthropic"] == words
+
+
+def test_the_images_have_the_library_of_every_provider() -> None:
+    """They have no pip: what is not in base.lock cannot be had in them."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    locked = set(
+        re.findall(r"^([\w.-]+)==", (ROOT / "requirements/base.lock").read_text(), re.MULTILINE)
+    )
+    asked = re.search(r"^providers=\((.*)\)$", (ROOT / "deploy/lock.sh").read_text(), re.MULTILINE)
+    assert asked is not None
+    own = {each.extra for each in PROVIDERS.values() if each.extra}
+    assert own == set(asked[1].split())
+    assert {Requirement(line).name for extra in own for line in extras[extra]} <= locked
