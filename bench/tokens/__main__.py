@@ -9,6 +9,7 @@ and `cached_untrimmed_N` (the part of them that a provider's cache of prefixes w
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping, Sequence
 
 import click
@@ -57,6 +58,11 @@ def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
     return keys
 
 
+def missed(keys: Mapping[str, float]) -> list[str]:
+    """The figures that are on the wrong side of their goal. Pure."""
+    return [name for name, goal in GOALS.items() if name in keys and not goal.met(keys[name])]
+
+
 def _weighed(side: Sent) -> float:
     return side.tokens - side.cached * (1 - CACHED_PRICE)
 
@@ -78,11 +84,12 @@ def _row(calls: int, keys: Mapping[str, float]) -> tuple[str, ...]:
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
 @click.option("--calls", type=click.IntRange(1), multiple=True, default=CALLS, show_default=True)
 def main(as_json: bool, calls: tuple[int, ...]) -> None:
-    """Run each job twice, and hold the figures against their goals."""
+    """Run each job twice, and hold the figures against their goals; exit 1 if one is missed."""
     keys = figures(asyncio.run(measure(calls)))
     Screen(stderr=as_json).rows(HEADS, [_row(each, keys) for each in calls])
     if as_json:
         print_json(keys)
+    sys.exit(1 if missed(keys) else 0)
 
 
 if __name__ == "__main__":

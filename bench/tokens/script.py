@@ -27,6 +27,11 @@ def model(calls: int) -> str:
     return f"groq:bench-tokens-{calls}"
 
 
+def program(number: int) -> str:
+    """The code of one run, counted from 1."""
+    return _CODE.format(number=number, rows=ROWS)
+
+
 def answer(request: Request) -> Reply:
     """The script; the model's name says how many calls are wanted."""
     if request.forced_tool == "Plan":
@@ -36,5 +41,4 @@ def answer(request: Request) -> Reply:
     done = request.replies_so_far
     if done >= int(request.model.rpartition("-")[2]):
         return Reply("All parts were worked through.")
-    code = _CODE.format(number=done + 1, rows=ROWS)
-    return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+    return Reply(tool_calls=(ToolCall("python", {"code": program(done + 1)}),))
