@@ -44,9 +44,11 @@ COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/room")  # noqa: S
 
 MASKED = (
     *("/proc/cmdline", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys"),
-    *("/proc/latency_stats", "/proc/sched_debug", "/proc/sysrq-trigger", "/proc/timer_list"),
+    *("/proc/latency_stats", "/proc/locks", "/proc/sched_debug", "/proc/sysrq-trigger"),
+    "/proc/timer_list",
 )
-"""Files of `/proc` that tell of the machine, or act on it, and of nothing in the room."""
+"""Files of `/proc` that tell of the machine, or act on it. `/proc/locks` has those of every process
+of the machine that belong to an open file: two rooms could write to each other in it."""
 
 VENV = "/opt/venv"
 """Where a virtual environment lies in the room, so that tracebacks read the same on any host."""

@@ -568,13 +568,17 @@ print(sorted(os.listdir('/etc')))
 
 async def test_the_machine_is_not_told_of_in_proc(sandbox: Sandbox) -> None:
     code = """
-for name in ('cmdline', 'kcore', 'interrupts', 'kallsyms', 'sysrq-trigger'):
-    try: print(open('/proc/' + name, 'rb').read(9) or 'empty')
-    except OSError: print('empty')
+import fcntl, struct
+lock = struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 7, 7, 0)
+with open('/run/main.py') as file:
+    fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK
+    for name in ('cmdline', 'kcore', 'interrupts', 'kallsyms', 'locks', 'sysrq-trigger'):
+        try: print(open('/proc/' + name, 'rb').read(9) or 'empty')
+        except OSError: print('empty')
 try: open('/proc/sys/kernel/hostname', 'w')
 except OSError: print('refused')
 """
-    assert (await python(sandbox, code)).stdout.text == "empty\n" * 5 + "refused\n"
+    assert (await python(sandbox, code)).stdout.text == "empty\n" * 6 + "refused\n"
 
 
 async def test_the_agent_and_its_channel_are_out_of_reach(sandbox: Sandbox) -> None:
