@@ -45,7 +45,7 @@ COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/room")  # noqa: S
 MASKED = (
     *("/proc/cmdline", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys"),
     *("/proc/latency_stats", "/proc/locks", "/proc/sched_debug", "/proc/sysrq-trigger"),
-    "/proc/timer_list",
+    *("/proc/timer_list", "/proc/sys/kernel/random/boot_id"),
 )
 """Files of `/proc` that tell of the machine, or act on it. `/proc/locks` has those of every process
 of the machine that belong to an open file: two rooms could write to each other in it."""

@@ -32,7 +32,10 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname", "/proc/sys/kernel/hostname")
+_IDS = (
+    *("/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname", "/proc/sys/kernel/hostname"),
+    "/proc/sys/kernel/random/boot_id",
+)
 _DMI = (
     "product_uuid",
     "product_serial",
