@@ -5,7 +5,7 @@ What is on no list here is refused with EPERM. That is, among others: looking in
 mount calls, pivot_root, chroot, file handles), the parts of the kernel that attacks begin with
 (bpf, perf, io_uring, userfaultfd, keyrings, vmsplice, NUMA's move_pages and friends), everything
 that acts on the machine (modules, kexec, reboot, clocks, swap, quota, accounting, host names, I/O
-ports, syslog, sync), more filters (seccomp), and what only museums run (uselib, ustat, sysfs).
+ports, syslog, sync, syncfs), more filters (seccomp), and what only museums run (uselib, ustat, sysfs).
 
 Source: Linux 6.17's `asm/unistd_64.h` and `asm-generic/unistd.h`; from 424 on both number alike.
 """
@@ -27,8 +27,8 @@ _ALLOWED = {
         close_range 436 436, lseek 8 62, pread64 17 67, pwrite64 18 68, readv 19 65,
         writev 20 66, preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287,
         dup 32 23, dup2 33 -, dup3 292 24, fcntl 72 25, flock 73 32, fsync 74 82,
-        fdatasync 75 83, syncfs 306 267, sync_file_range 277 84, truncate 76 45,
-        ftruncate 77 46, fallocate 285 47, fadvise64 221 223, readahead 187 213, sendfile 40 71,
+        fdatasync 75 83, sync_file_range 277 84, truncate 76 45, ftruncate 77 46,
+        fallocate 285 47, fadvise64 221 223, readahead 187 213, sendfile 40 71,
         copy_file_range 326 285, splice 275 76, tee 276 77, pipe 22 -, pipe2 293 59,
         cachestat 451 451
     """,

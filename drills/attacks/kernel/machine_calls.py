@@ -1,4 +1,4 @@
-"""Acts on the machine as a whole: swap, accounting, quotas, host name, kernel log."""
+"""Acts on the machine as a whole: swap, accounting, quotas, host name, kernel log, its disks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ATTACK = knocking(
     Knock("sethostname", 170, 161, (0, -1)),  # a negative length
     Knock("setdomainname", 171, 162, (0, -1)),
     Knock("syslog", 103, 116, (99, 0, 0)),  # no such function
+    Knock("syncfs", 306, 267, (-1,)),
     expects="each is refused before the kernel looks at it",
     control=Bare(root=True, within=("--uts",)),
 )
