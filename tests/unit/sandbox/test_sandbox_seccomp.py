@@ -40,7 +40,7 @@ HOSTILE = {
     "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266),
     "adjtimex": (159, 171), "sethostname": (170, 161), "setdomainname": (171, 162),
     "vhangup": (153, 58), "lookup_dcookie": (212, 18), "seccomp": (317, 277), "sync": (162, 81),
-    "syncfs": (306, 267),
+    "syncfs": (306, 267), "cachestat": (451, 451),
 }  # fmt: skip
 OF_X86 = {"iopl": 172, "ioperm": 173, "modify_ldt": 154, "uselib": 134, "ustat": 136, "sysfs": 139}
 HIDDEN = {
