@@ -11,6 +11,7 @@ from agents.installed import belongs_to_install, with_packages
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.repair.classify import classify
+from agents.repair.covered import covered_up
 from agents.repair.failure import PROGRAM, FailureClass
 from agents.state import Run
 from agents.texts import head_and_tail
@@ -90,6 +91,8 @@ async def recorded(
     `lack` says why an exit code of 0 shows nothing all the same. `tests` tells of tests that it
     made.
     """
+    if program.tool == "shell":
+        lack = lack or covered_up(program.text, result)
     on = ports.workspace.digest
     files = await ports.workspace.files()
     changed, nameless = _storable(result.changed)

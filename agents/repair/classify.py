@@ -97,7 +97,7 @@ def _by_traceback(result: RunResult, sources: Sources) -> Failure | None:
     """By the exception on stderr; one that only tells of tests or of a child lets these speak."""
     text = result.stderr.text
     raised = decisive(tracebacks(text))
-    if raised is None or unittest_report(text):
+    if raised is None or unittest_report(text, last=True):
         return None
     report = pytest_report(result.stdout.text)
     if raised.name == "AssertionError" and report:

@@ -48,6 +48,16 @@ _DOCUMENT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _VERSION = frozenset({"--version", "-V", "-VV", "--help", "-h"})
+_PYTEST = frozenset({"pytest", "py.test"})
+_NO_TESTS = _VERSION | {
+    "--co",
+    "--collect-only",
+    "--fixtures",
+    "--fixtures-per-test",
+    "--markers",
+    "--setup-plan",
+}
+"""With these pytest tells of tests, and runs none."""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -69,11 +79,27 @@ def name(words: Sequence[str]) -> str:
     return "python" if _PYTHON.match(own) else own
 
 
+def behind_python(words: Sequence[str]) -> Sequence[str]:
+    """What a Python is told to run, a module or a file, with its arguments; any other command as it
+    is."""
+    if name(words) == "python":
+        for at, word in enumerate(words[1:], start=1):
+            if word in {"-m", "-c"} or not word.startswith("-"):
+                behind = words[at + 1 :] if word == "-m" else words[at:]
+                return behind if behind and word != "-c" else words
+    return words
+
+
+def is_pytest(words: Sequence[str]) -> bool:
+    """Whether it is pytest that a command starts."""
+    return name(behind_python(words)) in _PYTEST
+
+
 def _is_aside(words: Sequence[str]) -> bool:
     own = name(words)
     if own in _INTERPRETERS and not _PROGRAM_FILE.isdisjoint(words):
         return False
-    return own in ASIDES or _tells_version(words)
+    return own in ASIDES or _tells(words)
 
 
 def _without_document(found: re.Match[str]) -> str:
@@ -81,8 +107,12 @@ def _without_document(found: re.Match[str]) -> str:
     return found["before"] + found["behind"] if given and _is_aside(given) else found[0]
 
 
-def _tells_version(words: Sequence[str]) -> bool:
-    return len(words) > 1 and _VERSION.issuperset(words[1:])
+def _tells(words: Sequence[str]) -> bool:
+    """Whether it only tells of itself: its version, how it is used, which tests there are."""
+    given = behind_python(words)[1:]
+    if is_pytest(words) and not _NO_TESTS.isdisjoint(given):
+        return True
+    return bool(given) and _VERSION.issuperset(given)
 
 
 def _split(text: str) -> Iterator[list[str]]:

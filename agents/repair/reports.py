@@ -16,7 +16,7 @@ _NAMED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+)(?: - (?P<why>.*))?$", re.M
 _COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)
 _E_LINE = re.compile(r"^E {3}(?P<said>\S.*)$", re.MULTILINE)
 _UNITTEST = re.compile(
-    r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^FAILED \((?P<counts>[\w=, ]+)\)\s*\Z", re.MULTILINE
+    r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^FAILED \((?P<counts>[\w=, ]+)\)\s*$", re.MULTILINE
 )
 _HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)", re.MULTILINE)
 
@@ -47,10 +47,10 @@ def pytest_report(text: str) -> Report | None:
     return Report(f"{failed} of {ran} tests failed{first}", _collecting(text))
 
 
-def unittest_report(text: str) -> Report | None:
-    """The report of unittest that `text` ends with, if it does."""
-    end = _UNITTEST.search(text)
-    if end is None:
+def unittest_report(text: str, *, last: bool = False) -> Report | None:
+    """The last of unittest's reports in `text`, if there is one; `last`: and nothing behind it."""
+    end = next(reversed([*_UNITTEST.finditer(text)]), None)
+    if end is None or (last and text[end.end() :].strip()):
         return None
     heading = _HEADING.search(text)
     first = f": {heading['test']}" if heading else ""

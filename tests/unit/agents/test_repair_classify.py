@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.repair.classify import classify
+from agents.repair.covered import covered_up
 from agents.repair.failure import LONGEST_CAUSE, PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
@@ -279,6 +280,20 @@ def test_a_report_of_unittest() -> None:
         "test_failure",
         "unittest: failures=1 of 2 tests: test_a",
     )
+
+
+def test_tests_that_failed_are_seen_although_the_command_line_ended_well() -> None:
+    """Its own exit code is that of `true`."""
+    unit = "\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\nnever mind\n"
+    line = "python -m pytest -q || echo never mind"
+    assert str(covered_up(line, ended(0, out=f"{PYTEST}never mind\n"))).startswith("1 of 3 tests")
+    assert covered_up("python -m unittest || true", ended(0, err=unit)) == (
+        "unittest: failures=1 of 2 tests"
+    )
+    assert failure(ended(0, err=unit)).kind.value == "test_failure"
+    assert covered_up(line, ended(0, out="3 passed in 0.1s\n")) is None
+    assert covered_up("cat report.txt", ended(0, out=PYTEST)) is None
+    assert covered_up(line, ended(1, out=PYTEST)) is None
 
 
 def test_a_child_that_was_killed() -> None:

@@ -105,6 +105,10 @@ CURED: dict[str, tuple[Any, ...]] = {
     "the same program, which failed by chance": (py(CHECK, NOT_SO), py(CHECK)),
     "the tests again": (checks(wrong=RED), MEND, checks()),
     "the tests by the shell": (checks(wrong=RED), MEND, sh("python -m pytest -q 2>&1 | tail -5")),
+    "the same tests by other words": (
+        sh("pytest -q -k one --ignore=x", RED), MEND, sh("python -u -m pytest -sqkone --ignore x"),
+    ),
+    "all tests by unittest": (checks(wrong=RED), MEND, sh("python -m unittest discover -s .")),
     "the tests by the tool, behind the shell": (
         sh("cd . && pytest -x -q", RED), MEND, checks("test_sums.py"),
     ),
@@ -169,6 +173,9 @@ CURED: dict[str, tuple[Any, ...]] = {
     "nor tests where there are none": (
         checks(wrong=fails("unknown", "no tests were found: files are named", None), exit_code=5),
     ),
+    "nor tests that are only counted": (
+        sh("pytest --collect-only", fails("import", "ModuleNotFoundError: No module", None)),
+    ),
     "nor a script that says how it is used": (
         sh("python sums.py", fails("unknown", "exit code 2", None), exit_code=2,
            stderr={"text": "usage: sums.py [-h] N\nsums.py: error: N is missing\n"}),
@@ -181,6 +188,23 @@ CURED: dict[str, tuple[Any, ...]] = {
 
 OPEN: dict[str, tuple[Any, ...]] = {
     "a look at a file": (checks(wrong=RED), sh("cat sums.py && ls -la | head")),
+    **{
+        line: (checks(wrong=RED), MEND, sh(line))
+        for line in (
+            "python -m pytest --version",
+            "python -u -m pytest --collect-only -q",
+            "pytest -q --co test_sums.py",
+            "python sums.py --help",
+            "pytest -kone",
+            "pytest -qk one",
+            "pytest -m=slow",
+            "pytest -s test_sums.py::test_one",
+            "pytest --ignore=test_sums.py",
+            "pytest --ignore test_sums.py",
+            "pytest --deselect=test_sums.py::test_one",
+            "python -m unittest discover -p 'test_o*.py'",
+        )
+    },
     "a file that was written by the shell": (
         checks(wrong=RED), sh("cat > test_b.py <<'EOF'\nimport sums\nit's\npytest\nEOF"),
     ),

@@ -1,0 +1,19 @@
+"""Covered up: tests that failed although the command line that ran them ended with 0. Pure."""
+
+from __future__ import annotations
+
+from agents.repair.command_line import commands
+from agents.repair.reports import pytest_report, unittest_report
+from agents.repair.selection import selection
+from sandbox.protocol import RunResult
+
+
+def covered_up(command: str, result: RunResult) -> str | None:
+    """What the tests of a command line have shown, where its own exit code (`pytest || true`) says
+    nothing of it; None where they did not fail, or there are none."""
+    if not (result.succeeded and any(selection(words) for words in commands(command))):
+        return None
+    for text in (result.stdout.text, result.stderr.text):
+        if report := pytest_report(text) or unittest_report(text):
+            return report.cause
+    return None
