@@ -143,8 +143,8 @@ async def _in_a_container(station: Station, command: Command, limits: Limits) ->
                 result = await _talk(taken, ordered, command, limits)
             answered = True
         except (EOFError, OSError, Forged) as error:
-            if station.closed:
-                raise SandboxUnavailable("this sandbox was closed during a run") from error
+            if station.closed:  # with this backend, or because another run found it lost
+                raise EngineLost("the engine was left during a run") from error
             # The agent shares the code's uid: one that falls silent or lies was its code's doing,
             # if it was not the engine's.
             if not await station.engine.answers():

@@ -7,7 +7,7 @@ import contextlib
 
 from sandbox.docker import container, image, leftovers, profile, seccomp
 from sandbox.docker.container import Container
-from sandbox.docker.engine import Engine, Facts
+from sandbox.docker.engine import Engine, EngineLost, Facts
 from sandbox.docker.exchange import Lines
 from sandbox.docker.image import Image
 from sandbox.docker.leftovers import OWNER, Owner
@@ -45,7 +45,7 @@ class Station:
         taken = await self.pool.take(shape)
         if self.closed:
             await self.pool.give_back(taken)
-            raise SandboxUnavailable("this sandbox was closed before a run began")
+            raise EngineLost("the engine was left before a run began")
         self._kills[taken.id], self._taken[taken.id] = asyncio.Event(), taken
         if taken.shape != shape:
             try:

@@ -20,6 +20,7 @@ from pathlib import Path
 import docker
 import docker_engine as engines
 import pytest
+from engine_relay import relayed
 
 from sandbox import policy
 from sandbox.docker import DockerSandbox, container, profile, trial
@@ -267,6 +268,22 @@ async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, 
         assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
         await backend.warmed()
         assert backend.standing == 1
+
+
+async def test_runs_under_way_survive_that_another_found_the_engine_lost(
+    engine, sandbox, tmp_path
+) -> None:
+    slow = Command.python("import time; time.sleep(2); print('through')")
+    async with (
+        relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
+        sandbox(engine=host, pool_size=0) as backend,
+    ):
+        running = asyncio.create_task(backend.run(slow, QUICK))
+        await asyncio.sleep(0.7)
+        relay.cut()
+        await asyncio.sleep(0.2)
+        assert (await backend.run(HELLO, QUICK)).succeeded  # by a new connection to the engine
+        assert (await running).stdout.text == "through\n"
 
 
 WORKER = """

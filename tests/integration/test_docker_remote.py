@@ -19,6 +19,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from engine_relay import pump
 
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Command, Limits, SandboxUnavailable
@@ -93,7 +94,7 @@ async def relayed(socket: str, certificates: Path | None) -> AsyncIterator[int]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_unix_connection(socket)
-        ways = [_pump(reader, back), _pump(there, writer)]
+        ways = [pump(reader, back), pump(there, writer)]
         _, other = await asyncio.wait(
             [asyncio.create_task(way) for way in ways], return_when=asyncio.FIRST_COMPLETED
         )
@@ -107,15 +108,6 @@ async def relayed(socket: str, certificates: Path | None) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
 
 
 @pytest.fixture

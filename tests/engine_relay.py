@@ -1,0 +1,56 @@
+"""A relay before an engine's socket, as a proxy would stand there: it can hang up on some calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+
+class Relay:
+    """Passes connections on."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+        self._events: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """Hang up on all who listen to events; on nobody else."""
+        for writer in self._events:
+            writer.close()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its beginning to its end."""
+        head = await reader.readuntil(b"\r\n")
+        listens = b"/events" in head
+        there, back = await asyncio.open_unix_connection(self._socket)
+        back.write(head)
+        self._events |= {writer} if listens else set()
+        ways = [asyncio.create_task(pump(*way)) for way in ((reader, back), (there, writer))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._events.discard(writer)
+            for way in ways:
+                way.cancel()
+            for end in (writer, back):
+                end.close()
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes until one side has gone."""
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+
+
+@asynccontextmanager
+async def relayed(engine: str, place: Path) -> AsyncIterator[tuple[Relay, str]]:
+    """A relay before the engine at this address (`unix://...`), and its own address."""
+    relay = Relay(engine.removeprefix("unix://"))
+    async with await asyncio.start_unix_server(relay.serve, place):
+        yield relay, f"unix://{place}"
