@@ -10,6 +10,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from agents.errors import ToolRefused
+from worker.packages.marker import holds
+
 _HASH = re.compile(r"\s--hash[= ](\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}$")
 
@@ -34,11 +37,14 @@ class Allowed:
     pinned: bool
 
     def rule(self, name: str, markers: Mapping[str, str]) -> Rule | None:
-        """What holds for a package where these markers do; None: it is not on the list."""
+        """What holds for a package where these markers do; None: it is not on the list.
+
+        Raises ToolRefused as `marker.holds` does.
+        """
         found = [
             (line.specifier, hashes)
             for line, hashes in self.lines.get(name, ())
-            if line.marker is None or line.marker.evaluate(dict(markers))
+            if holds(line, markers)
         ]
         if not found:
             return None
@@ -79,4 +85,8 @@ def _requirement(line: str) -> Requirement:
         raise ListUnfit(f"not a package with its versions: {line!r}: {error}") from None
     if requirement.url:
         raise ListUnfit(f"a package comes from the index, not from an address: {line!r}")
+    try:
+        holds(requirement, {})
+    except ToolRefused as error:
+        raise ListUnfit(str(error)) from None
     return requirement

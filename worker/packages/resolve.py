@@ -22,6 +22,7 @@ from agents.outside import Target, Wheel
 from worker.packages.allowed import Allowed, Rule
 from worker.packages.choose import Candidate, best, candidates
 from worker.packages.index import Link
+from worker.packages.marker import holds
 from worker.packages.wheel import needs
 
 MOST_NEEDS = 2_000
@@ -50,7 +51,7 @@ class Chosen:
         """What it needs on this interpreter."""
         for each in self.needed:
             places = [{**target.markers, "extra": extra} for extra in self.extras or {""}]
-            if each.marker is None or any(each.marker.evaluate(place) for place in places):
+            if any(holds(each, place) for place in places):
                 yield each
 
 

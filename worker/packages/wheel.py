@@ -15,6 +15,8 @@ from agents.errors import ToolRefused
 from sandbox.protocol import MIB
 
 MOST_METADATA = 1 * MIB
+LONGEST_NEED = 4_000
+"""Numbers of more digits than that are none to Python."""
 _PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """As wheels are. Others may ask for gigabytes before the first byte comes out."""
 _NO_WHEEL = (
@@ -37,9 +39,12 @@ def needs(content: bytes, filename: str, name: str) -> tuple[Requirement, ...]:
     # str: a value that is not ASCII comes as an object of the email package
     if canonicalize_name(str(told["Name"] or "")) != name:
         raise ToolRefused(f"{filename} is no wheel of {name}: it says {told['Name']!r}")
+    needed = [str(each) for each in told.get_all("Requires-Dist", [])]
+    if any(len(each) > LONGEST_NEED for each in needed):
+        raise ToolRefused(f"{filename} needs what takes over {LONGEST_NEED} characters to say")
     try:
-        return tuple(Requirement(str(each)) for each in told.get_all("Requires-Dist", []))
-    except InvalidRequirement as error:
+        return tuple(Requirement(each) for each in needed)
+    except (InvalidRequirement, RecursionError) as error:
         raise ToolRefused(f"{filename} does not tell what it needs: {error}") from None
 
 

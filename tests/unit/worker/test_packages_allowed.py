@@ -54,6 +54,8 @@ def test_hashes_pin_files() -> None:
         ("attrs @ https://x.test/attrs.whl\n", "not from an address"),
         (f"attrs==1 --hash=sha256:{HASH}\nnumpy\n", "either every package has hashes, or none"),
         ("attrs==1 --hash=md5:abc\n", "only sha256"),
+        ("attrs; platform_machine ~= 'x'\n", "under a condition that means nothing"),
+        ("attrs; 'a' in dependency_groups\n", "under a condition that means nothing"),
     ],
 )
 def test_a_list_that_is_not_understood_is_refused(text: str, words: str) -> None:

@@ -87,6 +87,13 @@ def test_deflated_bytes_that_are_none() -> None:
         needs(bytes(whole), "a.whl", "attrs")
 
 
+@pytest.mark.parametrize("need", ["six<" + "9" * 5_000, "six; " + "(" * 3_900])
+def test_needs_that_nobody_can_read(need: str) -> None:
+    metadata = f"Metadata-Version: 2.1\nName: attrs\nRequires-Dist: {need}\n".encode()
+    with pytest.raises(ToolRefused):
+        needs(bytes(packed(metadata=metadata)), "a.whl", "attrs")
+
+
 @pytest.mark.parametrize("line", ["Name: attrs\xe9", "Name: attrs\nRequires-Dist: s\xefx"])
 def test_names_that_are_not_ascii(line: str) -> None:
     metadata = f"Metadata-Version: 2.1\n{line}\n".encode("latin-1")
