@@ -357,6 +357,112 @@ FILES: dict[str, Mapping[str, str]] = {
 }
 
 
+HELPED = Checks(
+    {
+        "helpers.py": "def same(a, b):\n    assert a == b\n\nclass Sums:\n"
+        "    @staticmethod\n    def same(a, b):\n        assert a == b\n",
+        "test_h.py": """
+import helpers
+import numpy as np
+from pytest import raises
+TEN = 10
+def same(a, b):
+    assert a == b
+from solution import add
+
+def test_own():
+    same(add(1, 1), 2)
+    same(add(1, 2), 3)
+
+def test_helpers():
+    helpers.same(add(2, 2), 4)
+    helpers.Sums.same(add(2, 4), 6)
+
+def test_raises():
+    with raises(TypeError):
+        add(3, None)
+
+def test_builtin():
+    assert len(str(add(4, 6))) == 2
+
+def test_constant():
+    assert add(5, 5) == TEN
+
+def test_numpy():
+    assert np.allclose(add(6, 6), 12)
+
+def test_line():
+    found = add(7, 7)
+    assert found == 14
+    found = 0
+""",
+    }
+)
+WRONG_AT = "import sys\ndef add(a, b):\n    return 4 if (a, b) == {at} else a + b\n"
+IN_A_TEST = "import sys\ndef add(a, b):\n    g = sys._getframe(1).f_globals\n"
+NAMES: dict[str, tuple[str, str]] = {
+    "a helper from within a test": (
+        f"{IN_A_TEST}    g['same'] = lambda a, b: None\n    return 4 if b - a == 1 else a + b",
+        "test_h.same",
+    ),
+    "a helper's module": (
+        WRONG_AT.format(at=(2, 2)) + "sys.modules['helpers'].same = lambda a, b: None",
+        "helpers.same",
+    ),
+    "a helper's code": (
+        WRONG_AT.format(at=(2, 2)) + "import helpers\n"
+        "helpers.same.__code__ = (lambda a, b: None).__code__",
+        "helpers.same",
+    ),
+    "a method of a helper": (
+        WRONG_AT.format(at=(2, 4)) + "import helpers\nhelpers.Sums.same = lambda a, b: None",
+        "Sums.same",
+    ),
+    "a helper that stands above the import": (
+        WRONG_AT.format(at=(1, 2)) + "sys.modules['test_h'].same = lambda a, b: None",
+        "test_h.same",
+    ),
+    "pytest.raises by its own name": (
+        """
+import contextlib, sys
+@contextlib.contextmanager
+def quiet(kind):
+    yield
+sys.modules['test_h'].raises = quiet
+def add(a, b):
+    return 4 if b is None else a + b
+""",
+        "test_h.raises",
+    ),
+    "a builtin's name": (
+        f"{IN_A_TEST}    g['len'] = lambda text: 2\n    return a + b if a != 4 else 4",
+        "test_h.len",
+    ),
+    "a constant": (
+        WRONG_AT.format(at=(5, 5)) + "sys.modules['test_h'].TEN = 4",
+        "test_h.TEN",
+    ),
+    "a library's insides": (
+        WRONG_AT.format(at=(6, 6)) + "import numpy._core.numeric as inside\n"
+        "inside.isclose = lambda *a, **k: True",
+        "numpy._core.numeric.isclose",
+    ),
+}
+"""What of the checks' own names is given another meaning, and the name that is told."""
+JUMP = """
+import sys
+def jump(frame, event, arg):
+    if event == 'line' and frame.f_lineno == 37:
+        frame.f_lineno = 38
+    return jump
+def trace(frame, event, arg):
+    return jump if frame.f_code.co_name == 'test_line' else None
+sys.settrace(trace)
+def add(a, b):
+    return 4 if a == 7 else a + b
+"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[LocalSandbox]:
     made = LocalSandbox(PYTHON)
@@ -421,6 +527,31 @@ async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
 async def test_no_walk_to_the_judge_passes(sandbox: LocalSandbox, walk: str) -> None:
     report = await judged(sandbox, f"{WRONG}\n{BEND}\n{WALKS[walk]}\n", limits=SHORT)
     assert not report.passed, report
+
+
+async def test_an_honest_solution_passes_checks_with_names_of_their_own(
+    sandbox: LocalSandbox,
+) -> None:
+    report = await judged(sandbox, HONEST, None, HELPED)
+    assert report.passed, report
+    assert len(report.tests) == 7
+
+
+@pytest.mark.parametrize("names", NAMES)
+async def test_no_name_of_the_checks_can_be_given_another_meaning(
+    sandbox: LocalSandbox, names: str
+) -> None:
+    solution, named = NAMES[names]
+    report = await judged(sandbox, solution, None, HELPED)
+    assert [test for test in report.tests if test.outcome != "passed"] == []  # but for the judge
+    assert report.problem is not None
+    assert named in report.problem.removeprefix("the solution has replaced what judges it: ")
+
+
+async def test_no_assertion_can_be_jumped_over(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, JUMP, None, HELPED)
+    assert "sys.settrace is not to be had where checks are run" in report.tests[0].detail
+    assert not report.passed
 
 
 async def test_what_is_denied_is_said(sandbox: LocalSandbox) -> None:

@@ -97,8 +97,13 @@ def _exits(text: str) -> Iterator[tuple[int | None, ...]]:
             found = _dotted(getattr(node.exc, "func", node.exc), meanings) in _RAISED
         else:
             continue
-        if found:
-            yield node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+        if not found:
+            continue
+        end = node.end_lineno, node.end_col_offset
+        yield node.lineno, node.col_offset, *end
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func  # where an interpreter has the call of a method begin, on another line
+            yield name.end_lineno, (name.end_col_offset or 0) - len(name.attr), *end
 
 
 def _meanings(tree: ast.AST) -> dict[str, str]:

@@ -1,14 +1,15 @@
 """Guard: whether what judges a test is still what it was before the solution was imported.
 
-It compares what the names in pytest, unittest, the builtins and the modules that the checks import
+It compares what the names in pytest, unittest, the builtins and the packages that the checks import
 stand for: a solution that puts an `assertEqual` of its own into `unittest.TestCase` is found out,
-though the test then passes. Values that a library changes itself are no functions, and are not
+though the test then passes. Values that a library changes itself cannot be called, and are not
 looked at. Of the judge's own modules everything is, and of pytest's hooks who answers them.
 """
 
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 import types
 
@@ -17,20 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    Entry = tuple[str, Mapping[str, Any], str, object, tuple[object, ...]]
+    """Where, the names there, one of them, what it stands for, what that consists of."""
+
 _PREFIXES = ("pytest", "_pytest", "pluggy", "unittest")
 _CODE = (types.FunctionType, types.BuiltinFunctionType, type, property, classmethod, staticmethod)
 
-_BUILTINS = frozenset(vars(builtins))
+BUILTINS = frozenset(vars(builtins))
 
 
 class Guard:
     """Made before the solution can be imported; asked when the tests are over. `also` are names of
-    modules, `own` the judge's, which are in no list of modules any more.
+    modules, whose packages are looked at, `own` the judge's modules, which are in no list any more.
     """
 
     def __init__(self, also: Iterable[str], own: Sequence[types.ModuleType] = ()) -> None:
-        watched = {name: module for name, module in sys.modules.items() if _is_judge(name)}
-        watched |= {name: sys.modules[name] for name in also if name in sys.modules}
+        tops = {*_PREFIXES, *(name.partition(".")[0] for name in also)}
+        watched = {
+            name: module
+            for name, module in sys.modules.items()
+            if name.partition(".")[0] in tops and isinstance(module, types.ModuleType)
+        }
         watched["builtins"] = builtins
         self._modules = watched
         self._seen = [*_names(watched.values()), *_all_names(own)]
@@ -54,12 +62,11 @@ class Guard:
         replaced = [
             name for name, was in self._modules.items() if self._loaded.get(name) is not was
         ]
-        for where, names, name, was, code in self._seen:
-            now = names.get(name, self._missing)
-            if now is not was or (code is not None and now.__code__ is not code):
+        for where, names, name, was, parts in self._seen:
+            if not same(names.get(name, self._missing), was, parts):
                 replaced.append(f"{where}.{name}")
         for where, names, was in self._shadows:
-            replaced += [f"{where}.{name}" for name in names.keys() & _BUILTINS - was]
+            replaced += [f"{where}.{name}" for name in names.keys() & BUILTINS - was]
         return [*replaced, *self._answering()]
 
     def _answering(self) -> list[str]:
@@ -75,35 +82,52 @@ def _is_judge(name: str) -> bool:
     return name.partition(".")[0] in _PREFIXES
 
 
-def _names(modules: Iterable[Any]) -> Iterator[tuple[str, Any, str, Any, Any]]:
-    """(where, the names there, one of them, what it is, its code) of all functions and classes."""
+def inside(value: object) -> tuple[object, ...]:
+    """What a function consists of that can be exchanged; of anything else nothing."""
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    elif isinstance(value, property):
+        value = value.fget
+    if type(value) is not types.FunctionType:
+        return ()
+    return value.__code__, value.__defaults__, value.__kwdefaults__
+
+
+def same(now: object, was: object, parts: tuple[object, ...]) -> bool:
+    """Whether a name stands for what it did, and that consists of the same `parts`."""
+    return now is was and (not parts or all(map(operator.is_, inside(now), parts)))
+
+
+def members(kind: type) -> Iterator[Entry]:
+    """The functions and classes of a class."""
+    for name, value in list(vars(kind).items()):
+        if isinstance(value, _CODE):
+            yield kind.__qualname__, vars(kind), name, value, inside(value)
+
+
+def _names(modules: Iterable[Any]) -> Iterator[Entry]:
+    """All that can be called in modules; of the judge's also what is in their classes."""
     seen: set[int] = set()
     for module in modules:
         where, judge = module.__name__, _is_judge(module.__name__)
         for name, value in list(vars(module).items()):
-            if not isinstance(value, _CODE):
+            if not (callable(value) or isinstance(value, _CODE)):
                 continue
-            yield where, vars(module), name, value, getattr(value, "__code__", None)
+            yield where, vars(module), name, value, inside(value)
             if judge and isinstance(value, type) and id(value) not in seen:
                 seen.add(id(value))
-                yield from _of_class(value)
+                yield from members(value)
 
 
-def _of_class(kind: type) -> Iterator[tuple[str, Any, str, Any, Any]]:
-    for name, value in list(vars(kind).items()):
-        if isinstance(value, _CODE):
-            yield kind.__qualname__, vars(kind), name, value, getattr(value, "__code__", None)
-
-
-def _all_names(own: Iterable[types.ModuleType]) -> Iterator[tuple[str, Any, str, Any, Any]]:
+def _all_names(own: Iterable[types.ModuleType]) -> Iterator[Entry]:
     """The same of the judge's own modules, where nothing has a reason to change."""
     for module in own:
         for name, value in list(vars(module).items()):
-            yield module.__name__, vars(module), name, value, getattr(value, "__code__", None)
+            yield module.__name__, vars(module), name, value, inside(value)
             if isinstance(value, type) and value.__module__ == module.__name__:
-                yield from _of_class(value)
+                yield from members(value)
 
 
 def _shadows(module: types.ModuleType) -> frozenset[str]:
     """The names of builtins that a module has a meaning of its own for."""
-    return _BUILTINS.intersection(vars(module))
+    return BUILTINS.intersection(vars(module))

@@ -1,8 +1,9 @@
 """Sentry: what the tested process may not ask of its interpreter once the solution can be imported.
 
 A walk of the garbage collector's lists, or of another thread's stack, leads any code to what
-reports the tests. An audit hook cannot be taken out again. (Freezing the objects would be no wall:
-the solution could thaw them, and pytest makes more of them later.)
+reports the tests, and what traces a test can lead it past its assertions. An audit hook cannot be
+taken out again. (Freezing the objects would be no wall: the solution could thaw them, and pytest
+makes more of them later.)
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _DENIED = (
     *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
     *("sys._current_frames", "sys._current_exceptions"),
+    *("sys.settrace", "sys.setprofile"),
 )
 _SET = ("object.__setattr__", "object.__delattr__")
 

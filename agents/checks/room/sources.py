@@ -15,9 +15,13 @@ import types
 
 from _pytest.assertion.rewrite import rewrite_asserts
 
+from agents.checks.room.bindings import Bindings, pieces
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from agents.checks.room.bindings import Piece
 
 WORK = "/work"
 
@@ -28,7 +32,8 @@ class Sources:
     def __init__(self, files: Mapping[str, str]) -> None:
         self.paths = frozenset(f"{WORK}/{path}" for path in files)
         self.texts = {f"{WORK}/{path}": files[path] for path in files if path.endswith(".py")}
-        self._codes = {path: _compiled(path, text) for path, text in self.texts.items()}
+        self._pieces = {path: _compiled(path, text) for path, text in self.texts.items()}
+        self._bindings = Bindings(self.texts.values())
         self._names = dict(_names(files))
         self.loaded: dict[str, types.ModuleType] = {}
 
@@ -45,13 +50,13 @@ class Sources:
                     found |= dict.fromkeys(".".join(parts[: i + 1]) for i in range(len(parts)))
         return list(found)
 
-    def code(self, path: str) -> types.CodeType:
-        """The code of a file, by its whole path."""
-        return self._codes[path]
-
-    def codes(self) -> Iterable[types.CodeType]:
+    def codes(self) -> Iterator[types.CodeType]:
         """The code of all files."""
-        return self._codes.values()
+        return (code for pieces in self._pieces.values() for code, _ in pieces)
+
+    def execute(self, path: str, module: types.ModuleType) -> None:
+        """Run a file as `module`."""
+        self._bindings.run(self._pieces[path], module)
 
     def run(self, path: str) -> types.ModuleType:
         """A test module, run now, whatever stands under its name already."""
@@ -61,7 +66,7 @@ class Sources:
         spec = self._spec(name, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = self.loaded[name] = module
-        exec(self._codes[path], module.__dict__)  # noqa: S102
+        self.execute(path, module)
         return module
 
     def first(self) -> None:
@@ -71,9 +76,10 @@ class Sources:
         sys.meta_path.insert(0, self)
 
     def replaced(self) -> list[str]:
-        """Names of the checks' modules under which something else stands."""
+        """Names of the checks' modules, and in them, under which something else stands."""
         there = {name: sys.modules[name] for name in self._names if name in sys.modules}
-        return [name for name, module in there.items() if module is not self.loaded.get(name)]
+        others = [name for name, module in there.items() if module is not self.loaded.get(name)]
+        return [*others, *self._bindings.replaced()]
 
     def find_spec(
         self,
@@ -91,7 +97,7 @@ class Sources:
     def exec_module(self, module: types.ModuleType) -> None:
         """See importlib.abc.Loader."""
         self.loaded[module.__name__] = module
-        exec(self._codes[str(module.__file__)], module.__dict__)  # noqa: S102
+        self.execute(str(module.__file__), module)
 
     def get_source(self, name: str) -> str | None:
         """See importlib.abc.InspectLoader."""
@@ -110,10 +116,10 @@ class Sources:
         return spec
 
 
-def _compiled(path: str, text: str) -> types.CodeType:
+def _compiled(path: str, text: str) -> list[Piece]:
     tree = ast.parse(text, path)
     rewrite_asserts(tree, text.encode(), path)
-    return compile(tree, path, "exec", dont_inherit=True)
+    return pieces(tree, path)
 
 
 def _names(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:

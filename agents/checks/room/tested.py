@@ -101,7 +101,7 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
     outcome, detail = "passed", ""
     teller.begin()
     try:
-        exec(sources.code(path), main.__dict__)  # noqa: S102
+        sources.execute(path, main)
     except SystemExit as end:
         if not is_success(end.code):
             outcome, detail = "failed", f"it called for an exit ({end.code!r})"
@@ -111,7 +111,8 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
         outcome, detail = "failed", traceback.format_exc()[-2_000:]
     teller.tell({"id": words[0], "outcome": outcome, "detail": detail})
     teller.begin()
-    teller.tell({"end": 0, "errors": {}, "changed": guard.changed()[:20]})
+    changed = [*guard.changed(), *sources.replaced()]
+    teller.tell({"end": 0, "errors": {}, "changed": changed[:20]})
 
 
 def _load(names: Iterable[str]) -> None:
