@@ -68,6 +68,7 @@ class RedisStore:
         self.drains = Drains(redis)
         self._commit = Commit(redis, replicas)
         self.budgets = RedisBudgets(redis, self._commit)
+        self._listed = redis.register_script((SCRIPTS / "listed.lua").read_text())
         self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:
@@ -291,8 +292,8 @@ class RedisStore:
         await self.redis.aclose()
 
     async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
-        stored = self.redis.zrangebyscore(index, "-inf", most, 0, limit)
-        return [job_id.decode() for job_id in await reached(cast("Awaitable[Any]", stored))]
+        found = await reached(self._listed(keys=[index], args=[most, limit, keys.JOB]))
+        return [job_id.decode() for job_id in found]
 
     async def _all(self, key: str) -> dict[str, str]:
         return texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))

@@ -10,15 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.blob_index import REMOVAL_MS
 from jobs.blobs import Blobs
+from jobs.errors import BlobsUnavailable
 from jobs.store import Store
+from jobs.tour import Tour
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what is kept, in milliseconds; `batch` bounds what one step looks at.
+    """How long what is kept, in milliseconds; `batch` bounds what is listed at once.
 
     `grace_ms` must be longer than any attempt may take: bytes are put before they are referred to.
     """
@@ -31,32 +34,52 @@ class Retention:
 async def remove_finished(
     store: Store, forget: Callable[[str], Awaitable[None]], retention: Retention
 ) -> int:
-    """Remove one batch of jobs that have been final for long enough; returns how many.
+    """Remove the jobs that have been final for long enough, the oldest first; returns how many.
 
-    `forget` removes a job's checkpoints. Raises StoreUnavailable.
+    `forget` removes a job's checkpoints. Raises StoreUnavailable; and what one has raised that
+    could not be removed, when all others are gone.
     """
     before = await store.now() - retention.jobs_ms
+    tour = Tour(partial(store.finished, before))
+
+    async def remove(job_id: str) -> bool:
+        if (loaded := await store.load(job_id)) is None:
+            return False
+        await forget(job_id)
+        return await store.remove(loaded.record)
+
     count = 0
-    for job_id in await store.finished(before, retention.batch):
-        if (loaded := await store.load(job_id)) is not None:
-            await forget(job_id)
-            count += await store.remove(loaded.record)
+    while job_ids := await tour.next(retention.batch):
+        for job_id in job_ids:  # one by one: nobody waits for it
+            count += await tour.deal([job_id], remove)
+    tour.end()
     return count
 
 
 async def remove_loose(store: Store, blobs: Blobs, retention: Retention) -> int:
     """Remove one batch of bytes that nobody refers to; returns how many digests it looked at.
 
-    Raises StoreUnavailable. What it does not come to within half of the time that its marks stand
-    is found again when they have run out: nobody can be putting those bytes meanwhile.
+    What it does not come to within half of the time that its marks stand is found again when they
+    have run out: nobody can be putting those bytes meanwhile. What cannot be removed waits for
+    another grace period, behind the others. Raises StoreUnavailable, and OSError when the batch is
+    done.
     """
     begun = time.monotonic()
     taken = await store.blobs.take(retention.grace_ms, retention.batch)
-    gone = []
+    gone, stays, wrong = [], [], []
     for digest in taken.digests:
         if (time.monotonic() - begun) * 1000 > REMOVAL_MS / 2:
             break
-        await blobs.remove(digest)
-        gone.append(digest)
-    await store.blobs.removed(gone)
+        try:
+            await blobs.remove(digest)
+            gone.append(digest)
+        except (BlobsUnavailable, OSError) as error:
+            stays.append(digest)
+            wrong.append(error)
+            if isinstance(error, BlobsUnavailable):
+                break  # most likely none can be
+    await store.blobs.removed([*gone, *stays])
+    if stays:
+        await store.blobs.hold(stays)
+        raise wrong[0]
     return taken.looked_at

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from jobs import expiry, lifecycle
 from jobs.change import Change, Refusal
@@ -11,32 +10,26 @@ from jobs.commits import Commits
 from jobs.events import last_known
 from jobs.evidence import proven
 from jobs.record import JobRecord
+from jobs.tour import Tour
 
 
 async def sweep(commits: Commits, together: int) -> int:
     """How many jobs were changed; `together` are looked at side by side."""
     store = commits.store
-    swept = await _all(store.due, lambda job_id: _look(commits, job_id), together)
-    reviews = await _all(store.overdue, lambda job_id: _look_at_review(commits, job_id), together)
+    due, overdue = Tour(store.due), Tour(store.overdue)
+    swept = await _all(due, lambda job_id: _look(commits, job_id), together)
+    reviews = await _all(overdue, lambda job_id: _look_at_review(commits, job_id), together)
+    due.end()
+    overdue.end()
     return swept + reviews
 
 
-async def _all(
-    found: Callable[[int], Awaitable[Sequence[str]]],
-    look: Callable[[str], Awaitable[bool]],
-    together: int,
-) -> int:
+async def _all(tour: Tour, look: Callable[[str], Awaitable[bool]], together: int) -> int:
     total = 0
-    while True:
-        due = await found(together)
-        looks = await asyncio.gather(*map(look, due), return_exceptions=True)
-        changed = sum(each is True for each in looks)
-        total += changed
-        if changed == 0 or len(due) < together:
+    while job_ids := await tour.next(together):
+        total += await tour.deal(job_ids, look)
+        if len(job_ids) < together:
             break
-    for each in looks:
-        if isinstance(each, BaseException):
-            raise each
     return total
 
 

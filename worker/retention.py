@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -22,25 +23,33 @@ async def remove_forever(
 ) -> None:
     """Remove in bounded batches until cancelled: one worker of the fleet looks every `seconds`."""
     checkpoints = RedisSaver(store.redis, unfenced(store.redis))
+
+    async def jobs() -> None:
+        if count := await remove_finished(store, checkpoints.adelete_thread, retention):
+            log.info("removed", jobs=count)
+
+    async def loose() -> None:
+        looked_at = 0
+        while count := await remove_loose(store, blobs, retention):
+            looked_at += count
+        if looked_at:
+            log.info("removed", bytes_looked_at=looked_at)
+
+    async def both() -> None:
+        if await store.turns.mine(TURN, max(1, int(seconds * 900))):
+            await _told(jobs)
+            await _told(loose)
+
     while True:
-        try:
-            if await store.turns.mine(TURN, max(1, int(seconds * 900))):
-                await _remove_all(store, blobs, checkpoints, retention)
-        except (StoreUnavailable, OSError) as error:
-            log.warning("retention missed", error=str(error))
-        except Exception as error:
-            log.error("retention failed", exc_info=error)
+        await _told(both)
         await asyncio.sleep(seconds)
 
 
-async def _remove_all(
-    store: RedisStore, blobs: Blobs, checkpoints: RedisSaver, retention: Retention
-) -> None:
-    """Batch after batch; between two of them others have their turn in Redis."""
-    jobs = looked_at = 0
-    while count := await remove_finished(store, checkpoints.adelete_thread, retention):
-        jobs += count
-    while count := await remove_loose(store, blobs, retention):
-        looked_at += count
-    if jobs or looked_at:
-        log.info("removed", jobs=jobs, bytes_looked_at=looked_at)
+async def _told(removing: Callable[[], Awaitable[None]]) -> None:
+    """What keeps one part from its end is said, and does not keep the other from its begin."""
+    try:
+        await removing()
+    except (StoreUnavailable, OSError) as error:
+        log.warning("retention missed", error=str(error))
+    except Exception as error:
+        log.error("retention failed", exc_info=error)

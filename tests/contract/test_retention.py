@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from job_examples import RESULT, TENANT, House, held, job
+from job_examples import RESULT, TENANT, House, held, job, review
 
 from jobs import keys
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
 from jobs.blobs import DirectoryBlobs, MemoryBlobs
 from jobs.errors import BlobMissing, StoreUnavailable
+from jobs.keys import JobKeys
 from jobs.memory_store import MemoryStore
 from jobs.numbers import day_of
 from jobs.record import Status
 from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention, remove_finished, remove_loose
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, OnExpiry
 from jobs.store import Charge, Writes
+from worker.retention import remove_forever
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
+TIMED = {"review_expires_seconds": 1, "on_expiry": OnExpiry.REJECT}
 
 
 class Checkpoints:
@@ -69,12 +72,90 @@ async def test_what_is_young_or_not_final_stays(house, store):
     assert await house.record(waiting.id) == waiting
 
 
-async def test_a_batch_is_bounded_and_the_oldest_go_first(house, store):
+async def test_all_go_in_batches_the_oldest_first(house, store):
     done = [(await succeeded(house)).id for _ in range(5)]
+    ended = {job_id: ((await house.record(job_id)).updated_at, job_id) for job_id in done}
     seen = Checkpoints()
-    assert await remove_finished(store, seen.forget, Retention(-1, 0, batch=3)) == 3
-    assert await remove_finished(store, seen.forget, Retention(-1, 0, batch=3)) == 2
-    assert sorted(seen.forgotten) == sorted(done)
+    assert await remove_finished(store, seen.forget, Retention(-1, 0, batch=2)) == 5
+    assert seen.forgotten == sorted(done, key=ended.get)
+
+
+async def test_a_job_that_cannot_be_removed_hinders_no_other(house, store):
+    bad = [(await succeeded(house)).id for _ in range(3)]
+    good = await succeeded(house)
+
+    async def forget(job_id: str) -> None:
+        if job_id in bad:
+            raise ValueError("not a record")
+
+    with pytest.raises(ValueError, match="not a record") as raised:
+        await remove_finished(store, forget, Retention(-1, 0, batch=2))
+    assert raised.value.__notes__[0].removeprefix("job ") in bad
+    assert await store.load(good.id) is None
+    assert all([await store.load(job_id) for job_id in bad])
+
+
+async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grace_period(store):
+    class Stuck(MemoryBlobs):
+        async def remove(self, digest: str) -> None:
+            if digest in bad:
+                raise PermissionError(digest)
+            await super().remove(digest)
+
+    blobs = Stuck()
+    bad = {await put(store, blobs, content) for content in (b"1", b"2")}
+    await asyncio.sleep(0.002)
+    good = await put(store, blobs, b"3")
+    for _ in range(2):
+        with pytest.raises(PermissionError):
+            await remove_loose(store, blobs, Retention(0, -1, batch=2))
+    with pytest.raises(BlobMissing):
+        await blobs.get(good)
+    assert await remove_loose(store, blobs, Retention(0, 60_000)) == 0
+    async with asyncio.timeout(1):  # it is not marked as one that goes
+        await put(store, blobs, b"1")
+
+
+async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url):
+    store = RedisStore(connect(redis_url))
+    house = House(store)
+    waits, done = await house.submit(), await succeeded(house)
+    house.hints.clear()
+    strays = {f"stray-{number}": 1 for number in range(120)}
+    indexes = (keys.DUE, keys.AWAITING_REVIEW, keys.FINISHED)
+    for index in indexes:
+        await store.redis.zadd(index, strays)
+    await store.redis.zadd(keys.DUE, {waits.id: 2})
+    await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
+    assert await house.operations.sweep() == 1
+    assert [job_id for job_id, _ in house.hints] == [waits.id]
+    assert await remove_finished(store, Checkpoints().forget, AT_ONCE) == 1
+    assert await store.load(done.id) is None
+    assert [await store.redis.zcard(index) for index in indexes] == [1, 0, 0]
+    await store.close()
+
+
+async def test_what_cannot_be_read_hinders_no_other(redis_url):
+    store = RedisStore(connect(redis_url))
+    house = House(store)
+    bad = [(await house.submit()).id for _ in range(40)]
+    bad_review, review_that_waits = [
+        job(await house.operations.pause(held(await house.running(**TIMED)), review()))
+        for _ in range(2)
+    ]
+    waits = await house.submit()
+    for job_id in (*bad, bad_review.id):
+        await store.redis.hset(JobKeys(job_id).record, "state", "no json")
+    due = dict.fromkeys(bad, 1) | {waits.id: 2}
+    await store.redis.zadd(keys.DUE, due)
+    await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
+    house.hints.clear()
+    await asyncio.sleep(1.05)  # what a review may wait at least
+    with pytest.raises(ValueError, match="Expecting value"):
+        await house.operations.sweep()
+    assert [job_id for job_id, _ in house.hints] == [waits.id]
+    assert (await house.record(review_that_waits.id)).status is Status.FAILED
+    await store.close()
 
 
 async def test_a_removal_cut_off_behind_the_checkpoints_is_found_again(house, store):
@@ -195,6 +276,21 @@ async def test_what_a_dead_remover_left_half_way_is_taken_up():
     assert list((await store.blobs.take(1, 10)).digests) == []
     clock[0] += REMOVAL_MS
     assert list((await store.blobs.take(1, 10)).digests) == ["a" * 64]
+
+
+async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
+    store, blobs = RedisStore(connect(redis_url)), MemoryBlobs()
+    done = await succeeded(House(store))
+    await store.redis.hset(JobKeys(done.id).record, "state", "no json")
+    await put(store, blobs, b"loose")
+    removing = asyncio.create_task(remove_forever(store, blobs, AT_ONCE, 0.01))
+    async with asyncio.timeout(5):
+        while await store.redis.exists(keys.LOOSE, keys.GOING):
+            await asyncio.sleep(0.01)
+    removing.cancel()
+    await asyncio.gather(removing, return_exceptions=True)
+    assert not blobs._kept
+    await store.close()
 
 
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
