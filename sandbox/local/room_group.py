@@ -7,6 +7,7 @@ It may have been another room's before, and still has that one's limits then. Ma
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sandbox.local import keeper
 from sandbox.local.hierarchy import Place
 
 _PERIOD = 100_000  # microseconds, over which a share of processor time is counted
+_QUOTA = "cpu.cfs_quota_us"
 _UNSWAPPED = "memory.memsw.limit_in_bytes"
 _ANSWER_BYTES = 64 * 1024
 _LEFT_BYTES = 2 * 1024 * 1024
@@ -41,6 +43,7 @@ class RoomGroup:
         self._places, self._leave = places, leave
         self._before = Hits()
         self._limits: tuple[int, int, float | None] | None = None
+        self._is_sound = True
 
     def doors(self) -> list[int]:
         """Descriptors: a process of one thread that writes `0` to each of them is a member. Raises
@@ -68,13 +71,15 @@ class RoomGroup:
         limits = (memory_bytes, processes, cpus)
         if limits == self._limits:
             return
-        self._limits = None
+        self._limits, self._is_sound = None, False
         for place in self._places:
             for file, value, needed in settings(place, *limits):
                 path = f"{place.directory}/{file}"
-                if needed or os.path.exists(path):  # noqa: PTH110
+                if file == _QUOTA:
+                    _share(path, value)
+                elif needed or os.path.exists(path):  # noqa: PTH110
                     _write(path, value)
-        self._limits = limits
+        self._limits, self._is_sound = limits, True
 
     def outcome(self) -> Hits:
         """What its last room has hit. To be asked once, when that is gone."""
@@ -98,9 +103,11 @@ class RoomGroup:
         self._leave(self)
 
     def renew(self) -> bool:
-        """Make it a new room's; False where something of the last one is left in it."""
+        """Make it a new room's; False where something of the last one is left in it, or where it
+        could not be bounded.
+        """
         try:
-            return all(_is_empty(place) for place in self._places)
+            return self._is_sound and all(_is_empty(place) for place in self._places)
         except OSError:
             return False
 
@@ -143,9 +150,21 @@ def _processors(place: Place, cpus: float | None) -> Iterator[tuple[str, str]]:
     quota = None if cpus is None else max(1_000, int(cpus * _PERIOD))
     if "cpu" in place.controllers and place.version == 1:
         yield "cpu.cfs_period_us", str(_PERIOD)
-        yield "cpu.cfs_quota_us", str(quota or -1)
+        yield _QUOTA, str(quota or -1)
     elif "cpu" in place.controllers:
         yield "cpu.max", f"{quota or 'max'} {_PERIOD}"
+
+
+def _share(path: str, quota: str) -> None:
+    """Share out processor time by version 1, which takes no more than the group above has. Raises
+    OSError.
+    """
+    try:
+        _write(path, quota)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        _write(path, "-1")  # as much as there is above, which is less
 
 
 def _is_empty(place: Place) -> bool:

@@ -201,6 +201,26 @@ def test_processor_time_is_shared_out(
     assert float(told(program)) < 0.5
 
 
+def test_more_processor_time_than_there_is_above_is_all_that_there_is(cgroups: Cgroups) -> None:
+    above = [each / "cpu.cfs_quota_us" for each in ours() if (each / "cpu.cfs_quota_us").exists()]
+    group = cgroups.room()
+    for each in above:
+        each.write_text("50000")
+    group.limit(64 * MIB, 10, 1.0)
+    own = [each / "cpu.cfs_quota_us" for each in directories(group)]
+    assert {each.read_text() for each in own if each.exists()} == {"-1\n" for _ in above}
+    group.limit(64 * MIB, 10, 0.25)
+    assert {each.read_text() for each in own if each.exists()} == {"25000\n" for _ in above}
+
+
+def test_a_group_that_could_not_be_bounded_serves_no_other_room(cgroups: Cgroups) -> None:
+    group = cgroups.room()
+    with pytest.raises(OSError, match="Invalid"):
+        group.limit(64 * MIB, 1 << 23, None)  # the kernel has no room for so many
+    group.remove()
+    assert cgroups.room() is not group
+
+
 def test_who_is_starved_by_his_own_children_is_rooted_out(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

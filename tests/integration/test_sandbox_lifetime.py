@@ -229,6 +229,23 @@ async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbo
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
 
 
+async def test_a_room_that_cannot_be_handed_over_costs_its_own_run_alone(
+    sandbox: LocalSandbox,
+) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    assert sandbox._link is not None
+    supervisor = sandbox._link._process.pid
+    beside = asyncio.ensure_future(
+        sandbox.run(Command.python("import time; time.sleep(0.5); print('whole')"), Limits())
+    )
+    await asyncio.sleep(0.1)
+    with contextlib.suppress(SandboxUnavailable):  # no control group takes so many processes
+        await sandbox.run(Command.python(""), Limits(processes=1 << 23))
+    assert (await beside).stdout.text == "whole\n"
+    assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
+    assert sandbox._link._process.pid == supervisor
+
+
 async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     run = asyncio.ensure_future(sandbox.run(Command.python("import time; time.sleep(9)"), Limits()))
