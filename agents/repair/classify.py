@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from agents.repair.exceptions import Sources, kind_of
 from agents.repair.failure import PROGRAM, Failure, FailureClass
-from agents.repair.reports import Report, pytest_report, unittest_report
+from agents.repair.reports import pytest_report, unittest_report
 from agents.repair.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
 from agents.repair.words import kind_of_words
 from agents.texts import one_line
@@ -120,15 +120,9 @@ def _by_report(result: RunResult, sources: Sources) -> Failure | None:
     for text in (result.stdout.text, result.stderr.text):
         report = pytest_report(text) or unittest_report(text)
         if report:
-            return _of_report(report, sources)
+            failed = Failure(FailureClass.TEST_FAILURE, report.cause)
+            return _of_raised(report.broken, sources) or failed
     return None
-
-
-def _of_report(report: Report, sources: Sources) -> Failure:
-    if report.broken is not None:
-        kind = kind_of(report.broken, sources)
-        return Failure(kind, _line(report.broken), report.broken.name)
-    return Failure(FailureClass.TEST_FAILURE, report.cause)
 
 
 def _of_raised(raised: Raised | None, sources: Sources) -> Failure | None:

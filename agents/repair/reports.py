@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agents.repair.tracebacks import Raised, raised_in
+from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
 
 _PYTEST = re.compile(
     r"^=*\s*(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in \d+(?:\.\d+)?s\b.*$",
@@ -18,13 +18,15 @@ _E_LINE = re.compile(r"^E {3}(?P<said>\S.*)$", re.MULTILINE)
 _UNITTEST = re.compile(
     r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^FAILED \((?P<counts>[\w=, ]+)\)\s*$", re.MULTILINE
 )
-_HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)", re.MULTILINE)
+_HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)(?P<of>.*)$", re.MULTILINE)
+_NOT_IMPORTED = "unittest.loader._FailedTest"
+"""The class that unittest makes for what it cannot import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of tests that did not all pass. `broken` is the exception that kept pytest from even
-    collecting them: then no test has failed, the code cannot be imported."""
+    """A report of tests that did not all pass. `broken` is the exception that kept them from even
+    being collected: then no test has failed, the code cannot be imported."""
 
     cause: str
     broken: Raised | None = None
@@ -52,9 +54,13 @@ def unittest_report(text: str, *, last: bool = False) -> Report | None:
     end = next(reversed([*_UNITTEST.finditer(text)]), None)
     if end is None or (last and text[end.end() :].strip()):
         return None
-    heading = _HEADING.search(text)
-    first = f": {heading['test']}" if heading else ""
-    return Report(f"unittest: {end['counts']} of {end['ran']} tests{first}")
+    headings = list(_HEADING.finditer(text))
+    first = f": {headings[0]['test']}" if headings else ""
+    cause = f"unittest: {end['counts']} of {end['ran']} tests{first}"
+    if not headings or any(_NOT_IMPORTED not in heading["of"] for heading in headings):
+        return Report(cause)
+    behind = headings[1].start() if len(headings) > 1 else end.start()
+    return Report(cause, decisive(tracebacks(text[headings[0].end() : behind])))
 
 
 def _collecting(text: str) -> Raised | None:

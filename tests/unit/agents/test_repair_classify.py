@@ -282,6 +282,29 @@ def test_a_report_of_unittest() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import no_such_shop", "import"),
+        ("1 + ''", "type"),
+        ("def f(:", "syntax"),
+        ("try: {}[1]\nexcept KeyError: nothing", "name"),
+    ],
+)
+def test_what_unittest_cannot_import_has_no_failed_tests(code: str, expected: str) -> None:
+    heading = "ERROR: test_a (unittest.loader._FailedTest.test_a)\n-----\n"
+    heading += "ImportError: Failed to import test module: test_a\n"
+    counted = "\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n"
+    found = failure(ended(err=f"E\n{heading}{stderr_of(code)}\n{counted}"))
+    assert (found.kind.value, found.line) == (expected, code.count("\n") + 1)
+    more = heading + stderr_of("[][1]")
+    found = failure(ended(err=f"{heading}{stderr_of(code)}\n=====\n{more}{counted}"))
+    assert found.kind.value == expected
+    other = f"FAIL: test_b (t.T.test_b)\n-----\n{stderr_of('assert 0')}\n"
+    found = failure(ended(err=f"{other}{heading}{stderr_of(code)}\n{counted}"))
+    assert found.kind.value == "test_failure"
+
+
 def test_tests_that_failed_are_seen_although_the_command_line_ended_well() -> None:
     """Its own exit code is that of `true`."""
     unit = "\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\nnever mind\n"
