@@ -65,7 +65,7 @@ class Resolution:
     any_dependency: bool
     most_bytes: int
     chosen: dict[str, Chosen] = field(default_factory=dict)
-    wanted: dict[str, dict[str, Requirement]] = field(default_factory=dict)
+    wanted: dict[str, dict[str, list[Requirement]]] = field(default_factory=dict)
     _known: dict[str, list[Link]] = field(default_factory=dict)
     _got: dict[str, bytes] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Resolution:
                 return self._kept(asked)
             by, requirement = left.popleft()
             name = canonicalize_name(requirement.name)
-            self.wanted.setdefault(name, {})[by] = requirement
+            self.wanted.setdefault(name, {}).setdefault(by, []).append(requirement)
             if self._is_there(name, by) or self._is_chosen(name):
                 continue
             for each in self.wanted.values():
@@ -139,17 +139,19 @@ class Resolution:
 
     def _specifier(self, name: str) -> SpecifierSet:
         specifier = SpecifierSet()
-        for each in self.wanted[name].values():
+        for _, each in self._wants(name):
             specifier &= each.specifier
         return specifier
 
     def _extras(self, name: str) -> frozenset[str]:
-        return frozenset().union(*(each.extras for each in self.wanted[name].values()))
+        return frozenset().union(*(each.extras for _, each in self._wants(name)))
 
     def _who(self, name: str) -> str:
-        return ", ".join(
-            f"{each.name}{each.specifier} ({by})" for by, each in self.wanted[name].items()
-        )
+        return ", ".join(f"{each.name}{each.specifier} ({by})" for by, each in self._wants(name))
+
+    def _wants(self, name: str) -> Iterator[tuple[str, Requirement]]:
+        """Who wants it, and how: one may name it several times."""
+        return ((by, each) for by, all_of in self.wanted[name].items() for each in all_of)
 
     def _none(self, name: str, rule: Rule, fitting: Sequence[Candidate]) -> str:
         wanted = self._who(name) + (f", {rule.specifier} ({LISTED})" if rule.specifier else "")
