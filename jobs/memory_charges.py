@@ -17,12 +17,16 @@ class MemoryCharges:
         self._budgets = budgets
         self._posted: dict[str, dict[str, Charge]] = defaultdict(dict)
 
-    def post(self, job_id: str, charges: Iterable[Charge]) -> None:
-        """A known call is not posted again."""
+    def post(self, job_id: str, charges: Iterable[Charge]) -> Sequence[Charge]:
+        """Those that are new: a known call is not posted again."""
+        posted, new = self._posted[job_id], []
         for charge in charges:
-            self._posted[job_id].setdefault(charge.call, replace(charge, reservation=None))
+            if charge.call not in posted:
+                posted[charge.call] = replace(charge, reservation=None)
+                new.append(charge)
             if charge.reservation is not None:
                 self._budgets.settle(job_id, charge.reservation, charge.spent)
+        return new
 
     def of(self, job_id: str) -> Sequence[Charge]:
         """Everything that was paid for a job."""

@@ -149,11 +149,11 @@ class MemoryStore:
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
         """See Store."""
-        record, known = self._records.get(job_id), {c.call for c in self._charges.of(job_id)}
-        if record is not None and record.status.final:
-            late = [charge for charge in charges if charge.call not in known]
-            self.numbers.add(record.tenant, day_of(self._clock()), paid(late))
-        self._charges.post(job_id, charges)
+        if (record := self._records.get(job_id)) is None:
+            return
+        new = self._charges.post(job_id, charges)
+        if record.status.final:
+            self.numbers.add(record.tenant, day_of(self._clock()), paid(new))
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """See Store."""

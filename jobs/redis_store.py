@@ -171,17 +171,17 @@ class RedisStore:
         counted by the end, so that the job must not end in between."""
         commands = tuple(redis_index.charged(job, charge))
         for _ in range(CHARGE_TRIES):
-            loaded = await self.load(job.id)
-            status = "" if loaded is None else str(loaded.record.status)
-            if loaded is not None and loaded.record.status.final:
+            if (loaded := await self.load(job.id)) is None:
+                return  # nothing would ever remove what is kept of it now
+            stands = field_is(job.record, "status", str(loaded.record.status))
+            if loaded.record.status.final:
                 day = day_of(loaded.now)
                 counts = redis_numbers.added(loaded.record.tenant, day, paid([charge]))
-                is_new = (field_is(job.charges, charge.call, ""),)
-                step = Step(job, is_new, commands=(*commands, *counts))
+                is_new = field_is(job.charges, charge.call, "")
+                step = Step(job, (stands, is_new), commands=(*commands, *counts))
                 if await self._commit.apply_although_full(step):
                     return
-            stands = (field_is(job.record, "status", status),)
-            if await self._commit.apply_although_full(Step(job, stands, commands=commands)):
+            if await self._commit.apply_although_full(Step(job, (stands,), commands=commands)):
                 return
         raise Contended(f"job {job.id} kept changing")
 

@@ -202,7 +202,8 @@ class Store(Protocol):
         """Whether the job is running and of this epoch: asked before each call (J11)."""
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
-        """Post what was paid, whatever the epoch; a known call id is not posted again."""
+        """Post what was paid, whatever the epoch; a known call id is not posted again, nor anything
+        of a job that is gone."""
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
         """Everything that was paid for a job."""

@@ -10,7 +10,7 @@ from job_examples import RESULT, TENANT, House, held, job, review
 from jobs import keys
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
 from jobs.blobs import DirectoryBlobs, MemoryBlobs
-from jobs.errors import BlobMissing, StoreUnavailable
+from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
 from jobs.keys import JobKeys
 from jobs.memory_store import MemoryStore
 from jobs.numbers import day_of
@@ -177,6 +177,19 @@ async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(house, store):
     assert not await store.remove(first)
     turns = await store.conversation(TENANT, first.id, 9)
     assert [turn.job_id for turn in turns] == [second.id]
+
+
+@pytest.mark.parametrize("beside", [{}, {"cached_input_tokens": 3, "reservation": "r"}])
+async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(house, store, beside):
+    done = await succeeded(house)
+    assert await store.remove(done)
+    late = Charge("late", "critic", "m", 1, 1, "0.01", **beside)
+    await store.charge(done.id, [late])
+    with pytest.raises(StaleEpoch):
+        await store.write(done.id, done.epoch, Writes(charges=[late]))
+    assert await store.charges(done.id) == []
+    if isinstance(store, RedisStore):
+        assert await store.redis.exists(*JobKeys(done.id).all) == 0
 
 
 async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, store):
