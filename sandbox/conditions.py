@@ -40,20 +40,34 @@ class Where:
         bits = (1 << place for place in range(self.mask.bit_length()))
         return [Where(self.index, (~value & bit,), bit) for bit in bits if self.mask & bit]
 
+    def others(self) -> tuple[Where, Where]:
+        """Alternatives that say the opposite of small `values`: another number of their size, or a
+        greater one. One place each: an engine takes two of one argument as alternatives.
+        """
+        span = 1 << max(self.values).bit_length()
+        small = tuple(each for each in range(span) if each not in self.values)
+        return Where(self.index, small), Where(self.index, (0,), self.mask & -span, unlike=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Allowed when all of one alternative holds; else refused with `error`; 0: said to be done, and
-    not done.
+    """Allowed when all of one alternative holds; else refused with `error`. Or, where that is 0,
+    said to be done, and not done: when all of `ignored` holds, which is the opposite.
     """
 
     error: int
     alternatives: tuple[tuple[Where, ...], ...]
+    ignored: tuple[Where, ...] = ()
 
     def single(self) -> Iterator[tuple[Where, ...]]:
         """The same with one value a place, for a reader who has no sets."""
         for alternative in self.alternatives:
             yield from itertools.product(*(where.single() for where in alternative))
+
+
+def _ignored(*places: Where) -> Condition:
+    """Said to be done, and not done, where all of this holds; else allowed."""
+    return Condition(0, tuple((each,) for place in places for each in place.others()), places)
 
 
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (clone has no NEWTIME.)
@@ -142,15 +156,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         # A socket's buffers stay as large as the kernel makes them, which is counted for it: they
         # are no process's memory, and a machine may allow megabytes for each. To ask for more has
         # ever been a wish, and programs do not expect to be refused.
-        "setsockopt": Condition(
-            0,
-            (
-                (Where(1, (socket.SOL_SOCKET,), unlike=True),),
-                (
-                    Where(2, (_SEND_BUFFER,), unlike=True),
-                    Where(2, (_RECEIVE_BUFFER,), unlike=True),
-                ),
-            ),
+        "setsockopt": _ignored(
+            Where(1, (socket.SOL_SOCKET,)), Where(2, (_SEND_BUFFER, _RECEIVE_BUFFER))
         ),
         # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
         # SCTP, ...) are only the kernel's attackers' in a room, and asking for one loads a module.

@@ -3,8 +3,7 @@
 The same allow-list and the same conditions (`sandbox/syscalls.py`, `sandbox/conditions.py`), by
 name, because an engine may run on another architecture than its worker. Two things differ. What a
 condition refuses is answered with EPERM, as is what no list names: the engine's form knows one
-answer for both. So what is only said to be done (`Condition.error` 0) is done here, where the
-container's control group counts it. And Landlock is allowed, as here it goes on after the filter.
+answer for both. And Landlock is allowed, because here it goes on after the filter.
 A reviewer's copy is deploy/seccomp-sandbox.json.
 """
 
@@ -25,7 +24,6 @@ _ARCHITECTURES = ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
 def profile() -> dict[str, Any]:
     """The profile. No other architecture's calls: those of a 32-bit or x32 program kill it."""
     allowed = {name for machine in syscalls.MACHINES for name in syscalls.allowed(machine)}
-    allowed |= {name for name, condition in CONDITIONS.items() if not condition.error}
     absent = {name for machine in syscalls.MACHINES for name in syscalls.absent(machine)}
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
@@ -47,15 +45,18 @@ def text() -> str:
 def _conditional() -> Iterator[dict[str, Any]]:
     names: dict[Condition, list[str]] = {}
     for name, condition in CONDITIONS.items():
-        if condition.error:
-            names.setdefault(condition, []).append(name)
+        names.setdefault(condition, []).append(name)
     for condition, alike in names.items():
-        for places in condition.single():
-            yield {
-                "names": alike,
-                "action": "SCMP_ACT_ALLOW",
-                "args": [_argument(place) for place in places],
-            }
+        allow = {"names": alike, "action": "SCMP_ACT_ALLOW"}
+        yield from ({**allow, "args": _arguments(places)} for places in condition.single())
+        if condition.ignored:
+            succeed = {"names": alike, "action": "SCMP_ACT_ERRNO", "errnoRet": 0}
+            alone = Condition(0, (condition.ignored,))
+            yield from ({**succeed, "args": _arguments(places)} for places in alone.single())
+
+
+def _arguments(places: tuple[Where, ...]) -> list[dict[str, Any]]:
+    return [_argument(place) for place in places]
 
 
 def _argument(place: Where) -> dict[str, Any]:
