@@ -113,7 +113,7 @@ class Reach:
             body += part
             if len(body) > self.most_bytes:
                 raise ToolRefused(f"{shown(url)} is larger than {self.most_bytes} bytes")
-        return Page(shown(url), kind, charset, bytes(body))
+        return Page(str(url), kind, charset, bytes(body))
 
 
 def _redirected(url: httpx.URL, location: str) -> httpx.URL:
