@@ -25,7 +25,7 @@ from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
 from agents.tools.search import OUTPUT, SECONDS
 from agents.tools.trace import of_use
-from sandbox.protocol import Command
+from sandbox.protocol import Command, End, SandboxUnavailable
 
 Package = Annotated[str, Field(max_length=120)]
 """Much longer ones are more than their parser can take: it calls itself for each bracket."""
@@ -69,6 +69,8 @@ async def _target(ports: Ports, packages: Sequence[str]) -> Target:
     seconds = min(SECONDS, ports.limits.wall_seconds)
     limits = replace(ports.limits, wall_seconds=seconds, output_bytes=OUTPUT)
     result = await ports.sandbox.run(Command(("python", "-I", "-c", source("target"))), limits)
+    if result.end is End.KILLED:
+        raise SandboxUnavailable("the room that tells of its interpreter was killed from outside")
     try:
         told = json.loads(result.stdout.text)
         tags, markers, there = tuple(told["tags"]), told["markers"], told["there"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from graph_house import call
+from graph_house import PlannedSandbox, call
 from package_index import serve, sha256, wheel
 from tool_house import use
 from web_server import Answer, WebServer, web_server
@@ -18,9 +18,10 @@ from web_server import Answer, WebServer, web_server
 from agents import installed
 from agents.errors import ToolRefused
 from agents.outside import Target
+from agents.tools.inside import source
 from agents.tools.install import install
 from sandbox.local import LocalSandbox
-from sandbox.protocol import MIB, Limits
+from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable, Stream
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
 from worker.packages.port import IndexPackages
@@ -120,6 +121,19 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
     assert (await used.journey.outcome()).artifacts == ()
     assert "/simple/nowhere/" not in server.asked
     assert "/simple/numpy/" not in server.asked
+
+
+async def test_a_room_that_was_killed_is_no_answer_to_the_model(tmp_path: Path) -> None:
+    killed = RunResult(End.KILLED, None, signal=None, stdout=Stream(), stderr=Stream(), seconds=0.1)
+    port = allowing(tmp_path, "https://index.test/", "greet\n")
+    with pytest.raises(SandboxUnavailable, match="killed from outside"):
+        await use(
+            tmp_path,
+            PlannedSandbox({source("target"): killed}),
+            call("install", packages=["greet"]),
+            tools=(install,),
+            packages=port,
+        )
 
 
 NOT_ALLOWED = {
