@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.lines import excerpt
+from agents.lines import excerpt, lines_of
 from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
 from agents.tools.call import Answer, Runtime
@@ -38,7 +38,7 @@ async def read_file(
     text = await text_of(ports.workspace, name)
     shown = excerpt(text, offset, limit, ports.bounds.read)
     if shown is None:
-        many = len(text.splitlines())
+        many = len(lines_of(text))
         raise ToolRefused(f"{name!r} has {many} lines; offset {offset} is behind its end")
     return shown or "(an empty file)", of_use("read_file", name, ok=True)
 

@@ -64,6 +64,12 @@ async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
     assert last.startswith("[line 5001 of 5001 has 30000 characters; these are the first 20000]")
 
 
+async def test_what_only_python_calls_a_line_is_none(tmp_path: Path) -> None:
+    files = {"odd.txt": "a\fb\x1cc\u2028d\re\n".encode()}
+    used = await use(tmp_path, NONE, call("read_file", path="odd.txt", offset=2), files=files)
+    assert used.texts == ["error: 'odd.txt' has 1 lines; offset 2 is behind its end"]
+
+
 async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
     many = {f"many/{number}.txt": b"" for number in range(900)}
     used = await use(
