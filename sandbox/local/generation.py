@@ -25,7 +25,8 @@ _BURIAL_SECONDS = 5.0
 
 
 class Generation:
-    """Started on construction; `ready` when its nursery says so; gone when `pidfd` is readable.
+    """Started on construction, which raises OSError where this process is short of something and
+    leaves nothing then; `ready` when its nursery says so; gone when `pidfd` is readable.
 
     Everything in it is killed with the nursery, whose end the kernel completes only after every
     process of every room has ended. `room/nursery.py` tells the messages.
@@ -34,28 +35,29 @@ class Generation:
     def __init__(self, plan: Plan, stock: policy.Stock) -> None:
         self.stock, self.ready = stock, False
         self.made = self.living = 0
-        self.talk, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked: deque[Room] = deque()
-        self._complaints, complaints = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._info, info = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._nursery: int | None = None
-        fds = [_memory(data) for data in plan.texts.values()]
-        given = Descriptors(inside.fileno(), info, dict(zip(plan.texts, fds, strict=True)))
-        try:
+        with contextlib.ExitStack() as own, contextlib.ExitStack() as passed:
+            self.talk, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            own.enter_context(self.talk)
+            passed.enter_context(inside)
+            self._complaints, complaints = _pipe(own, passed)
+            self._info, info = _pipe(own, passed)
+            texts = {at: _memory(data, passed) for at, data in plan.texts.items()}
+            given = Descriptors(inside.fileno(), info, texts)
             self._bwrap = subprocess.Popen(
                 policy.house(plan.ground, given, stock),
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
-                pass_fds=(inside.fileno(), info, *fds),
+                pass_fds=(inside.fileno(), info, *texts.values()),
                 cwd="/",
             )
-        finally:
-            for fd in (complaints, info, *fds):
-                os.close(fd)
-            inside.close()
-        self.pidfd = os.pidfd_open(self._bwrap.pid)
+            own.callback(self._bwrap.wait)
+            own.callback(self._bwrap.kill)
+            self.pidfd = os.pidfd_open(self._bwrap.pid)
+            own.pop_all()  # all of it is there, and `bury` closes it
 
     def make(self, size: int, group: RoomGroup | None) -> Room:
         """Ask for a room that puts itself into `group`. It is made as soon as the nursery gets to
@@ -146,9 +148,17 @@ class Generation:
                 os.close(pidfd)
 
 
-def _memory(data: bytes) -> int:
+def _pipe(own: contextlib.ExitStack, passed: contextlib.ExitStack) -> tuple[int, int]:
+    read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    own.callback(os.close, read)
+    passed.callback(os.close, write)
+    return read, write
+
+
+def _memory(data: bytes, passed: contextlib.ExitStack) -> int:
     """A file in memory that is read from its start."""
     fd = os.memfd_create("house")
+    passed.callback(os.close, fd)
     with open(fd, "wb", closefd=False) as file:
         file.write(data)
     os.lseek(fd, 0, os.SEEK_SET)

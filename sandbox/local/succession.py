@@ -108,7 +108,15 @@ class Succession:
             return
         is_old = self._current is not None and self._current.made >= self._rooms
         if is_old or self._is_behind():
-            self._next = self._start()
+            try:
+                self._next = self._start()
+            except OSError:  # short of something: what there is goes on meanwhile
+                self._rest()
+
+    def _rest(self) -> None:
+        """Prepare none for a while."""
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(4 * self._pause, _LONGEST_PAUSE_SECONDS)
 
     def _is_behind(self) -> bool:
         """Whether there is no generation of what was asked for."""
@@ -157,8 +165,8 @@ class Succession:
                 self._selector.unregister(fd)
         generation.bury()
         if generation is self._next:
-            self._next, self._not_before = None, time.monotonic() + self._pause
-            self._pause = min(4 * self._pause, _LONGEST_PAUSE_SECONDS)
+            self._next = None
+            self._rest()
         elif generation is self._current:
             self._current, self._not_before = None, time.monotonic() + _PAUSE_SECONDS
             self._failed(generation, complaint)
