@@ -46,7 +46,7 @@ def outcome_parts(job: Job) -> Iterator[Part]:
     yield status_line(job)
     if (review := job["review"]) is not None and review["kind"] == "questions":
         yield from questions_parts(review["payload"]["questions"])
-    if checks := job.get("checks"):
+    if checks := (job["result"] or job).get("checks"):
         yield from checked_parts(checks)
     if job["result"]:
         yield from answer_parts(job["result"]["answer"])

@@ -9,6 +9,7 @@ from tiny_service import Answer, event, job, stream
 
 from cli.events import Event
 from cli.progress import Detail, parts
+from cli.render.job import outcome_parts
 from cli.render.plain import lines
 from cli.render.review import review_parts
 
@@ -69,6 +70,16 @@ def test_a_review_shows_the_checks():
     }  # fmt: skip
     told = [line for part in review_parts(payload) for line in lines(part)]
     assert "failed: test_a.py::test_one" in told
+
+
+def test_the_report_of_a_result_is_that_of_what_it_hands_back():
+    best = {**CHECKED, "passed": True, "tests": CHECKED["tests"][1:]}
+    ended = job(checks=CHECKED)
+    ended["result"] = {**ended["result"], "approved_by": None, "checks": best}
+    told = [line for part in outcome_parts(ended) for line in lines(part)]
+    assert "checks: 1 of 1 passed in 0.25 s" in told
+    told = [line for part in outcome_parts({**ended, "result": None}) for line in lines(part)]
+    assert "checks: 1 of 2 passed in 0.25 s" in told
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

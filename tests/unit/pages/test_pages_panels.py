@@ -99,6 +99,16 @@ def test_cost_time_and_the_call_stand_with_the_result():
         assert said in html
 
 
+def test_the_report_of_checks_is_that_of_what_is_handed_back():
+    last = {"revision": 2, "passed": False, "problem": None, "tests": [], "seconds": 0.1}
+    best = {**last, "revision": 1, "passed": True}
+    record = a_record(status=Status.SUCCEEDED, review=None, result=Result("42", None, checks=best))
+    events = [Event(1, 0, "checked", last)]
+    assert "Checks passed" in panel("outcome", record, events)
+    cancelled = replace(record, status=Status.CANCELLED, result=None)
+    assert "Checks failed" in panel("outcome", cancelled, events)
+
+
 def test_what_was_answered_is_on_the_timeline():
     data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
     (entry,) = telling.timeline("j", [Event(1, 0, "decided", data)], 0)
