@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import httpx
 import pytest
 from faults_house import Scene, Work
 from fronts import Caller, caller, front
 
+from jobs.events import FINAL_KINDS, Event
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import OnExpiry
 
 WAITS = Status.AWAITING_REVIEW
 FINAL = tuple(status for status in Status if status.final)
+FEEDBACK = "in other words, please"
 ACTIONS = (
     {"action": "approve"},
-    {"action": "revise", "feedback": "again"},
+    {"action": "revise", "feedback": FEEDBACK},
     {"action": "edit", "code": "print('by hand')"},
     {"action": "reject", "feedback": "no"},
     {"action": "delegate"},
 )
+EFFECTS: Mapping[str, tuple[object, ...]] = {
+    "approve": (1, [], 0, "succeeded", "development"),
+    "revise": (2, [], 0, "review_opened", None),
+    "edit": (2, [("development", "print('by hand')")], 0, "review_opened", None),
+    "reject": (1, [], 0, "failed", "rejected"),
+    "delegate": (1, [], 1, "succeeded", "critic"),
+}
+"""See `effects`."""
 
 
 @pytest.fixture
@@ -76,25 +86,64 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
 async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
     scene: Scene, callers
 ) -> None:
-    jobs = [await paused(scene, f"torn-{number}", max_revisions=2) for number in range(4)]
-    for job in jobs:
+    """Each action is asked for first of once, and what no race was won by is decided alone."""
+    won = {}
+    for number in range(len(ACTIONS)):
+        name = f"torn-{number}"
+        job = await paused(scene, name, max_revisions=2)
+        said = [*ACTIONS[number:], *ACTIONS[:number]] * 2
         asked = [
-            (said, callers[turn % 2].decide(job.id, review_of(job), **said))
-            for turn in range(2)
-            for said in ACTIONS
+            callers[turn % 2].decide(job.id, review_of(job), **each)
+            for turn, each in enumerate(said)
         ]
-        answers = await asyncio.gather(*(asking for _, asking in asked))
+        answers = await asyncio.gather(*asked)
         assert statuses(answers) == {202: 1, 409: len(asked) - 1}
-        (won,) = [
-            said["action"]
-            for (said, _), answer in zip(asked, answers, strict=True)
+        (won[name],) = [
+            each["action"]
+            for each, answer in zip(said, answers, strict=True)
             if answer is not None and answer.status_code == 202
         ]
-        told = await scene.operations.store.events(job.id)
-        assert [event.data["action"] for event in told if event.kind == "decided"] == [won]
-    for job in jobs:  # one that was sent back asks again
-        await scene.house.until(scene.operations, job.id, WAITS, *FINAL)
+    for each in ACTIONS:
+        if (name := each["action"]) not in won.values():
+            job = await paused(scene, name, max_revisions=2)
+            answer = await callers[0].decide(job.id, review_of(job), **each)
+            assert answer is not None
+            assert answer.status_code == 202
+            won[name] = name
+    assert set(won.values()) == set(EFFECTS)
+    for name, action in won.items():
+        told = await at_rest(scene, name)
+        assert [event.data["action"] for event in told if event.kind == "decided"] == [action]
+        assert effects(told) == EFFECTS[action], (name, action)
+        fed_back = any(FEEDBACK in str(request.body["messages"]) for request in scene.asked[name])
+        assert fed_back == (action == "revise"), (name, action)
     await scene.judge()
+
+
+async def at_rest(scene: Scene, name: str) -> list[Event]:
+    """What was told of a job, when it has come to its end or to its second review."""
+    async with asyncio.timeout(60):
+        while True:
+            told = await scene.operations.store.events(scene.ids[name])
+            kinds = [event.kind for event in told]
+            if kinds.count("review_opened") == 2 or FINAL_KINDS & set(kinds):
+                return list(told)
+            await asyncio.sleep(0.05)
+
+
+def effects(told: list[Event]) -> tuple[object, ...]:
+    """How often a person was asked, the runs behind the decision, the critic's verdicts, the end
+    and who or what for."""
+    behind = told[[event.kind for event in told].index("decided") + 1 :]
+    runs = [
+        (event.data["by"], event.data["code"]["text"])
+        for event in behind
+        if event.kind == "run_finished"
+    ]
+    kinds = Counter(event.kind for event in told)
+    last = told[-1]
+    end = last.data.get("approved_by") or last.data.get("reason")
+    return kinds["review_opened"], runs, kinds["critiqued"], last.kind, end
 
 
 async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers) -> None:
