@@ -88,7 +88,7 @@ class Decision:
     feedback: str = ""
     code: str = ""
     override: bool = False
-    """Approved although no run had succeeded: recorded as an override."""
+    """Approved although the evidence failed: recorded as an override."""
     key_id: str = ""
     digest: str = ""
     answers: tuple[str, ...] = ()

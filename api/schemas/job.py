@@ -96,7 +96,11 @@ class Result(Told):
     approved_by: str | None = Field(
         description="critic, rules (it was not heard), the name of a key, or nobody"
     )
-    override: bool = Field(False, description="approved although no run had succeeded")
+    override: bool = Field(
+        False,
+        description="a person approved although the evidence failed: no run of the files as they "
+        "are had succeeded, checks did not pass, or copies of conflicting files were left",
+    )
     artifacts: list[Artifact] = Field(default_factory=list)
     checks: CheckReport | None = Field(None, description="what the acceptance checks came to")
 

@@ -109,6 +109,17 @@ def test_the_report_of_checks_is_that_of_what_is_handed_back():
     assert "Checks failed" in panel("outcome", cancelled, events)
 
 
+def test_why_a_result_stands_is_said_as_it_is():
+    approved = Result("42", "ada", override=True)
+    record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
+    assert "overriding failed evidence" in panel("outcome", record)
+    record = replace(record, result=Result("42", None))
+    assert "not approved: revisions ran out, this" in panel("outcome", record)
+    ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
+    html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])
+    assert "not approved: two revisions &lt;b&gt; in a row, this" in html
+
+
 def test_what_was_answered_is_on_the_timeline():
     data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
     (entry,) = telling.timeline("j", [Event(1, 0, "decided", data)], 0)
