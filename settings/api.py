@@ -34,9 +34,6 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     max_files_bytes: int = Field(
         10 * MIB, ge=0, le=32 * MIB, description="their bytes together; a sandbox's file has 32 MiB"
     )
-    max_timeout_seconds: int = Field(
-        3_600, gt=0, description="the longest running time a job may ask for"
-    )
     admit_memory_ratio: float = Field(
         0.85,
         gt=0,

@@ -88,6 +88,9 @@ class StoreSettings(FettleSettings):
         None, description="key for the bucket; without one, the machine's or container's role"
     )
     s3_secret_key: SecretStr | None = Field(None, description="the secret that belongs to it")
+    max_timeout_seconds: int = Field(
+        3_600, gt=0, description="the longest running time a job may ask for"
+    )
     log_format: str = Field("json", description="json: one object a line; console: for people")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     fail_point: str | None = Field(

@@ -80,9 +80,15 @@ class WorkerSettings(
     blob_grace_seconds: float = Field(
         86_400.0,
         gt=0,
-        description="how long bytes stay that no job refers to; longer than any attempt may take",
+        description="how long bytes stay that no job refers to; longer than any attempt may "
+        "take (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`), else a worker warns",
     )
     retention_sweep_seconds: float = Field(
         60.0, gt=0, description="how often one worker looks for what may be removed"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
+
+    @property
+    def longest_attempt_seconds(self) -> float:
+        """After which no lease is renewed any more."""
+        return self.max_timeout_seconds + self.overdue_seconds

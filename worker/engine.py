@@ -25,7 +25,6 @@ from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.redis_connection import ANSWER_SECONDS
 from jobs.redis_store import RedisStore, connect
-from jobs.retention import Retention
 from jobs.store import Held
 from settings.base import Environment
 from settings.worker import WorkerSettings
@@ -38,7 +37,7 @@ from worker.fit import equip
 from worker.indexing import index_forever
 from worker.leases import Leases
 from worker.pulse import Pulse
-from worker.retention import remove_forever
+from worker.retention import remove_forever, wanted
 from worker.sweeper import sweep_forever
 from worker.webhooks.build import endpoint
 from worker.webhooks.sender import send_forever
@@ -154,7 +153,7 @@ class Engine:
         for forever in (
             sweep_forever(operations, settings.sweep_seconds, grace=_grace(settings)),
             remove_forever(
-                store, equipment.blobs, _retention(settings), settings.retention_sweep_seconds
+                store, equipment.blobs, wanted(settings), settings.retention_sweep_seconds
             ),
             index_forever(store, settings.sweep_seconds),
             _stop_cancelled(store, attempts),
@@ -193,13 +192,6 @@ def _store(settings: WorkerSettings) -> RedisStore:
 def _webhooks(settings: WorkerSettings, store: RedisStore) -> Iterator[Coroutine[Any, Any, None]]:
     if (found := endpoint(settings)) is not None:
         yield send_forever(store, found, settings.sweep_seconds)
-
-
-def _retention(settings: WorkerSettings) -> Retention:
-    return Retention(
-        jobs_ms=int(settings.retention_days * 86_400_000),
-        grace_ms=int(settings.blob_grace_seconds * 1000),
-    )
 
 
 async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:

@@ -11,11 +11,26 @@ from jobs.blobs import Blobs
 from jobs.errors import StoreUnavailable
 from jobs.redis_store import RedisStore
 from jobs.retention import Retention, remove_finished, remove_loose
+from settings.worker import WorkerSettings
 from worker.checkpoints import RedisSaver, unfenced
 
 TURN = "retention"
 
 log = structlog.get_logger("worker.retention")
+
+
+def wanted(settings: WorkerSettings) -> Retention:
+    """What the settings ask for; a grace period that an attempt may outlast is warned of."""
+    grace, longest = settings.blob_grace_seconds, settings.longest_attempt_seconds
+    if grace <= longest:
+        advice = "set FETTLE_BLOB_GRACE_SECONDS well above that: bytes may go under a job"
+        log.warning(
+            "bytes are not kept for long enough",
+            blob_grace_seconds=grace,
+            longest_attempt_seconds=longest,
+            advice=advice,
+        )
+    return Retention(jobs_ms=int(settings.retention_days * 86_400_000), grace_ms=int(grace * 1000))
 
 
 async def remove_forever(
