@@ -224,11 +224,19 @@ async def test_a_path_has_one_normal_form(harness: Harness) -> None:
     assert await workspace.read("out/./a.txt") == b"a"
 
 
-@pytest.mark.parametrize("path", ["", ".", "/etc/passwd", "../a", "a/../../b", "a//b", "a\x00b"])
+LONG = "a" * 100_000
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".", "/etc/passwd", "../a", "a/../../b", "a//b", "a\x00b", LONG, f"{LONG}\0", f"/{LONG}"],
+    ids=lambda path: repr(path)[-20:],
+)
 async def test_a_path_cannot_leave(harness: Harness, path: str) -> None:
     workspace = (await harness.attempt()).workspace
-    with pytest.raises(PathOutside):
+    with pytest.raises(PathOutside) as refused:
         await workspace.read(path)
+    assert len(str(refused.value)) < 250
     with pytest.raises(PathOutside):
         await workspace.apply({"fine.txt": b"", path: b""})
     assert dict(workspace.list()) == {}
