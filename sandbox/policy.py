@@ -87,7 +87,8 @@ SYSCTLS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Of the room's network namespace: least, first and greatest bytes of a TCP socket's buffers, also
-those of IPv6. A host's own greatest are some MiB, of kernel memory that no process has."""
+those of IPv6; at most what the tally takes a socket for. A host's own greatest are some MiB, of
+kernel memory that no process has."""
 
 FLOOD_BYTES = 64 * MIB
 """Output beyond this, both streams together, ends a run: it is reading and counting for nothing."""
@@ -251,7 +252,8 @@ def walls(ground: Ground) -> str:
     )
     masks = (f"mask {path} {ROOM_NOTHING}" for path in ground.masked)
     trees = (f"tree {tree.at}" for tree in ground.trees)
-    return "\n".join((*user, *trees, *places, *masks, f"fonts {FONT_CACHE}"))
+    told = (f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items())
+    return "\n".join((*user, *trees, *told, *places, *masks, f"fonts {FONT_CACHE}"))
 
 
 def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:

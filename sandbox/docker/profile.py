@@ -38,7 +38,7 @@ MASKED = (
     *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/timer_stats", "/proc/sysrq-trigger"),
     *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/kpagecount", "/proc/kpageflags"),
     *("/proc/modules", "/proc/pressure", "/proc/swaps", "/proc/vmallocinfo", "/proc/zoneinfo"),
-    *("/proc/sys/kernel/random/boot_id", "/sys"),
+    "/sys",
 )
 READ_ONLY = ("/proc/sys",)
 

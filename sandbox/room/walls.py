@@ -41,9 +41,6 @@ _SET_FLAGS, _UP, _RUNNING, _INET, _DATAGRAM = 0x8914, 0x1, 0x40, 2, 2
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\:,"})
 _LOOPBACK_UP = struct.pack("16sh14x", b"lo", _UP | _RUNNING)
 
-_TCP_SENT, _TCP_RECEIVED = "4096 16384 65536", "4096 65536 131072"
-"""Bytes of a socket's buffers: least, at first, most. A machine may let them grow to 40 MiB."""
-
 _LIBC = ctypes.PyDLL(None, use_errno=True)
 _socket, _ioctl = _LIBC.socket, _LIBC.ioctl
 
@@ -68,7 +65,7 @@ class Walls:
         self._before = (
             *be_nobody(told["uid"][0]),
             *name_host(told["hostname"][0]),
-            *raise_loopback(),
+            *raise_loopback(told.get("sysctl", [])),
             *part_trees(told.get("tree", [])),
             *mount_own(tmpfs),
         )
@@ -106,9 +103,9 @@ def name_host(name: str) -> Iterator[Step]:
     yield _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
 
 
-def raise_loopback() -> Iterator[Step]:
-    """Loopback is the only interface of the room's network namespace; it starts out down. TCP's
-    buffers are to grow no larger than those of other sockets (`tally.SOCKET_BYTES`).
+def raise_loopback(sysctls: list[str]) -> Iterator[Step]:
+    """Loopback is the only interface of the room's network namespace; it starts out down. What the
+    namespace is told besides (`policy.SYSCTLS`) keeps its sockets small.
     """
 
     def up() -> int:
@@ -118,8 +115,8 @@ def raise_loopback() -> Iterator[Step]:
         return answer
 
     yield "loopback", up
-    yield _write("/proc/sys/net/ipv4/tcp_wmem", _TCP_SENT)
-    yield _write("/proc/sys/net/ipv4/tcp_rmem", _TCP_RECEIVED)
+    for each in sysctls:
+        yield _write(*each.split(" ", 1))
 
 
 def part_trees(trees: list[str]) -> Iterator[Step]:

@@ -5,6 +5,7 @@ from itertools import pairwise
 from sandbox import policy
 from sandbox.policy import Descriptors, Ground, Tree
 from sandbox.protocol import Limits
+from sandbox.room import tally
 
 GROUND = Ground(
     bwrap="/usr/bin/bwrap",
@@ -51,6 +52,12 @@ def test_no_capabilities_and_an_ordinary_user() -> None:
     assert after("--cap-drop") == ["ALL"]
     assert after("--uid") == after("--gid") == ["1000"]
     assert walls()["uid"] == ["1000"]
+
+
+def test_sockets_are_told_to_keep_small_buffers() -> None:
+    told = dict(each.split(" ", 1) for each in walls()["sysctl"])
+    assert set(told) == {f"/proc/sys/net/ipv4/tcp_{way}mem" for way in "wr"}
+    assert all(int(sizes.split()[2]) < tally.SOCKET_BYTES for sizes in told.values())
 
 
 def test_nothing_of_the_host_is_writable() -> None:
