@@ -576,6 +576,15 @@ async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files:
     assert not wrong.passed, wrong
 
 
+async def test_a_room_that_has_nothing_loaded_imports_no_judge_from_the_workspace() -> None:
+    cold = LocalSandbox(PYTHON, pool_size=0)
+    try:
+        report = await judged(cold, HONEST, FILES["judges' names"])
+    finally:
+        await cold.close()
+    assert report.passed, report
+
+
 async def test_a_right_solution_may_fork_and_leave_threads(sandbox: LocalSandbox) -> None:
     odd = """
 import threading, time, multiprocessing, os

@@ -65,6 +65,7 @@ def _settle() -> None:
 
 def _test(order: Mapping[str, Any], teller: Teller) -> None:
     pytest = importlib.import_module("pytest")
+    _load(f"_pytest.{name}" for name in sys.modules["_pytest.config"].default_plugins)
     sources = Sources({**order["files"], **order["canary"]})
     top = {path.partition("/")[0].removesuffix(".py") for path in [*order["files"], *order["own"]]}
     imported = [name for name in sources.imported() if name.partition(".")[0] not in top]
