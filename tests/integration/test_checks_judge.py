@@ -762,6 +762,13 @@ async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> N
     assert names == {"test_a.py::test_zero", "tests/test_b.py::test_more"}
 
 
+async def test_one_case_can_be_named(sandbox: LocalSandbox) -> None:
+    checks = Checks(CHECKS.files, "pytest 'test_a.py::test_zero[1]'")
+    report = await judged(sandbox, HONEST, None, checks)
+    assert report.passed, report
+    assert [test.id for test in report.tests] == ["test_a.py::test_zero[1]"]
+
+
 @pytest.mark.parametrize("text", ["def test_a(:", "x = 1\n", "(" * 5000])
 async def test_checks_that_are_none_fail(sandbox: LocalSandbox, text: str) -> None:
     report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text}))

@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 _PATTERNS = ("test_*.py", "*_test.py")
 _SKIPS = ("skip", "xfail")
@@ -30,6 +30,22 @@ class Expected:
     def holds(self, test: str) -> bool:
         """Whether a reported id is one of its cases."""
         return test == self.name or test.startswith(self.name + "[")
+
+    def aimed(self, at: Collection[str]) -> Expected | None:
+        """What of it must be reported where a caller names files, tests or cases `at`; None where
+        none of them means it. How many cases there are is then the caller's word.
+        """
+        names = [each.partition("[")[0].rstrip("/") for each in at]
+        meant = [
+            whole
+            for whole, name in zip(at, names, strict=True)
+            if self.name == name or self.name.startswith((f"{name}::", f"{name}/"))
+        ]
+        if not meant:
+            return None
+        if all("[" in each for each in meant):
+            return Expected(self.name, len(set(meant)), self.may_skip)
+        return self
 
 
 def collected(paths: Mapping[str, str]) -> list[str]:
@@ -100,8 +116,12 @@ def _cases(decorator: ast.expr) -> int | None:
 
 
 def _is_test(node: _Def) -> bool:
-    fixture = any("fixture" in ast.dump(each) for each in node.decorator_list)
-    return node.name.startswith("test") and not fixture
+    return node.name.startswith("test") and not any(map(_is_fixture, node.decorator_list))
+
+
+def _is_fixture(decorator: ast.expr) -> bool:
+    made = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(made, "attr", getattr(made, "id", "")) == "fixture"
 
 
 def _is_suite(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:

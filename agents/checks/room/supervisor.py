@@ -92,15 +92,10 @@ def _wanted(order: Mapping[str, Any]) -> list[expectation.Expected]:
         except SyntaxError as error:
             raise SyntaxError(f"{path}, line {error.lineno}: {error.msg}") from None
     if aimed := order["aimed"]:
-        found = [test for test in found if any(_aims(at, test.name) for at in aimed)]
+        found = [meant for test in found if (meant := test.aimed(aimed)) is not None]
     if not found:
         raise ValueError("there is no test in them")
     return found
-
-
-def _aims(at: str, test: str) -> bool:
-    at = at.partition("[")[0].rstrip("/")
-    return test == at or test.startswith((f"{at}::", f"{at}/"))
 
 
 class _Child:

@@ -28,6 +28,12 @@ def names(source: str) -> list[tuple[str, int | None, bool]]:
         ("def test_a(): pass\ndef helper(): pass", [("t.py::test_a", 1, False)]),
         ("async def test_a(): pass", [("t.py::test_a", 1, False)]),
         ("import pytest\n@pytest.fixture\ndef test_data(): pass", []),
+        ("@fixture(scope='module')\ndef test_data(): pass", []),
+        ("@p.mark.usefixtures('db')\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
+        (
+            "@p.mark.parametrize('p', ['fixtures/a.txt'])\ndef test_a(p): pass",
+            [("t.py::test_a", 1, False)],
+        ),
         ("class TestA:\n  def test_b(self): pass", [("t.py::TestA::test_b", 1, False)]),
         ("class TestA:\n  def __init__(self): pass\n  def test_b(self): pass", []),
         (
@@ -68,6 +74,25 @@ def test_cases_are_told_from_tests_of_a_longer_name() -> None:
     assert test.holds("t.py::test_a")
     assert test.holds("t.py::test_a[1-x]")
     assert not test.holds("t.py::test_ab")
+
+
+@pytest.mark.parametrize(
+    ("at", "cases"),
+    [
+        (["t.py"], 3),
+        (["."], None),
+        (["t.py::test_a"], 3),
+        (["t.py::test_a[1]"], 1),
+        (["t.py::test_a[1]", "t.py::test_a[x/y]", "t.py::test_a[1]"], 2),
+        (["t.py::test_a[1]", "t.py"], 3),
+        (["t.py::test_ab", "u.py"], None),
+    ],
+)
+def test_what_is_named_must_be_reported(at: list[str], cases: int | None) -> None:
+    source = "@p.mark.parametrize('a', [1, 2, 'x/y'])\ndef test_a(a): pass"
+    (test,) = expected("t.py", source)
+    meant = test.aimed(at)
+    assert (meant.cases if meant else None) == cases
 
 
 def test_files_are_collected_by_name_or_else_all() -> None:
