@@ -12,6 +12,7 @@ from typing import Any
 from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
+PING = {"type": "ping"}
 _STREAMED_CHARACTERS = 16
 _ERRORS = {
     400: "invalid_request_error",
@@ -62,7 +63,7 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     for index, block in enumerate(_blocks(turn, number)):
         empty, deltas = _deltas(block)
         yield json.dumps({"type": "content_block_start", "index": index, "content_block": empty})
-        yield json.dumps({"type": "ping"})
+        yield json.dumps(PING)
         for delta in deltas:
             yield json.dumps({"type": "content_block_delta", "index": index, "delta": delta})
         yield json.dumps({"type": "content_block_stop", "index": index})

@@ -161,6 +161,13 @@ class ProviderServer:
                 await http.send(writer, turn.status, body, headers=_retry_after(turn))
             case Garbled():
                 await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
+            case Hang(seconds, _, float(pace)):
+                dialect = DIALECTS[request.wire]
+                signs = itertools.repeat(dialect.sign_of_life, int(seconds / pace))
+                await http.send_events(
+                    writer, signs, dialect.stream_type, pace_seconds=pace, ends=False
+                )
+                return False
             case Hang(seconds, after):
                 if after is not None:
                     await self._half(after, request, writer)

@@ -63,10 +63,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer for so many seconds, then a closed connection; `after` comes first, by halves."""
+    """No answer for so many seconds, then a closed connection; `after` comes first, by halves.
+
+    With `alive_seconds`, instead: a stream of nothing but signs of life, one each so many seconds.
+    """
 
     seconds: float = 3600.0
     after: Reply | None = None
+    alive_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

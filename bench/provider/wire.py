@@ -28,7 +28,10 @@ _PATHS: Mapping[str, Wire] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the wires do differently. `framed` is an event as bytes."""
+    """What the wires do differently. `framed` is an event as bytes.
+
+    `sign_of_life` is what comes while there is nothing to say, so that the connection stays open.
+    """
 
     messages: Callable[[Mapping[str, Any]], tuple[Message, ...]]
     tools: Callable[[Mapping[str, Any]], tuple[str, ...]]
@@ -38,6 +41,7 @@ class Dialect:
     refusal: Callable[[Refusal], dict[str, Any]]
     framed: Callable[[str], bytes]
     stream_type: str
+    sign_of_life: bytes
 
 
 def _server_sent(data: str) -> bytes:
@@ -48,16 +52,19 @@ def _dialect(
     wire: ModuleType,
     framed: Callable[[str], bytes] = _server_sent,
     stream_type: str = "text/event-stream",
+    sign_of_life: bytes = b": PROCESSING\n\n",  # a comment: OpenRouter's
 ) -> Dialect:
     functions = (wire.messages, wire.tools, wire.forced_tool, wire.reply, wire.chunks, wire.refusal)
-    return Dialect(*functions, framed, stream_type)
+    return Dialect(*functions, framed, stream_type, sign_of_life)
 
 
 DIALECTS: Mapping[Wire, Dialect] = {
     "openai": _dialect(openai),
     "gemini": _dialect(gemini),
-    "anthropic": _dialect(anthropic, anthropic.framed),
-    "ollama": _dialect(ollama, ollama.framed, "application/x-ndjson"),
+    "anthropic": _dialect(
+        anthropic, anthropic.framed, sign_of_life=anthropic.framed(json.dumps(anthropic.PING))
+    ),
+    "ollama": _dialect(ollama, ollama.framed, "application/x-ndjson", b"\n"),
 }
 
 

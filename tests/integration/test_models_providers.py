@@ -400,6 +400,17 @@ async def test_a_silent_provider_is_left_and_asked_again(name: str) -> None:
             assert len(server.requests) == 2
 
 
+async def test_signs_of_life_are_no_tokens(name: str) -> None:
+    """As Anthropic and OpenRouter send them: they keep a connection open, not our patience."""
+    if provider_of(name) not in ("anthropic", "openrouter"):
+        return
+    bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1, "total_seconds": 1.0}
+    signs = always(Hang(alive_seconds=0.02))
+    silent = pytest.raises(ModelUnavailable, match=r"no token within 0\.2 s")
+    with asking(name, signs, max_retries=0, **bounds) as (model, _), silent:
+        await model.ainvoke("hi")
+
+
 async def test_a_reply_that_takes_longer_than_the_first_token_may(name: str) -> None:
     bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1}
     with asking(name, [Reply("word " * 40, pace_seconds=0.03)], **bounds) as (model, _):
