@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.provider.pieces import pieces
 from bench.provider.request import Message, Request
-from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
+from bench.provider.turn import SIGNATURE, Refusal, Reply, Tokens, ToolCall
 
 PING = {"type": "ping"}
-_STREAMED_CHARACTERS = 16
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -117,27 +117,38 @@ def _head(turn: Reply, model: str, number: int) -> dict[str, Any]:
 
 def _blocks(turn: Reply, number: int) -> list[dict[str, Any]]:
     text = turn.text or turn.refusal
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    blocks: list[dict[str, Any]] = _thoughts(turn.thoughts) if turn.thoughts else []
+    blocks += [{"type": "text", "text": text}] if text else []
     for index, call in enumerate(turn.tool_calls):
         identity = f"toolu_{number}_{index}"
         blocks.append({"type": "tool_use", "id": identity, "name": call.name, "input": call.args})
     return blocks
 
 
+def _thoughts(text: str) -> list[dict[str, Any]]:
+    """Those that are shown, and some that are not."""
+    return [
+        {"type": "thinking", "thinking": text, "signature": SIGNATURE},
+        {"type": "redacted_thinking", "data": SIGNATURE},
+    ]
+
+
 def _deltas(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A block as it begins, and what is added to it."""
     if block["type"] == "text":
-        parts = _split(block["text"])
+        parts = pieces(block["text"])
         return {**block, "text": ""}, [{"type": "text_delta", "text": part} for part in parts]
+    if block["type"] == "thinking":
+        parts = pieces(block["thinking"])
+        deltas = [{"type": "thinking_delta", "thinking": part} for part in parts]
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        return {**block, "thinking": "", "signature": ""}, deltas
+    if block["type"] == "redacted_thinking":
+        return block, []
     args = block["input"]
-    parts = _split(args if isinstance(args, str) else json.dumps(args))
+    parts = pieces(args if isinstance(args, str) else json.dumps(args))
     deltas = [{"type": "input_json_delta", "partial_json": part} for part in ("", *parts)]
     return {**block, "input": {}}, deltas
-
-
-def _split(text: str) -> list[str]:
-    size = _STREAMED_CHARACTERS
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _stop(turn: Reply) -> str:

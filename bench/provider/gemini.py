@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from bench.provider.pieces import pieces
 from bench.provider.request import Message, Request
-from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
+from bench.provider.turn import SIGNATURE, Refusal, Reply, Tokens, ToolCall
 
-_STREAMED_CHARACTERS = 16
 _STATUS = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -53,23 +54,28 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     """The body of a whole reply; `number` makes its id unique."""
     if any(isinstance(call.args, str) for call in turn.tool_calls):
         return _body(turn, model, number, [], "MALFORMED_FUNCTION_CALL")
-    parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
-    parts += [{"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls]
-    return _body(turn, model, number, parts, _finish(turn))
+    parts: list[dict[str, Any]] = [_thought(turn.thoughts)] if turn.thoughts else []
+    parts += [{"text": turn.text}] if turn.text else []
+    calls: list[dict[str, Any]] = [
+        {"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls
+    ]
+    if turn.thoughts and calls:  # the first one bears the signature of all
+        calls[0] |= {"thoughtSignature": SIGNATURE}
+    return _body(turn, model, number, [*parts, *calls], _finish(turn))
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events, to be sent as they come."""
     model = request.model
-    whole = reply(turn, model, number)
-    text = turn.text[:-_STREAMED_CHARACTERS]
-    for start in range(0, len(text), _STREAMED_CHARACTERS):
-        part = {"text": text[start : start + _STREAMED_CHARACTERS]}
+    texts = pieces(turn.text)
+    early = [*map(_thought, pieces(turn.thoughts)), *({"text": each} for each in texts[:-1])]
+    for part in early:
         candidate = {"index": 0, "content": {"role": "model", "parts": [part]}}
         yield json.dumps({"candidates": [candidate], "modelVersion": model})
-    parts = whole["candidates"][0]["content"]["parts"]
-    if parts and "text" in parts[0]:
-        parts[0]["text"] = turn.text[len(text) :]
+    rest = replace(turn, text=texts[-1] if texts else "")
+    whole = reply(rest, model, number)
+    content = whole["candidates"][0]["content"]
+    content["parts"] = [part for part in content["parts"] if "thought" not in part]
     yield json.dumps(whole)
 
 
@@ -110,7 +116,12 @@ def _result(response: Mapping[str, Any]) -> str:
 
 
 def _joined(content: Mapping[str, Any]) -> str:
-    return "".join(part.get("text", "") for part in content.get("parts") or ())
+    parts = content.get("parts") or ()
+    return "".join(part.get("text", "") for part in parts if not part.get("thought"))
+
+
+def _thought(text: str) -> dict[str, Any]:
+    return {"text": text, "thought": True}
 
 
 def _body(
@@ -134,7 +145,8 @@ def _finish(turn: Reply) -> str:
 def _usage(tokens: Tokens) -> dict[str, int]:
     return {
         "promptTokenCount": tokens.input,
-        "candidatesTokenCount": tokens.output,
+        "candidatesTokenCount": tokens.output - tokens.thoughts,
+        "thoughtsTokenCount": tokens.thoughts,
         "totalTokenCount": tokens.input + tokens.output,
         "cachedContentTokenCount": tokens.cached_input,
     }

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.provider.pieces import pieces
 from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, ToolCall
 
-_STREAMED_CHARACTERS = 16
 _AT = "2026-01-01T00:00:00Z"
 
 
@@ -43,15 +43,19 @@ def forced_tool(body: Mapping[str, Any]) -> str | None:  # noqa: ARG001 - as on 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:  # noqa: ARG001 - it has no ids
     """The body of a whole reply. Arguments are objects: broken ones come as text."""
-    return {**_line(model, _message(turn, turn.text)), **_end(turn)}
+    message = _message(turn, turn.text)
+    message |= {"thinking": turn.thoughts} if turn.thoughts else {}
+    return {**_line(model, message), **_end(turn)}
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:  # noqa: ARG001
     """The same reply in lines, to be sent as they come."""
-    model, text, size = request.model, turn.text, _STREAMED_CHARACTERS
-    for start in range(0, len(text), size):
-        message = {"role": "assistant", "content": text[start : start + size]}
-        yield json.dumps(_line(model, message))
+    model = request.model
+    for piece in pieces(turn.thoughts):
+        said = {"role": "assistant", "content": "", "thinking": piece}
+        yield json.dumps(_line(model, said))
+    for piece in pieces(turn.text):
+        yield json.dumps(_line(model, {"role": "assistant", "content": piece}))
     if turn.tool_calls:
         yield json.dumps(_line(model, _message(turn, "")))
     yield json.dumps({**_line(model, {"role": "assistant", "content": ""}), **_end(turn)})

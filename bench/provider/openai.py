@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.provider.pieces import CHARACTERS, pieces
 from bench.provider.request import Message, Request
 from bench.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _OF_GROQ = "/openai/"
-_STREAMED_CHARACTERS = 16
 _MOST_CHUNKS = 4096
 """Of a text: one that is to fill a client's memory does so in seconds."""
 
@@ -55,6 +55,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
                 "message": {
                     "role": "assistant",
                     "content": turn.text or None,
+                    **({"reasoning_content": turn.thoughts} if turn.thoughts else {}),
                     **({"refusal": turn.refusal} if turn.refusal else {}),
                     **({"tool_calls": _calls(turn, number)} if turn.tool_calls else {}),
                 },
@@ -72,23 +73,24 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     Usage is told to those who asked for it; Groq tells it to all, in a place of its own.
     """
     head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": request.model}
+    of_groq = request.path.startswith(_OF_GROQ)
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return json.dumps({**head, "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
-    size = max(_STREAMED_CHARACTERS, len(turn.text) // _MOST_CHUNKS)
-    for start in range(0, len(turn.text), size):
-        yield chunk({"content": turn.text[start : start + size]})
+    for piece in pieces(turn.thoughts):
+        yield chunk({"reasoning" if of_groq else "reasoning_content": piece})
+    for piece in pieces(turn.text, max(CHARACTERS, len(turn.text) // _MOST_CHUNKS)):
+        yield chunk({"content": piece})
     if turn.refusal:
         yield chunk({"refusal": turn.refusal})
     for i, call in enumerate(_calls(turn, number)):
         for delta in _call_deltas(call):
             yield chunk({"tool_calls": [{"index": i, **delta}]})
     usage = _usage(turn.tokens) if turn.tokens else None
-    in_groqs_way = usage and request.path.startswith(_OF_GROQ)
-    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if in_groqs_way else {}))
+    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if usage and of_groq else {}))
     if usage and (request.body.get("stream_options") or {}).get("include_usage"):
         yield json.dumps({**head, "choices": [], "usage": usage})
     yield "[DONE]"
@@ -98,8 +100,8 @@ def _call_deltas(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A call as it is streamed: its name first, then its arguments bit by bit."""
     arguments = call["function"]["arguments"]
     yield {**call, "function": {"name": call["function"]["name"], "arguments": ""}}
-    for start in range(0, len(arguments), _STREAMED_CHARACTERS):
-        yield {"function": {"arguments": arguments[start : start + _STREAMED_CHARACTERS]}}
+    for piece in pieces(arguments):
+        yield {"function": {"arguments": piece}}
 
 
 def refusal(turn: Refusal) -> dict[str, Any]:
@@ -146,5 +148,6 @@ def _usage(tokens: Tokens) -> dict[str, Any]:
         "completion_tokens": tokens.output,
         "total_tokens": tokens.input + tokens.output,
         "prompt_tokens_details": {"cached_tokens": tokens.cached_input},
+        "completion_tokens_details": {"reasoning_tokens": tokens.thoughts},
         "queue_time": 0.0,
     }

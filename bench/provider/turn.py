@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+SIGNATURE = "c2lnbmVk"
+"""Of thoughts, on wires that sign them: to be sent back as it came."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -25,13 +28,14 @@ class Tokens:
     """The usage figures of one reply, in tokens.
 
     `cached_input` was read out of the provider's cache and `cache_write` put into it: both are part
-    of `input`. Only Anthropic's wire tells what was written.
+    of `input`. Only Anthropic's wire tells what was written. `thoughts` are part of `output`.
     """
 
     input: int = 10
     output: int = 5
     cached_input: int = 0
     cache_write: int = 0
+    thoughts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Reply:
     """What a model says: text, tool calls or both. `tokens=None` leaves the figures out.
 
     `delay_seconds` pass before the first byte, `pace_seconds` between two events of a stream.
-    `refusal` is why the model will not answer, in place of an answer.
+    `refusal` is why the model will not answer, in place of an answer. `thoughts` are what it tells
+    of its thinking before; they are signed where the wire signs them.
     """
 
     text: str = ""
@@ -49,6 +54,7 @@ class Reply:
     delay_seconds: float = 0.0
     pace_seconds: float = 0.0
     refusal: str = ""
+    thoughts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from bench.provider import (
     always,
 )
 from bench.provider.request import Wire
+from bench.provider.turn import SIGNATURE
 from bench.provider.wire import DIALECTS
 
 NAMES = (
@@ -263,6 +264,31 @@ async def test_tokens_are_heard_as_they_come(name: str, ear: Ear) -> None:
     assert reply.text == ear.text() == text
     assert json.loads(ear.text("tool")) == reply.tool_calls[0]["args"]
     assert ear.at[-1] - ear.at[0] > 0.05
+
+
+async def test_thoughts_are_heard_counted_and_sent_back_as_they_came(name: str, ear: Ear) -> None:
+    thoughts = "It wants a run, so I had better run it."
+    call = ToolCall("python", {"code": "1"})
+    first = Reply("I run it.", (call,), Tokens(10, 35, thoughts=30), thoughts=thoughts)
+    with asking(name, [first, Reply("done")]) as (model, server):
+        bound = model.bind_tools([python])
+        reply = await bound.ainvoke("hi")
+        assert (ear.text("reasoning"), ear.text()) == (thoughts, reply.text)
+        assert (reply.text, Usage.of(reply)) == ("I run it.", Usage(10, 35))
+        ran = ToolMessage("ran", tool_call_id=reply.tool_calls[0]["id"], name="python")
+        await bound.ainvoke([HumanMessage("hi"), reply, ran])
+    body = server.requests[1].body
+    match wire_of(name):
+        case "anthropic":
+            thought = {"type": "thinking", "thinking": thoughts, "signature": SIGNATURE}
+            hidden = {"type": "redacted_thinking", "data": SIGNATURE}
+            assert body["messages"][1]["content"][:2] == [thought, hidden]
+        case "gemini":
+            thought, _, called = body["contents"][1]["parts"]
+            assert thought == {"text": thoughts, "thought": True}
+            assert called["thoughtSignature"] == SIGNATURE
+        case _:
+            assert server.requests[1].messages[1].text == "I run it."  # it takes none back
 
 
 async def test_a_second_try_is_told_apart(name: str, ear: Ear) -> None:
