@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from chaos_story import BOUNDS, Story, a_story, with_job
 
+from drills.chaos import report
 from drills.chaos.checker import CHECKS, check
 from drills.chaos.checks.upgrading import UNREAD
 from drills.chaos.drill import Outcome
@@ -476,6 +479,13 @@ def outcome(kills: int, planned: int, reading: Reading | None = None) -> Outcome
     struck = {"child-kill": kills, "worker-freeze": 1}
     due = {"child-kill": planned, "worker-freeze": 3}
     return Outcome(verdict, 1.0, due, struck, kills, {}, ())
+
+
+def test_the_docs_name_every_key_of_the_object() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
+    named = docs.partition("## `fettle chaos")[2].partition("Keys of the object:")[2]
+    told = set(re.findall(r"`(\w+)`", named.partition("\n## ")[0]))
+    assert report.plain(outcome(8, 10), 1).keys() == told - {"all"}
 
 
 def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
