@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 from faults_house import Scene, Work
 
-from bench.provider import Cut, Garbled, Hang, Refusal, Reply, ToolCall, Turn
+from bench.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 from jobs.record import Reason, Status
+from jobs.spec import OnExhausted
 
 MOST = 50
 """More requests than any job of these makes."""
@@ -101,29 +102,54 @@ async def test_a_model_that_comes_back(down: Scene) -> None:
     await down.judge()
 
 
+AT_THE_BOUND = "The work ended at the bound of 25 model calls, before it was finished."
+
+
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "answer"),
     [
-        Reply(""),
-        Reply(tool_calls=(ToolCall("python", '{"code": "print('),), stop="length"),
-        EMPTY,
-        Reply(tool_calls=(ToolCall("no_such_tool", {}),)),
+        (Reply(""), ""),
+        (
+            Reply(tool_calls=(ToolCall("python", '{"code": "print('),), stop="length"),
+            AT_THE_BOUND,
+        ),
+        (EMPTY, "there was nothing to run."),
+        (Reply(tool_calls=(ToolCall("no_such_tool", {}),)), AT_THE_BOUND),
     ],
     ids=["nothing", "arguments-cut", "empty-code", "unknown-tool"],
 )
-async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply) -> None:
-    """Its calls are bounded and paid; no job of these is approved, since none has run any code."""
-    await down.submit("useless", Work(instead=useless(reply)), max_revisions=1)
-    job = await down.end("useless")
-    told = await down.told("useless")
-    assert job.result is None or job.result.approved_by is None, told
-    assert len(down.asked["useless"]) < MOST - 1
-    charged = await down.operations.store.charges(down.ids["useless"])
-    assert len(charged) == told.count("model_called")
-    await asyncio.sleep(0.2)
+async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply, answer: str) -> None:
+    """Its calls are bounded and paid; no job of these is approved, since none has run any code,
+    though the critic would: it ends with what there is, or as `unapproved`, as was asked for."""
+    await down.submit("taken", Useless(reply=reply), max_revisions=1)
+    await down.submit(
+        "strict", Useless(reply=reply), max_revisions=1, on_exhausted=OnExhausted.FAIL
+    )
+    for name, wanted in (
+        ("taken", (Status.SUCCEEDED, None)),
+        ("strict", (Status.FAILED, Reason.UNAPPROVED)),
+    ):
+        job = await down.end(name)
+        told = await down.told(name)
+        assert (job.status, job.reason) == wanted, told
+        assert job.result is not None
+        assert job.result.approved_by is None
+        assert answer in job.result.answer
+        assert bool(answer) == bool(job.result.answer)
+        assert len(down.asked[name]) < MOST - 1
+        charged = await down.operations.store.charges(down.ids[name])
+        assert len(charged) == told.count("model_called")
     await down.judge()
 
 
-def useless(reply: Reply) -> Mapping[int, Turn]:
-    """The plan is a true one; all that follows is not, but for the critic, who approves."""
-    return dict.fromkeys(range(2, MOST), reply)
+@dataclass(frozen=True)
+class Useless(Work):
+    """The plan is a true one; all that follows is `reply`, but for the critic, who approves."""
+
+    reply: Reply = EMPTY
+
+    def turn(self, request: Request, number: int) -> Turn:
+        """See Work."""
+        if request.forced_tool in ("Plan", "Verdict"):
+            return super().turn(request, number)
+        return self.reply
