@@ -117,7 +117,7 @@ async def recorded(
         "stderr": await _kept(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
         "succeeded": succeeded,
-        "failure": None if succeeded else failure(result, program.text, files, lack),
+        "failure": None if succeeded else failure(result, program, files, lack),
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
@@ -137,10 +137,11 @@ def last_number(runs: Sequence[Run]) -> int:
 
 
 def failure(
-    result: RunResult, code: str, files: Mapping[str, bytes], lack: str | None = None
+    result: RunResult, program: Program, files: Mapping[str, bytes], lack: str | None = None
 ) -> dict[str, Any]:
-    """{class, cause, exception} of a run of `code` over `files` that did not succeed."""
-    told = classify(result, {**files, PROGRAM: code.encode(errors="replace")}).fields()
+    """{class, cause, exception} of a run of `program` over `files` that did not succeed."""
+    sources = {**files, PROGRAM: program.text.encode(errors="replace")}
+    told = classify(result, sources, shell=program.tool == "shell").fields()
     return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
 
 

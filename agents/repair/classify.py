@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from agents.repair.exceptions import Sources, kind_of
@@ -42,8 +42,10 @@ _SHELL: dict[int, tuple[FailureClass, str]] = {
     126: (FailureClass.FILE, "a command is there, but may not be run"),
     127: (FailureClass.FILE, "a command was not found"),
 }
-"""Exit codes of POSIX shells and of timeout(1)."""
+"""Exit codes of POSIX shells and of timeout(1), which a Python program may choose for itself."""
 _OF_SIGNALS = 128
+_PYTEST_SAYS = "E   "
+"""Before the exception that ended a conftest.py, of which there is no report."""
 _STACK = re.compile(
     r"^Fatal Python error: .*(?:stack overflow|_Py_CheckRecursiveCall)", re.MULTILINE
 )
@@ -52,12 +54,13 @@ _WORK = "/work/"
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 
 
-def classify(result: RunResult, sources: Sources) -> Failure:
-    """The failure of a run that did not succeed. `sources` are the program's, by path."""
+def classify(result: RunResult, sources: Sources, *, shell: bool = False) -> Failure:
+    """The failure of a run that did not succeed. `sources` are the program's, by path; `shell`: it
+    was a command line."""
     return (
         _by_limit(result)
         or _by_signal(result, result.signal)
-        or _by_exit_code(result)
+        or _by_exit_code(result, _SHELL if shell else {})
         or _by_traceback(result, sources)
         or _by_report(result, sources)
         or _of_raised(decisive(tracebacks(result.stdout.text)), sources)
@@ -82,14 +85,17 @@ def _by_signal(result: RunResult, number: int | None) -> Failure | None:
     return Failure(kind, f"it was killed by {name}{why}")
 
 
-def _by_exit_code(result: RunResult) -> Failure | None:
-    """An exit code that a shell gives for a signal; a traceback knows better, if there is one."""
+def _by_exit_code(
+    result: RunResult, codes: Mapping[int, tuple[FailureClass, str]]
+) -> Failure | None:
+    """An exit code that stands for a signal, or one of these; a traceback knows better, if there is
+    one."""
     code = result.exit_code
     if code is None or decisive(tracebacks(result.stderr.text)):
         return None
     if code - _OF_SIGNALS in set(signal.Signals):
         return _by_signal(result, code - _OF_SIGNALS)
-    told = _SHELL.get(code)
+    told = codes.get(code)
     return Failure(*told) if told else None
 
 
@@ -172,7 +178,7 @@ def _is_own(file: str) -> bool:
 
 def _by_words(result: RunResult, sources: Sources) -> Failure | None:
     for stream in (result.stderr, result.stdout):
-        last = _last_line(stream.text)
+        last = _last_line(stream.text).removeprefix(_PYTEST_SAYS)
         raised = raised_in(last)
         kind = kind_of(raised, sources) if raised else FailureClass.UNKNOWN
         if raised and kind is not FailureClass.UNKNOWN:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
 
 _PYTEST = re.compile(
-    r"^=*\s*(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in \d+(?:\.\d+)?s\b.*$",
+    r"^=*\s*(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in \d+\.\d\ds\b.*$",
     re.MULTILINE,
 )
 _COUNT = re.compile(r"(\d+) (failed|errors?|passed)")
 _NAMED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+)(?: - (?P<why>.*))?$", re.MULTILINE)
+_ERRORS = re.compile(r"^(?:=+ ERRORS =+$|ERROR \S)", re.MULTILINE)
 _COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)
 _E_LINE = re.compile(r"^E {3}(?P<said>\S.*)$", re.MULTILINE)
 _UNITTEST = re.compile(
@@ -43,6 +44,8 @@ def pytest_report(text: str) -> Report | None:
         return Report("pytest found no tests", _collecting(text))
     if not failed:
         return None
+    if counts.keys() == {"error"} and not _ERRORS.search(text):
+        return None  # a linter's
     ran = failed + counts.get("passed", 0)
     named = _NAMED.search(text)
     first = f": {named['test']}: {named['why'] or 'failed'}" if named else ""

@@ -46,7 +46,7 @@ class Program:
     def told(self, result: RunResult) -> Told:
         """What it is told as where it ends so. Pure."""
         sources = {**self.sources, PROGRAM: self.code.encode()}
-        return Told(self, result, classify(result, sources))
+        return Told(self, result, classify(result, sources, shell=self.shell))
 
 
 @dataclass(frozen=True, slots=True)

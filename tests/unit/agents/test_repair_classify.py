@@ -264,6 +264,29 @@ def test_a_test_file_that_cannot_be_collected_has_no_failed_tests() -> None:
     assert (found.kind.value, found.exception) == ("import", "ModuleNotFoundError")
 
 
+def test_a_conftest_that_cannot_be_loaded_is_told_by_its_exception() -> None:
+    said = "ImportError while loading conftest '/work/conftest.py'.\n"
+    for last, expected in [
+        ("SyntaxError: invalid syntax", "syntax"),
+        ("ModuleNotFoundError: No module named 'x'", "import"),
+    ]:
+        found = failure(ended(4, err=f"{said}E   {last}\n"))
+        assert (found.kind.value, found.cause) == (expected, last)
+
+
+@pytest.mark.parametrize("counted", ["3 errors in 0.21s", "1 failed in 0.2s", "1 failed in 2s"])
+def test_what_other_tools_count_is_no_report_of_pytest(counted: str) -> None:
+    assert failure(ended(1, out=f"Found 3 errors.\n{counted}\n")).kind.value == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [(124, "timeout"), (126, "file"), (127, "file"), (3, "unknown")]
+)
+def test_exit_codes_of_shells_are_those_of_command_lines(code: int, expected: str) -> None:
+    assert classify(ended(code), {}, shell=True).kind.value == expected
+    assert classify(ended(code), {}).kind.value == "unknown"
+
+
 def test_a_program_that_judges_pytest_s_result_itself() -> None:
     assert failure(ended(1, PYTEST, stderr_of("assert 1 == 0"))).kind.value == "test_failure"
     child = "import subprocess\nraise subprocess.CalledProcessError(1, ['pytest'])"
