@@ -46,7 +46,7 @@ class Usage:
 
 
 def _tokens(told: Any) -> int | None:
-    return told if isinstance(told, int) and told >= 0 else None
+    return told if type(told) is int and told >= 0 else None  # True is no number of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ def price(name: ModelName, usage: Usage | None) -> Decimal | None:
 def _listed(name: ModelName, usage: Usage) -> Decimal | None:
     if name.of.priced_as is None:
         return None
-    tokens = genai_prices.Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cached_input_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
     try:
+        tokens = genai_prices.Usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cached_input_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+        )
         answer = genai_prices.calc_price(tokens, name.model, provider_id=name.of.priced_as)
     except (LookupError, ValueError):  # not on the list; figures that do not fit together
         return None

@@ -30,7 +30,7 @@ def test_usage_is_what_the_reply_reports() -> None:
     assert reported(cache_read=60) == Usage(100, 20, 60)
 
 
-@pytest.mark.parametrize("odd", ["100", None, -1, [100]])
+@pytest.mark.parametrize("odd", ["100", None, -1, [100], True])
 def test_what_is_no_number_of_tokens_is_nothing(odd: Any) -> None:
     assert reported(given=odd) is None
     assert reported(cache_read=odd, cache_creation=odd) == Usage(100, 20)
@@ -42,6 +42,7 @@ def test_no_more_is_in_a_cache_than_there_is_and_what_does_not_fit_has_no_price(
     assert reported(cache_read=60, cache_creation=70) == Usage(100, 20, 60, 40)
     assert price(FLASH, usage) is not None
     assert price(FLASH, Usage(100, 20, 150)) is None
+    assert price(FLASH, Usage(-1, 20)) is None
 
 
 def test_a_reply_that_reports_nothing_has_no_usage_rather_than_none_used() -> None:
