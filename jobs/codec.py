@@ -141,16 +141,18 @@ def _checks(data: Mapping[str, Any] | None) -> CheckSpec | None:
     return _made(CheckSpec, data, paths=tuple(data["paths"])) if data else None
 
 
-def event_body(event: NewEvent) -> str:
-    """What the list keeps behind the time."""
-    return dump({"kind": event.kind, "data": _plain(event.data)})
+def event_body(event: NewEvent, epoch: int | None = None) -> str:
+    """What the list keeps behind the time; `epoch`: of the attempt that tells it."""
+    told = {} if epoch is None else {"epoch": epoch}
+    return dump({"kind": event.kind, **told, "data": _plain(event.data)})
 
 
 def read_event(seq: int, stored: str) -> Event:
     """The event at place `seq` (from 1)."""
     at, _, body = stored.partition(" ")
     content = json.loads(body)
-    return Event(seq=seq, at=int(at), kind=content["kind"], data=content["data"])
+    kind, data = content["kind"], content["data"]
+    return Event(seq=seq, at=int(at), kind=kind, data=data, epoch=content.get("epoch"))
 
 
 def read_message(message: str) -> list[Event]:

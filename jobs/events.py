@@ -89,12 +89,17 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact on record: `seq` counts from 1, `at` is Redis' time in ms."""
+    """A fact on record: `seq` counts from 1, `at` is Redis' time in ms.
+
+    `epoch`: that of the attempt that has told of its work; None for the job's own life, and for
+    what older releases have told.
+    """
 
     seq: int
     at: int
     kind: str
     data: Mapping[str, Any]
+    epoch: int | None = None
 
     @property
     def final(self) -> bool:

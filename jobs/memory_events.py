@@ -21,14 +21,15 @@ class MemoryEvents:
         self._keys: dict[str, set[str]] = defaultdict(set)
         self._readers: dict[str, set[asyncio.Event]] = defaultdict(set)
 
-    def append(self, job_id: str, events: Sequence[NewEvent]) -> None:
-        """Add those that are new."""
+    def append(self, job_id: str, events: Sequence[NewEvent], epoch: int | None = None) -> None:
+        """Add those that are new; `epoch`: of the attempt that tells them."""
         now = self._clock()
         for event in events:
             if event.key not in self._keys[job_id]:
                 self._keys[job_id].add(event.key)
                 seq = len(self._events[job_id]) + 1
-                self._events[job_id].append(read_event(seq, f"{now} {event_body(event)}"))
+                body = event_body(event, epoch)
+                self._events[job_id].append(read_event(seq, f"{now} {body}"))
         for reader in self._readers[job_id]:
             reader.set()
 

@@ -140,7 +140,7 @@ class MemoryStore:
         self._records[job_id] = record
         self.blobs.refer(job_id, writes.blobs)
         self._journals[job_id].update(writes.journal)
-        self._events.append(job_id, writes.events)
+        self._events.append(job_id, writes.events, epoch)
 
     async def owns(self, held: Held) -> bool:
         """See Store."""

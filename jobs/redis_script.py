@@ -49,12 +49,13 @@ def head_is(key: str, value: str) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One atomic step for one job."""
+    """One atomic step for one job; `epoch`: of the attempt that tells the events."""
 
     keys: JobKeys
     guards: Sequence[Guard] = ()
     events: Sequence[NewEvent] = ()
     commands: Sequence[Command] = field(default_factory=tuple)
+    epoch: int | None = None
 
     def script_keys(self) -> list[str]:
         """KEYS of the script."""
@@ -73,7 +74,7 @@ class Step:
         yield self.keys.channel
         yield len(self.events)
         for event in self.events:
-            yield from (event.key, event_body(event))
+            yield from (event.key, event_body(event, self.epoch))
 
     def _command_args(self) -> Iterable[Argument]:
         yield len(self.commands)

@@ -151,7 +151,7 @@ class RedisStore:
             field_is(job.record, "status", str(Status.RUNNING)),
         )
         commands = tuple(redis_index.written(job, epoch, writes))
-        if not await self._commit.apply(Step(job, guards, writes.events, commands)):
+        if not await self._commit.apply(Step(job, guards, writes.events, commands, epoch)):
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 

@@ -92,7 +92,8 @@ class Story:
             self.records[job_id] = replace(record, progress_epoch=record.epoch)
 
     def work(self, job_id: str, kind: str, data: dict[str, Any]) -> None:
-        self._told(job_id, NewEvent("", kind, data))
+        # what an heir inherits is told before its first attempt, by none
+        self._told(job_id, NewEvent("", kind, data), self.records[job_id].epoch or None)
 
     def expire(self, job_id: str) -> None:
         self._do(lifecycle.expire(self.records[job_id], self.now))
@@ -192,9 +193,9 @@ class Story:
         for event in change.events:
             self._told(change.after.id, event)
 
-    def _told(self, job_id: str, event: NewEvent) -> None:
+    def _told(self, job_id: str, event: NewEvent, epoch: int | None = None) -> None:
         events = self.events[job_id]
-        events.append(Event(len(events) + 1, self.now, event.kind, dict(event.data)))
+        events.append(Event(len(events) + 1, self.now, event.kind, dict(event.data), epoch))
 
 
 def a_story() -> Story:

@@ -182,6 +182,22 @@ async def test_an_attempts_writes_arrive_together(house, store):
     assert record == replace(running, workspace="f" * 64, progress_epoch=1)
 
 
+@pytest.mark.invariant("J5")
+async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(house, store):
+    first = await house.running()
+    await store.write(first.id, 1, Writes((said("one"),)))
+    job(await house.operations.give_back(held(first), ""))
+    await house.claim(first.id)
+    heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
+    await asyncio.sleep(0.05)
+    await store.write(first.id, 2, Writes((said("one"), said("two"))))
+    told = [(event.kind, event.epoch) for event in await store.events(first.id)]
+    own = [("submitted", None), ("started", None)]
+    again = [("given_back", None), ("started", None), ("summarized", 2)]
+    assert told == [*own, ("summarized", 1), *again]
+    assert [event.epoch for event in await heard] == [2]
+
+
 async def test_writes_that_are_no_progress_do_not_count_as_such(house, store):
     running = await house.running()
     await store.write(running.id, 1, Writes(events=(said("one"),), charges=(charge("c1"),)))

@@ -168,6 +168,22 @@ def a_zombie_writes(story: Story) -> Reading:
     )
 
 
+def a_zombie_writes_while_another_holds_the_job(story: Story) -> Reading:
+    events = story.events["killed"]
+    (at,) = [i for i, e in enumerate(events) if e.kind == "model_called" and e.epoch == 2][:1]
+    late = replace(events[at], data={"call": "late"}, epoch=1)
+    return with_events(
+        story.reading(), "killed", numbered([*events[: at + 1], late, *events[at + 1 :]])
+    )
+
+
+def test_events_of_a_release_that_noted_no_epoch_are_not_held_against_it() -> None:
+    reading = a_story().reading()
+    for job_id, job in reading.jobs.items():
+        reading = with_events(reading, job_id, [replace(e, epoch=None) for e in job.events])
+    assert check(a_story().log, reading, BOUNDS).told() == ""
+
+
 # J6
 
 
@@ -398,7 +414,7 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         *(miscounted, due_at_another_time, listed_elsewhere),
     ),
     "J4": (two_leases, epoch_not_raised, lease_left),
-    "J5": (a_zombie_writes,),
+    "J5": (a_zombie_writes, a_zombie_writes_while_another_holds_the_job),
     "J6": (ends_twice, told_behind_the_end, comes_alive_again, ends_otherwise),
     "J7": (a_crash_not_counted, poisoned_at_once),
     "J8": (late_recovery, no_recovery),

@@ -35,17 +35,22 @@ def held_once(case: Case) -> Iterator[Violation]:
 
 
 def fenced(case: Case) -> Iterator[Violation]:
-    """J5: work is told by whoever holds the lease, and by nobody else."""
+    """J5: work is told by whoever holds the lease, and by nobody else: neither while nobody holds
+    the job, nor, where events bear an epoch, while another does.
+    """
     for job in case.jobs:
-        working = False
+        holder: int | None = None
         heir = job.retry_of is not None  # is told what it inherits, before it begins
         for event in job.events:
+            told = f"{event.kind} (event {event.seq}) was told"
             if event.kind == "started":
-                working, heir = True, False
+                holder, heir = event.data["attempt"], False
             elif event.kind in LETS_GO:
-                working = False
-            elif event.kind in WORK and not working and not heir:
-                said = f"{event.kind} (event {event.seq}) was told while nobody held the job"
+                holder = None
+            elif event.kind in WORK and holder is None and not heir:
+                yield Violation("J5", job.id, f"{told} while nobody held the job")
+            elif event.epoch is not None and event.epoch != holder:
+                said = f"{told} by attempt {event.epoch} while {holder} had the lease"
                 yield Violation("J5", job.id, said)
 
 
