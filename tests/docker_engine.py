@@ -3,7 +3,7 @@
 As root it is `deploy/engine.sh`'s. Who is not root names one that he may use, for example a
 rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without either there are no
 tests of the backend `docker`: they are not collected, and the session's header says so. An engine
-that is killed has to be our own: without root those tests are left out, which it says, too.
+that is killed has to be our own: without root those tests are skipped, with the reason.
 """
 
 from __future__ import annotations

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import docker_engine as engines
 import pytest
 from faults_house import Scene, a_scene
 
 HERE = Path(__file__).parent
-
-collect_ignore_glob = [] if engines.OWN else ["test_faults_engine.py"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
