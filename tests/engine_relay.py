@@ -9,11 +9,14 @@ from pathlib import Path
 
 
 class Relay:
-    """Passes connections on."""
+    """Passes connections on. `refused`: how many to `/events` it will hang up on, and `events`: how
+    many it has passed on.
+    """
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self._events: set[asyncio.StreamWriter] = set()
+        self.refused = self.events = 0
 
     def cut(self) -> None:
         """Hang up on all who listen to events; on nobody else."""
@@ -24,6 +27,11 @@ class Relay:
         """One connection, from its beginning to its end."""
         head = await reader.readuntil(b"\r\n")
         listens = b"/events" in head
+        if listens and self.refused:
+            self.refused -= 1
+            writer.close()
+            return
+        self.events += listens
         there, back = await asyncio.open_unix_connection(self._socket)
         back.write(head)
         self._events |= {writer} if listens else set()

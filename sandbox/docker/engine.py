@@ -51,6 +51,14 @@ class Seen:
     age: float
 
 
+@dataclass(frozen=True, slots=True)
+class Events:
+    """A stream of events, and when it began, by the engine's own clock."""
+
+    lines: Lines
+    began: int
+
+
 class Engine:
     """One engine, spoken to in the newest version of the API that both sides know."""
 
@@ -141,20 +149,24 @@ class Engine:
         """All containers that bear a label, running or not."""
         filters = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
         told = await self._expect("GET", f"/containers/json?{filters}")
-        now = parsedate_to_datetime(told.fields["date"]).timestamp()  # by the engine's own clock
+        now = _date(told.fields)
         return tuple(
             Seen(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
             for each in told.body
         )
 
-    async def events(self, label: str, kind: str) -> Lines:
-        """The events of one kind, of containers that bear a label, from now on."""
+    async def events(self, label: str, kind: str, since: int | None = None) -> Events:
+        """The events of one kind, of containers that bear a label, from now on; or `since` a time
+        before, as far back as the engine remembers them.
+        """
         filters = {"type": ["container"], "event": [kind], "label": [label]}
-        path = self._path(f"/events?{urlencode({'filters': json.dumps(filters)})}")
+        query = {"filters": json.dumps(filters)} | ({} if since is None else {"since": f"{since}"})
+        path = self._path(f"/events?{urlencode(query)}")
         try:
-            return await exchange.follow(self.address, path, seconds=_SECONDS)
+            lines = await exchange.follow(self.address, path, seconds=_SECONDS)
         except Broken as error:
             raise EngineLost(_lost(error)) from error
+        return Events(lines, _date(lines.fields))
 
     async def _expect(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
@@ -186,6 +198,14 @@ class Engine:
 
     def _path(self, path: str) -> str:
         return f"/v{self._api}{path}"
+
+
+def _date(fields: Mapping[str, str]) -> int:
+    """When a response was made, by the engine's own clock, in whole seconds."""
+    try:
+        return int(parsedate_to_datetime(fields["date"]).timestamp())
+    except (KeyError, ValueError):
+        raise SandboxUnavailable("the engine's answers bear no date") from None
 
 
 def _lost(error: Broken) -> str:

@@ -83,6 +83,11 @@ class Lines:
     def __init__(self, connection: Connection, head: Head) -> None:
         self._connection, self._head = connection, head
 
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The response's header fields."""
+        return self._head.fields
+
     async def __aiter__(self) -> AsyncIterator[Any]:
         rest = b""
         try:

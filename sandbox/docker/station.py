@@ -7,8 +7,7 @@ import contextlib
 
 from sandbox.docker import container, image, leftovers, profile, seccomp
 from sandbox.docker.container import Container
-from sandbox.docker.engine import Engine, EngineLost, Facts
-from sandbox.docker.exchange import Lines
+from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.image import Image
 from sandbox.docker.leftovers import OWNER, Owner
 from sandbox.docker.pool import Pool
@@ -18,13 +17,15 @@ from sandbox.protocol import Limits, SandboxUnavailable
 OOM_SECONDS = 0.5
 """How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
 SWEEP_SECONDS = 60.0
+CUT_SECONDS = 0.2
+"""Before what was cut is connected anew: less than a run waits for word of a kill."""
 
 
 class Station:
-    """Begun by `open_station`; of use until `lost`, which it is when the engine hangs up."""
+    """Begun by `open_station`; of use until `lost`, which it is when the engine has gone."""
 
     def __init__(
-        self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Lines
+        self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Events
     ) -> None:
         self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
         self.lost = self.closed = False
@@ -90,7 +91,7 @@ class Station:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
         await self.pool.close()
-        self._events.close()
+        self._events.lines.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
         return await container.make(self.engine, self.kind, shape, load=load)
@@ -103,11 +104,23 @@ class Station:
             ended.connection.close()
 
     async def _listen(self) -> None:
-        """Note kills for memory, until the engine hangs up."""
-        async for event in self._events:
-            kill = self._kills.get(event.get("Actor", {}).get("ID", ""))
-            if kill is not None:
-                kill.set()
+        """Note kills for memory, until the engine has gone. A connection that is cut on its way, as
+        by a proxy that takes it for idle, is made anew: no run is the worse for it.
+        """
+        began = self._events.began
+        while True:
+            async for event in self._events.lines:
+                kill = self._kills.get(event.get("Actor", {}).get("ID", ""))
+                if kill is not None:
+                    kill.set()
+            self._events.lines.close()
+            await asyncio.sleep(CUT_SECONDS)
+            try:
+                if await self.engine.facts() != self.facts:
+                    break
+                self._events = await follow(self.engine, self._owner, began)
+            except SandboxUnavailable:
+                break
         self.lost = True
 
     async def _sweep(self) -> None:
@@ -138,8 +151,12 @@ async def open_station(engine: Engine, name: str, runtime: str | None, cpus: flo
         environment=image.environment(),
         labels=owner.labels,
     )
-    events = await engine.events(f"{OWNER}={owner.id}", "oom")
-    return Station(engine, facts, found, kind, owner, events)
+    return Station(engine, facts, found, kind, owner, await follow(engine, owner))
+
+
+async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:
+    """Kills for memory in this owner's containers. Those of a time before may be told twice."""
+    return await engine.events(f"{OWNER}={owner.id}", "oom", since)
 
 
 def _require(facts: Facts, runtime: str | None) -> None:

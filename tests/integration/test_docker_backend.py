@@ -23,7 +23,7 @@ import pytest
 from engine_relay import relayed
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, container, profile, trial
+from sandbox.docker import DockerSandbox, container, profile, station, trial
 from sandbox.docker.leftovers import OWNER
 from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 
@@ -273,17 +273,41 @@ async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, 
 async def test_runs_under_way_survive_that_another_found_the_engine_lost(
     engine, sandbox, tmp_path
 ) -> None:
-    slow = Command.python("import time; time.sleep(2); print('through')")
+    slow = Command.python("import time; time.sleep(1.5); print('through')")
     async with (
         relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
         sandbox(engine=host, pool_size=0) as backend,
     ):
         running = asyncio.create_task(backend.run(slow, QUICK))
         await asyncio.sleep(0.7)
+        relay.refused = 1
         relay.cut()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
         assert (await backend.run(HELLO, QUICK)).succeeded  # by a new connection to the engine
         assert (await running).stdout.text == "through\n"
+
+
+async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
+    engine, sandbox, looking, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.setattr(station, "CUT_SECONDS", 1.2)  # the kill falls between
+    monkeypatch.setattr(station, "OOM_SECONDS", 5.0)
+    hold = Command.python("import time; time.sleep(0.7); x = bytearray(b'x') * (200 << 20)")
+    async with (
+        relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
+        sandbox(engine=host) as backend,
+    ):
+        await backend.warmed()
+        (taken,) = rooms(looking)
+        running = asyncio.create_task(backend.run(hold, QUICK))
+        await asyncio.sleep(0.2)
+        # Below the code's own limit, so that it is the kernel that ends it.
+        await asyncio.to_thread(
+            looking.api.update_container, taken, mem_limit="100m", memswap_limit="100m"
+        )
+        relay.cut()
+        assert (await running).end is End.MEMORY
+        assert relay.events == 2
 
 
 WORKER = """
