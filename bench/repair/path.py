@@ -19,7 +19,9 @@ class Path:
 
     `repairs`: of each its level and outcome, as `0 fixed`, `1 failed`, `0 same code`. `broken`
     numbers the sandbox's runs, from 1, that its own trouble ends; `job` are fields of JobInput,
-    `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to.
+    `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to. `checks`
+    are the files of its acceptance checks, `decisions` those of Ada, who is asked where there are
+    any, `files` some that must be handed back, with their content.
     """
 
     name: str
@@ -32,6 +34,9 @@ class Path:
     job: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def runs(code: str) -> Reply:
@@ -53,6 +58,11 @@ def edits(old: str, new: str, path: str = "sums.py") -> Reply:
     """The executor edits a file."""
     args = {"path": path, "old_text": old, "new_text": new}
     return Reply(tool_calls=(ToolCall("edit_file", args),))
+
+
+def decides(action: str, **more: Any) -> Mapping[str, Any]:
+    """Ada decides."""
+    return {"action": action, "by": "Ada", **more}
 
 
 def costly(reply: Reply) -> Reply:

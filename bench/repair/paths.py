@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.provider import Reply
+from bench.repair.checked import CHECKED
 from bench.repair.judged import JUDGED
 from bench.repair.path import (
     PLAN,
@@ -172,4 +173,6 @@ STUCK = (
         job={"max_revisions": 2, "on_exhausted": "fail"},
     ),
 )  # fmt: skip
-PATHS: tuple[Path, ...] = (*CURED, *ESCALATED, *STUCK, *JUDGED, *TROUBLE)
+PATHS: tuple[Path, ...] = (
+    *CURED, *ESCALATED, *STUCK, *JUDGED, *CHECKED, *TROUBLE
+)  # fmt: skip

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from bench.repair.path import DOWN, PLAN, REFUSED, Path, approve, costly, runs, writes
 from bench.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, WRONG
+from jobs.lifecycle import RETRIES
 
+FOR_GOOD = (DOWN,) * (RETRIES + 1)
+"""A model that is down in every try."""
 TROUBLE = (
     Path(
         "trouble of the sandbox is retried and not blamed on the code",
@@ -27,17 +30,17 @@ TROUBLE = (
     ),
     Path(
         "a model that is down for good is no success",
-        (PLAN, runs(KEY), *[DOWN] * 9),
+        (PLAN, runs(KEY), *FOR_GOOD),
         "failed: model_unavailable",
     ),
     Path(
         "a critic that is down for good leaves it to the rules",
-        (PLAN, runs(GOOD), DONE, *[DOWN] * 9),
+        (PLAN, runs(GOOD), DONE, *FOR_GOOD),
         "approved by rules",
     ),
     Path(
         "a critic that is down for good approves nothing that failed",
-        (PLAN, runs(KEY), DONE, *[DOWN] * 9),
+        (PLAN, runs(KEY), DONE, *FOR_GOOD, DOWN),
         "failed: model_unavailable",
     ),
     Path(
@@ -54,7 +57,7 @@ TROUBLE = (
     ),
     Path(
         "out of budget, with the last repair run",
-        (PLAN, writes(WRONG), runs(CHECK), costly(writes(RIGHT)), DONE, approve()),
+        (PLAN, writes(WRONG), runs(CHECK), costly(writes(RIGHT))),
         "failed: budget_exhausted",
         ("0 fixed",),
         most_tokens=100_000,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command as Resume
 
+from agents.checks.checks import Checks
 from agents.graph import Graph, build
 from agents.job import JobInput, initial_state
 from agents.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
@@ -30,16 +32,20 @@ LIMITS = Limits(wall_seconds=30.0)
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """A path, and what came of it."""
+    """A path, and what came of it: `files` are those that the path names, `unsaid` is how much of
+    what models say and people decide on it was never asked for (less than 0: more was)."""
 
     path: Path
     end: str
     repairs: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    unsaid: int = 0
 
     @property
     def right(self) -> bool:
-        """Whether it ended where it should, by the repairs that it should take."""
-        return (self.end, self.repairs) == (self.path.end, self.path.repairs)
+        """Whether it ended where it should, by all the steps that it should take."""
+        came = (self.end, self.repairs, self.files, self.unsaid)
+        return came == (self.path.end, self.path.repairs, self.path.files, 0)
 
 
 @dataclass(slots=True)
@@ -79,13 +85,16 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
             budget=MemoryBudget(record, most=path.most_tokens),
             bounds=Bounds(**path.bounds),
             limits=replace(LIMITS, **path.limits),
+            checks=Checks(path.checks),
         )
+        person = iter(path.decisions)
         try:
-            end = await _to_the_end(path, record, ports, graph)
+            end = await _to_the_end(path, record, ports, graph, person)
         finally:
             await pool.aclose()
+    unsaid = len(path.turns) - len(provider.requests) + len(list(person))
     told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
-    return Walked(path, end, tuple(map(_repair, told)))
+    return Walked(path, end, tuple(map(_repair, told)), await _files(path, record), unsaid)
 
 
 async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
@@ -104,17 +113,35 @@ def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleMod
     return RoleModels(pool, Chains((SMALL,), stronger=stronger))
 
 
-async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports, graph: Graph) -> str:
+async def _files(path: Path, record: MemoryRecord) -> dict[str, str]:
+    """Those that the path names, as the job has left them."""
+    workspace = MemoryWorkspace(record)
+    return {name: (await workspace.read(name) or b"").decode() for name in path.files}
+
+
+async def _to_the_end(
+    path: Path,
+    record: MemoryRecord,
+    ports: Ports,
+    graph: Graph,
+    person: Iterator[Mapping[str, Any]],
+) -> str:
     """Attempt after attempt, as a worker makes them: one that has finished a call counts anew."""
     config: Any = {"configurable": {"thread_id": path.name}}
-    feed: Any = initial_state(JobInput(TASK, **path.job))
+    wishes = {"checks": bool(path.checks), "review": bool(path.decisions), **path.job}
+    feed: Any = initial_state(JobInput(TASK, **wishes))
     retries = 0
     while True:
         before = len(record.outcomes)
         try:
             trying = replace(ports, last_try=retries >= RETRIES)
             await graph.ainvoke(feed, config, context=trying, durability="sync")
-            break
+            now = await graph.aget_state(config)
+            if not now.interrupts:
+                return _end(outcome(now.values), path)
+            if (decision := next(person, None)) is None:
+                return "waits for a person"
+            feed = Resume(resume={now.interrupts[0].id: decision})
         except Exception as error:
             retries = 0 if len(record.outcomes) > before else retries
             match fate(error):
@@ -124,10 +151,8 @@ async def _to_the_end(path: Path, record: MemoryRecord, ports: Ports, graph: Gra
                     return f"failed: {reason}"
                 case _:
                     raise
-        feed = None
-        ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
-    state = (await graph.aget_state(config)).values
-    return _end(outcome(state), path)
+            feed = None
+            ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
 
 
 def _end(ended: Outcome, path: Path) -> str:

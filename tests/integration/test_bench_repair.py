@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from agents.repair.failure import Failure, FailureClass
 from bench.repair.__main__ import summed
+from bench.repair.path import decides
 from bench.repair.paths import PATHS
 from bench.repair.programs import Program, load, run_all
 from bench.repair.results import named, recorded, write_down
@@ -93,3 +94,21 @@ async def test_a_path_that_ends_elsewhere_is_not_right() -> None:
     assert Walked(path, path.end, path.repairs).right
     assert not Walked(path, "approved by rules", path.repairs).right
     assert not Walked(path, path.end, ("0 failed",)).right
+    assert not Walked(path, path.end, path.repairs, unsaid=1).right
+    assert not Walked(path, path.end, path.repairs, unsaid=-1).right
+    wants = replace(path, files={"a.py": "x"})
+    assert not Walked(wants, path.end, path.repairs, {"a.py": ""}).right
+    assert Walked(wants, path.end, path.repairs, {"a.py": "x"}).right
+
+
+async def test_what_nobody_asked_for_on_a_path_is_counted(sandbox: LocalSandbox) -> None:
+    path = PATHS[0]
+    more = (*path.turns, path.turns[-1])
+    paths = [
+        replace(path, name="one too many", turns=more),
+        replace(path, name="nobody asks her", decisions=(decides("approve"),) * 2),
+        replace(path, name="one too few", decisions=(decides("revise", feedback="More."),)),
+    ]
+    assert [(each.unsaid, each.right) for each in await walk_all(sandbox, paths)] == [
+        (1, False), (2, False), (-1, False),
+    ]  # fmt: skip

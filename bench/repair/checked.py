@@ -1,0 +1,74 @@
+"""Paths with acceptance checks, and with a person; and what is handed back of several revisions."""
+
+from __future__ import annotations
+
+from bench.repair.path import PLAN, Path, approve, decides, edits, revise, runs, writes
+from bench.repair.said import CHECK, DONE, RIGHT, TEST, UNREADABLE, WRONG
+
+IMPORT = "import sums"
+"""Runs to its end whatever `sums` does."""
+CHECKS = {"test_sums.py": TEST}
+MEND = f"open('sums.py', 'w').write({RIGHT!r})"
+
+CHECKED = (
+    Path(
+        "an approval while the checks fail is turned around",
+        (
+            PLAN, writes(WRONG), runs(IMPORT), DONE, approve(run="r1"), edits("a - b", "a + b"),
+            DONE, approve(),
+        ),
+        "approved by critic",
+        checks=CHECKS,
+        files={"sums.py": RIGHT},
+    ),
+    Path(
+        "the rules approve nothing while the checks fail",
+        (PLAN, writes(WRONG), runs(IMPORT), DONE, *UNREADABLE),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+        checks=CHECKS,
+    ),
+    Path(
+        "the revision that passed its checks is handed back, and not a later one",
+        (
+            PLAN, writes(RIGHT), DONE, revise("Run it."), writes(WRONG), runs(IMPORT), DONE,
+            revise("No."),
+        ),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 2},
+        checks=CHECKS,
+        files={"sums.py": RIGHT},
+    ),
+    Path(
+        "the revision that was seen to work is handed back, and not a later one",
+        (
+            PLAN, writes(RIGHT), runs(CHECK), DONE, revise("Say so."), writes(WRONG), DONE,
+            revise("No."),
+        ),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 2},
+        files={"sums.py": RIGHT},
+    ),
+    Path(
+        "a person's edit is checked, and shown before it counts",
+        (PLAN, writes(WRONG), runs(IMPORT), DONE),
+        "approved by Ada",
+        checks=CHECKS,
+        decisions=(decides("edit", code=MEND), decides("approve")),
+        files={"sums.py": RIGHT},
+    ),
+    Path(
+        "a person's edit is handed back, and not what was worse behind it",
+        (
+            PLAN, writes(WRONG), runs(IMPORT), DONE, writes(f"{WRONG}# a sum\n"), runs(IMPORT),
+            DONE, revise("No."),
+        ),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+        checks=CHECKS,
+        decisions=(
+            decides("edit", code=MEND), decides("revise", feedback="Say so."), decides("delegate"),
+        ),
+        files={"sums.py": RIGHT},
+    ),
+)  # fmt: skip
