@@ -40,6 +40,8 @@ AS_NOBODY = (
     "resources/memory_eight_processes",
     "resources/memory_hidden",
     "resources/memory_shared",
+    "resources/socket_buffers",
+    "resources/socket_buffers_tcp",
 )
 """What control groups bound where there are some: an unprivileged user has none."""
 NOBODY = 61_150
