@@ -130,6 +130,16 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         # Threads and processes, but no namespace.
         "clone": Condition(errno.EPERM, ((Where(0, (0,), _NAMESPACES),),)),
+        # From F_DUPFD to F_GETOWNER_UIDS, from F_SETLEASE on; no locks of an open file (36 to 38),
+        # which all rooms would see, and of which nobody could tell whose they are.
+        "fcntl": Condition(
+            errno.EINVAL,
+            (
+                (Where(1, (0,), _INT & ~0xF),),
+                (Where(1, (16,), _INT & ~0x1),),
+                (Where(1, (1024,), _INT & ~0xF),),
+            ),
+        ),
         "ioctl": Condition(errno.ENOTTY, ((Where(1, _IOCTLS),),)),
         # Files, FIFOs, sockets; of device nodes the kernel would grant one (0, 0) to anybody.
         "mknod": Condition(

@@ -27,7 +27,7 @@ _ALLOWED = {
         read 0 63, write 1 64, open 2 -, openat 257 56, openat2 437 437, creat 85 -, close 3 57,
         close_range 436 436, lseek 8 62, pread64 17 67, pwrite64 18 68, readv 19 65,
         writev 20 66, preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287,
-        dup 32 23, dup2 33 -, dup3 292 24, fcntl 72 25, flock 73 32, fsync 74 82,
+        dup 32 23, dup2 33 -, dup3 292 24, flock 73 32, fsync 74 82,
         fdatasync 75 83, sync_file_range 277 84, truncate 76 45, ftruncate 77 46,
         fallocate 285 47, fadvise64 221 223, readahead 187 213, sendfile 40 71,
         copy_file_range 326 285, splice 275 76, tee 276 77, pipe 22 -, pipe2 293 59
@@ -105,10 +105,10 @@ _ALLOWED = {
 
 # Let through or not by their arguments: `conditions.py`.
 _CONDITIONAL = """
-    clone 56 220, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33, personality 135 92,
-    prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122, sched_setattr 314 274,
-    sched_setparam 142 118, sched_setscheduler 144 119, setpriority 141 140, setsockopt 54 208,
-    socket 41 198, socketpair 53 199
+    clone 56 220, fcntl 72 25, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33,
+    personality 135 92, prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122,
+    sched_setattr 314 274, sched_setparam 142 118, sched_setscheduler 144 119,
+    setpriority 141 140, setsockopt 54 208, socket 41 198, socketpair 53 199
 """
 
 # Answered as by a kernel that lacks them, so that libraries take their other way. clone3 passes its

@@ -34,6 +34,9 @@ _HANDLERS = {
 _STREAMS = ("stdin", "stdout", "stderr")
 _AT_START = frozenset({"sitecustomize", "usercustomize"})
 """What an interpreter imports when it starts, if it is there: a fork is past that."""
+_DESCRIPTORS = 1024
+"""A room has a dozen, of the lowest numbers, and the limit of its nursery may be a million: on a
+kernel without close_range each number up to it is closed by itself."""
 
 
 class Known:
@@ -71,7 +74,7 @@ class Known:
         # `warnings.catch_warnings` would put one in front in each fork, in fifteen calls.
         self.strict: Any = [("error", None, SyntaxWarning, None, 0), *warnings.filters]
         self.signals = _signals()
-        self.descriptors = os.sysconf("SC_OPEN_MAX")
+        self.descriptors = min(os.sysconf("SC_OPEN_MAX"), _DESCRIPTORS)
 
     def renew(self) -> None:
         """A new `__main__`, the last of all modules: `ending` looks no further than that. To be

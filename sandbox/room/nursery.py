@@ -146,7 +146,7 @@ def _live(room: int, doors: list[int], work_bytes: int, common: _Common) -> NoRe
     stack, where the code then runs: so nothing stands around that call.
     """
     try:
-        common.walls.put_up(work_bytes)
+        common.tally.locks = common.walls.put_up(work_bytes)
         _lay(common.walls.fonts, common.fonts)
         for door in doors:  # what is charged from here on is the job's
             os.write(door, b"0")

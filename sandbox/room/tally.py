@@ -8,12 +8,15 @@ with what waits in them, is only known by its size: it may come to twice the lim
 Where rooms have a cgroup all of this only comes before it.
 """
 
-# ruff: noqa: PTH112, PTH116, PTH123, PTH208
+# ruff: noqa: PTH112, PTH116, PTH123
 
 from __future__ import annotations
 
 import os
 import time
+
+from sandbox.room import locks
+from sandbox.room.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +24,6 @@ if TYPE_CHECKING:
 
 INIT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
-_TOLD_BYTES = 4096
-_THREADS_ASKED = 8
-"""Of a process, one after the other, where each has ended before it could be asked."""
 TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
 FULL_BLOCKS = 16
 """A file system with less free than this is full: nobody writes a byte at a time."""
@@ -58,6 +57,9 @@ class Tally:
         self.cpu_seconds = 0.0
         self.crowded = self.full = False
         """Whether the processes were as many, or a file system as full, as may be."""
+        self.locks: int | None = None
+        """A descriptor of the kernel's table of locks, where there is one (`locks.held`)."""
+        self._system_ticks = self._asked_ticks = 0
         self.wait = 0.0
         """How long the next look can wait, in seconds."""
 
@@ -69,6 +71,8 @@ class Tally:
         """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
         started = time.monotonic()
         over = self._memory_passed(started, *self._count())
+        if self._locks_passed():
+            over = over or "memory"
         if self.cpu_seconds > self._limits["cpu_seconds"]:
             over = over or "cpu"
         if self._disk() > self._limits["inodes"]:
@@ -87,7 +91,7 @@ class Tally:
         """CPU time, processes and threads; returns resident bytes, shared ones for each process,
         and mapped ones.
         """
-        pages, ticks, tasks, mapped = 0, 0, 0, 0
+        pages, ticks, tasks, sizes, system = 0, 0, 0, 0, 0
         if os.getpid() == INIT:  # what its orphans used, and they alone
             times = os.times()
             ticks = int((times.children_user + times.children_system) * TICKS)
@@ -99,11 +103,13 @@ class Tally:
             ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
             if pid != INIT:
                 tasks += max(1, int(fields[17]))
-                mapped += int(fields[20])
+                system += int(fields[12])
+                sizes += int(fields[20])
                 pages += int(fields[21])
         self.cpu_seconds = max(self.cpu_seconds, ticks / TICKS)
         self.crowded = self.crowded or tasks >= self._limits["processes"]
-        return pages * PAGE, mapped
+        self._system_ticks = system
+        return pages * PAGE, sizes
 
     def _memory_passed(self, now: float, most: int, mapped: int) -> str | None:
         limit = self._limits["memory_bytes"]
@@ -117,6 +123,14 @@ class Tally:
         self._exact_at = now + cost / EXACT_SHARE
         self._left = limit - used
         return "memory" if used > limit or used + unseen > 2 * limit else None
+
+    def _locks_passed(self) -> bool:
+        """Whether there are too many locks. They take system time to be made."""
+        used = abs(self._system_ticks - self._asked_ticks) / TICKS
+        if self.locks is None or used < locks.WORTH_SECONDS:
+            return False
+        self._asked_ticks = self._system_ticks
+        return locks.held(self.locks) > locks.MOST
 
     def _disk(self) -> int:
         """Inodes in use, all of the room's own file systems together."""
@@ -207,88 +221,3 @@ def _share(pid: int) -> int:
     except OSError:
         pass
     return resident(pid) if pid != os.getpid() else 0
-
-
-def own_memory() -> int:
-    """The bytes of this process that a fork of it begins with: those of files are mapped anew."""
-    told = _told("/proc/self/statm")  # man 5 proc: size resident shared
-    if told is None:
-        return 0
-    _, resident_pages, of_files, *_ = map(int, told.split())
-    return (resident_pages - of_files) * PAGE
-
-
-def mapped(pid: int) -> int:
-    """The bytes that a process has mapped; 0 where it is gone."""
-    return _statm(pid, 0)
-
-
-def resident(pid: int) -> int:
-    """A process's resident bytes; 0 where it is gone."""
-    return _statm(pid, 1)
-
-
-def _statm(pid: int, field: int) -> int:
-    told = _told(f"/proc/{pid}/statm")  # man 5 proc: size resident shared
-    return 0 if told is None else int(told.split()[field]) * PAGE
-
-
-def stat(pid: int) -> list[bytes] | None:
-    """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
-    told = _told(f"/proc/{pid}/stat")
-    return None if told is None else told.rpartition(b")")[2].split()
-
-
-def _told(path: str) -> bytes | None:
-    """What a short file of `/proc` says; None where its process is gone. Not by `open`, whose
-    objects lie on pages that a fresh copy of a process would have to copy.
-    """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        return os.read(fd, _TOLD_BYTES)
-    except ProcessLookupError:
-        return None
-    finally:
-        os.close(fd)
-
-
-def numbers() -> list[int]:
-    """Of every process of the room but the agent."""
-    own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
-
-
-def processes() -> list[int]:
-    """The same, each by a number that tells what the process holds (`seen`)."""
-    return [seen(number)[0] for number in numbers()]
-
-
-def seen(pid: int) -> tuple[int, list[bytes] | None]:
-    """A process's number and its `stat`; where its first thread has ended, that of another one, for
-    `/proc` says of the first then that it has no memory.
-    """
-    fields = stat(pid)
-    for _ in range(_THREADS_ASKED):
-        if not is_led_by_the_dead(fields):
-            break
-        thread = _last_thread(pid)
-        told = stat(thread)
-        if told is not None and told[0] != b"Z":
-            return thread, told
-        fields = stat(pid)
-    return pid, fields
-
-
-def is_led_by_the_dead(fields: list[bytes] | None) -> bool:
-    """Whether the first thread of a process has ended, and others live."""
-    return fields is not None and fields[0] == b"Z" and int(fields[17]) > 1
-
-
-def _last_thread(pid: int) -> int:
-    try:
-        return max(map(int, os.listdir(f"/proc/{pid}/task")), default=pid)
-    except OSError:
-        return pid

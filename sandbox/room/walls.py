@@ -41,6 +41,9 @@ _SET_FLAGS, _UP, _RUNNING, _INET, _DATAGRAM = 0x8914, 0x1, 0x40, 2, 2
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\:,"})
 _LOOPBACK_UP = struct.pack("16sh14x", b"lo", _UP | _RUNNING)
 
+_LOCKS = b"/proc/locks"
+_open_locks = partial(os.open, _LOCKS, os.O_RDONLY | os.O_CLOEXEC)
+
 _LIBC = ctypes.PyDLL(None, use_errno=True)
 _socket, _ioctl = _LIBC.socket, _LIBC.ioctl
 
@@ -70,7 +73,9 @@ class Walls:
             *mount_own(tmpfs),
         )
         self._after = (
-            *mount_proc(masks),
+            *mount_proc(),
+            *open_locks(),
+            *mask(masks),
             *forbid_namespaces(),
             *offer_to_die_first(told["score"][0]),
             *leave_the_session(),
@@ -80,15 +85,22 @@ class Walls:
             *filter_calls(filter_),
         )
 
-    def put_up(self, work_bytes: int) -> None:
-        """All of them, in the only order that works. Raises OSError with the step's name."""
+    def put_up(self, work_bytes: int) -> int | None:
+        """All of them, in the only order that works; returns a descriptor of the table of locks for
+        `locks.held`, where this kernel has one. Raises OSError with the step's name.
+        """
         work = _mount(
             "tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"
         )
+        table: int | None = None
         for name, take in (*self._before, work, *self._after):
-            if take() == -1:
+            answer = take()
+            if answer == -1:
                 number = ctypes.get_errno()
                 raise OSError(number, f"{name}: {os.strerror(number)}")
+            if take is _open_locks:
+                table = answer
+        return table
 
 
 def be_nobody(uid: str) -> Iterator[Step]:
@@ -144,9 +156,19 @@ def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
     yield _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, terminals)
 
 
-def mount_proc(masks: dict[str, str]) -> Iterator[Step]:
-    """A `/proc` of the room's own processes, with what tells of the machine covered."""
+def mount_proc() -> Iterator[Step]:
+    """A `/proc` of the room's own processes."""
     yield _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+
+
+def open_locks() -> Iterator[Step]:
+    """Before they are covered."""
+    if os.path.exists(_LOCKS):  # noqa: PTH110
+        yield "open the locks", _open_locks
+
+
+def mask(masks: dict[str, str]) -> Iterator[Step]:
+    """Cover what of `/proc` tells of the machine."""
     for path, nothing in masks.items():
         yield _mount(nothing, path, None, _BIND)
     yield _call("chdir", b"/work")

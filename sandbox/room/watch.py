@@ -9,8 +9,9 @@ import select
 import signal
 import time
 
+from sandbox.room.processes import is_led_by_the_dead, numbers, stat
 from sandbox.room.program import Program
-from sandbox.room.tally import INIT, Tally, is_led_by_the_dead, numbers, stat
+from sandbox.room.tally import INIT, Tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

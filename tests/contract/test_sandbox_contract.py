@@ -568,10 +568,9 @@ print(sorted(os.listdir('/etc')))
 
 async def test_the_machine_is_not_told_of_in_proc(sandbox: Sandbox) -> None:
     code = """
-import fcntl, struct
-lock = struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 7, 7, 0)
-with open('/run/main.py') as file:
-    fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK
+import fcntl
+with open('own', 'w') as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
     for name in ('cmdline', 'kcore', 'interrupts', 'kallsyms', 'locks', 'sysrq-trigger'):
         try: print(open('/proc/' + name, 'rb').read(9) or 'empty')
         except OSError: print('empty')

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, Limits
+from sandbox.protocol import Command, End, Limits
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 UID = 61_107
@@ -35,6 +35,15 @@ except BlockingIOError:
     print("meets its own")
 """
 
+MANY = """
+import fcntl, sys, time
+files = [open(f"/tmp/{number}", "w") for number in range(20)]
+for file in files:
+    for place in range(int(sys.argv[1]) // 20):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * place)
+time.sleep(0.4)
+"""
+
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[LocalSandbox]:
@@ -52,6 +61,17 @@ async def test_a_lock_of_one_room_is_met_in_no_other(sandbox: LocalSandbox) -> N
     assert not holder.done()
     holder.cancel()
     await asyncio.gather(holder, return_exceptions=True)
+
+
+async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandbox) -> None:
+    few, many = await asyncio.gather(
+        *(
+            sandbox.run(Command(("python", "-c", MANY, count)), Limits())
+            for count in ("2000", "40000")
+        )
+    )
+    assert (few.end, few.exit_code) == (End.EXITED, 0)
+    assert many.end is End.MEMORY
 
 
 def test_a_room_does_without_where_the_kernel_refuses() -> None:

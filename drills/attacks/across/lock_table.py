@@ -21,7 +21,10 @@ def holder(given: dict[str, Any]) -> str | None:
 
     file = os.open("own", os.O_RDWR | os.O_CREAT)
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, word(given["theirs"]), 1, 0)
-    fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK: a lock of the open file, and of no process
+    try:
+        fcntl.fcntl(file, 37, lock)  # F_OFD_SETLK: a lock of the open file, and of no process
+    except OSError:
+        fcntl.fcntl(file, fcntl.F_SETLK, lock)
     ready(given)
     time.sleep(given["seconds"])
     return None

@@ -175,6 +175,14 @@ def test_a_wish_for_larger_buffers_is_granted_in_words_alone(machine: str) -> No
 
 
 @both
+def test_locks_belong_to_processes(machine: str) -> None:
+    for command in (*range(18), *range(1024, 1039)):
+        assert judged(machine, "fcntl", 3, command) == ALLOW, command
+    for command in (36, 37, 38):  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
+        assert judged(machine, "fcntl", 3, command) == refused(errno.EINVAL), command
+
+
+@both
 def test_ioctl_is_for_terminals_and_descriptors(machine: str) -> None:
     for request in (0x5401, 0x541B, 0x5421, 0x8933):
         assert judged(machine, "ioctl", 1, request) == ALLOW

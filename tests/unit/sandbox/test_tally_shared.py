@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from sandbox.room import tally
+from sandbox.room import processes, tally
 
 MAPS = """
 import mmap, os, sys, time
@@ -57,7 +57,7 @@ def test_what_is_private_or_a_file_is_counted_elsewhere() -> None:
 
 def test_a_process_that_is_gone_has_nothing() -> None:
     assert tally.shared_sizes([2**22 + 1]) == 0
-    assert tally.mapped(2**22 + 1) == tally.resident(2**22 + 1) == 0
+    assert processes.mapped(2**22 + 1) == processes.resident(2**22 + 1) == 0
 
 
 SPLIT = """
@@ -80,7 +80,7 @@ def test_who_has_too_many_mappings_is_counted_with_all_of_them() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        whole = tally.mapped(child.pid)
+        whole = processes.mapped(child.pid)
         assert whole > 60_000 * 4096
         assert tally.shared_sizes([child.pid]) == whole
 
@@ -88,7 +88,7 @@ def test_who_has_too_many_mappings_is_counted_with_all_of_them() -> None:
 def test_asking_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally, "CAREFUL_SECONDS", 0.0)
     own = os.getpid()
-    assert tally.shared_sizes([own]) == tally.mapped(own)
+    assert tally.shared_sizes([own]) == processes.mapped(own)
 
 
 def test_sockets_are_counted() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.room import tally, watch
+from sandbox.room import processes, watch
 
 SIZE = 24 << 20
 LEADERLESS = """
@@ -35,20 +35,23 @@ def leaderless() -> Iterator[int]:
         assert process.stdout is not None
         assert process.stdout.read(1) == b"."
         until = time.monotonic() + 2.0
-        while not tally.is_led_by_the_dead(tally.stat(process.pid)) and time.monotonic() < until:
+        while (
+            not processes.is_led_by_the_dead(processes.stat(process.pid))
+            and time.monotonic() < until
+        ):
             time.sleep(0.005)
         yield process.pid
 
 
 def test_it_is_seen_by_a_thread_that_lives(leaderless: int) -> None:
-    number, fields = tally.seen(leaderless)
-    assert tally.resident(leaderless) == 0  # what /proc says of the first
+    number, fields = processes.seen(leaderless)
+    assert processes.resident(leaderless) == 0  # what /proc says of the first
     assert number != leaderless
-    assert number in tally.processes()
+    assert number in processes.processes()
     assert fields is not None
     assert fields[0] != b"Z"
-    assert tally.resident(number) >= SIZE
-    assert tally.mapped(number) >= SIZE
+    assert processes.resident(number) >= SIZE
+    assert processes.mapped(number) >= SIZE
 
 
 def test_it_is_alive(leaderless: int) -> None:
@@ -56,5 +59,5 @@ def test_it_is_alive(leaderless: int) -> None:
 
 
 def test_any_other_is_seen_by_its_own_number() -> None:
-    assert tally.seen(os.getpid())[0] == os.getpid()
-    assert tally.seen(2**22 + 1) == (2**22 + 1, None)
+    assert processes.seen(os.getpid())[0] == os.getpid()
+    assert processes.seen(2**22 + 1) == (2**22 + 1, None)

@@ -1,0 +1,100 @@
+"""What `/proc` tells of the processes of a room.
+
+Runs inside a room: the standard library alone.
+"""
+
+# ruff: noqa: PTH208
+
+from __future__ import annotations
+
+import os
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+_TOLD_BYTES = 4096
+_THREADS_ASKED = 8
+"""Of a process, one after the other, where each has ended before it could be asked."""
+
+
+def own_memory() -> int:
+    """The bytes of this process that a fork of it begins with: those of files are mapped anew."""
+    said = told("/proc/self/statm")  # man 5 proc: size resident shared
+    if said is None:
+        return 0
+    _, resident_pages, of_files, *_ = map(int, said.split())
+    return (resident_pages - of_files) * PAGE
+
+
+def mapped(pid: int) -> int:
+    """The bytes that a process has mapped; 0 where it is gone."""
+    return _statm(pid, 0)
+
+
+def resident(pid: int) -> int:
+    """A process's resident bytes; 0 where it is gone."""
+    return _statm(pid, 1)
+
+
+def _statm(pid: int, field: int) -> int:
+    said = told(f"/proc/{pid}/statm")  # man 5 proc: size resident shared
+    return 0 if said is None else int(said.split()[field]) * PAGE
+
+
+def stat(pid: int) -> list[bytes] | None:
+    """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
+    said = told(f"/proc/{pid}/stat")
+    return None if said is None else said.rpartition(b")")[2].split()
+
+
+def told(path: str) -> bytes | None:
+    """What a short file of `/proc` says; None where its process is gone. Not by `open`, whose
+    objects lie on pages that a fresh copy of a process would have to copy.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return os.read(fd, _TOLD_BYTES)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def numbers() -> list[int]:
+    """Of every process of the room but the agent."""
+    own = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
+
+
+def processes() -> list[int]:
+    """The same, each by a number that tells what the process holds (`seen`)."""
+    return [seen(number)[0] for number in numbers()]
+
+
+def seen(pid: int) -> tuple[int, list[bytes] | None]:
+    """A process's number and its `stat`; where its first thread has ended, that of another one, for
+    `/proc` says of the first then that it has no memory.
+    """
+    fields = stat(pid)
+    for _ in range(_THREADS_ASKED):
+        if not is_led_by_the_dead(fields):
+            break
+        thread = _last_thread(pid)
+        others = stat(thread)
+        if others is not None and others[0] != b"Z":
+            return thread, others
+        fields = stat(pid)
+    return pid, fields
+
+
+def is_led_by_the_dead(fields: list[bytes] | None) -> bool:
+    """Whether the first thread of a process has ended, and others live."""
+    return fields is not None and fields[0] == b"Z" and int(fields[17]) > 1
+
+
+def _last_thread(pid: int) -> int:
+    try:
+        return max(map(int, os.listdir(f"/proc/{pid}/task")), default=pid)
+    except OSError:
+        return pid
