@@ -60,7 +60,12 @@ def _repaired(data: Data, texts: Texts) -> Iterator[str]:
 def _checked(data: Data, _: Texts) -> Iterator[str]:
     word = "passed" if data["passed"] else "not passed"
     yield from (f"## Checks: {word}", "")
-    yield from (f"* {test['outcome']} `{test['id']}`" for test in data["tests"])
+    if data.get("problem"):
+        yield from (str(data["problem"]), "")
+    for test in data["tests"]:
+        yield f"* {test['outcome']} `{test['id']}`"
+        if test["outcome"] != "passed" and test.get("detail", "").strip():
+            yield from ("", *fenced(test["detail"], "text"), "")
     yield ""
 
 

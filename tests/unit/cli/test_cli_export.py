@@ -42,7 +42,10 @@ def a_run(number, *, exit_code=0, **changes):
 def finished(tiny):
     cut = {"text": "head ... tail", "dropped_bytes": 0, "digest": "d" * 64}
     failure = {"class": "name", "cause": "NameError: x", "exception": "NameError"}
-    tests = [{"id": "test_a.py::test_a", "outcome": "failed", "detail": "no"}]
+    tests = [
+        {"id": "test_a.py::test_a", "outcome": "failed", "detail": "E  assert 1 == 2"},
+        {"id": "test_a.py::test_b", "outcome": "passed", "detail": "not told"},
+    ]
     told = [
         event(1, "submitted", by="me"),
         event(2, "planned", steps=["Write it", "Test it"], source="model", note=None),
@@ -59,7 +62,7 @@ def finished(tiny):
         ),
         event(6, "run_finished", **a_run(2, tool="shell", stdout={"text": "```\n", **TEXT})),
         event(7, "answered", revision=1, text="It is sorted."),
-        event(8, "checked", revision=1, passed=False, problem=None, tests=tests),
+        event(8, "checked", revision=1, passed=False, problem="time was over", tests=tests),
         event(9, "critiqued", revision=1, verdict="approve", feedback="", run="r2", overruled=None),
         event(10, "succeeded", approved_by="critic"),
     ]
@@ -94,8 +97,9 @@ def test_markdown_tells_it_in_order(finished, capsys):
             "## Run r2 (shell)",
             "````text\n```\n````",
             "## Answer, revision 1\n\nIt is sorted.",
-            "## Checks: not passed",
-            "* failed `test_a.py::test_a`",
+            "## Checks: not passed\n\ntime was over\n",
+            "* failed `test_a.py::test_a`\n\n```text\nE  assert 1 == 2\n```\n",
+            "* passed `test_a.py::test_b`",
             "## Verdict, revision 1: approve, resting on r2",
             "succeeded, approved by critic",
             "| all | 3 | 1000 | 234 | $0.0012 |",
@@ -103,6 +107,7 @@ def test_markdown_tells_it_in_order(finished, capsys):
     ]
     assert places == sorted(places)
     assert "head ... tail" not in text
+    assert "not told" not in text
 
 
 def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
