@@ -53,8 +53,9 @@ Steps that go side by side are branches: what `model_called`, `run_finished`, `r
 `tool_used` tell of one has `step`, its number in the plan. Numbers of runs are unique, but for
 gaps where branches have not made as many as their neighbours.
 
-A report of acceptance checks: {passed, problem, tests: [{id, outcome, detail}], run: {end,
-exit_code, signal, stdout}, seconds}. `outcome` is passed, failed, error or missing (it is in the
+A report of acceptance checks: {passed, judged_by, problem, tests: [{id, outcome, detail}], run:
+{end, exit_code, signal, stdout}, seconds}. `judged_by` is tests, script (that it comes to its own
+end) or exit_code (that of a command, alone); reports of older releases lack it. `outcome` is passed, failed, error or missing (it is in the
 checks' files, and was not heard of); `problem` says in words what else stands in the way, or is
 null.
 """  # noqa: E501 - a table

@@ -53,7 +53,8 @@ def shown(state: State) -> dict[str, Any] | None:
     if checked is None:
         return None
     tests = sorted(checked["tests"], key=lambda test: test["outcome"] == "passed")
-    return {**checked, "tests": [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]}
+    told = [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]
+    return {"judged_by": None, **checked, "tests": told}
 
 
 def _cut(test: Mapping[str, str]) -> dict[str, str]:

@@ -6,13 +6,23 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Literal
 
+from agents.checks.report import JudgedBy
 from agents.checks.room.expected import collected
+from agents.checks.unittests import aims
 
 Kind = Literal["pytest", "script", "command"]
+JUDGED_BY: Mapping[Kind, JudgedBy] = {
+    "pytest": "tests",
+    "script": "script",
+    "command": "exit_code",
+}
 
-PYTHONS = ("python", "python3")
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+_OF_PYTHON = re.compile(r"-[uBIEsS]+")
+"""Options of the interpreter that change nothing of what a check finds."""
 SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 """Files that are pytest's own settings wherever they stand; the checks may bring one."""
 _LEFT_OUT = re.compile(
@@ -54,11 +64,23 @@ def plan(checks: Checks) -> Plan:
         return _with_pytest(checks, [])
     if words[0] == "pytest":
         return _with_pytest(checks, words[1:])
-    if words[0] in PYTHONS and words[1:3] == ["-m", "pytest"]:
-        return _with_pytest(checks, words[3:])
-    if words[0] in PYTHONS and len(words) > 1 and words[1].removeprefix("./") in checks.files:
-        return Plan("script", (words[1].removeprefix("./"), *words[2:]))
+    if _PYTHON.fullmatch(words[0]):
+        behind = list(dropwhile(_OF_PYTHON.fullmatch, words[1:]))
+        if planned := _with_python(checks, behind):
+            return planned
     return Plan("command", tuple(words))
+
+
+def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
+    """Of what stands behind `python`; None where an exit code is all that can be had."""
+    if words[:2] == ["-m", "pytest"]:
+        return _with_pytest(checks, words[2:])
+    if words[:2] == ["-m", "unittest"]:
+        named = aims(words[2:], checks.files)
+        return None if named is None else _with_pytest(checks, named)
+    if words and words[0].removeprefix("./") in checks.files:
+        return Plan("script", (words[0].removeprefix("./"), *words[1:]))
+    return None
 
 
 def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from agents.checks.checks import Checks, Plan, plan
+from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
 from agents.checks.laying import copied
 from agents.checks.program import program
-from agents.checks.report import Report, Test
+from agents.checks.report import JudgedBy, Report, Test
 from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
@@ -38,6 +38,7 @@ async def judge(
     command that cannot be split. Expected ends of the tests are values.
     """
     planned = plan(checks)
+    by = JUDGED_BY[planned.kind]
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
     own = copied(files, checks.files)
     order = _order(planned, checks, own, hidden, max(limits.wall_seconds - OWN_SECONDS, 0.5))
@@ -50,8 +51,8 @@ async def judge(
     try:
         result = await sandbox.run(command, wider)
     except ValueError as error:  # so many files, or such names, that no room takes them
-        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0)
-    return _read(result, secret)
+        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0, by)
+    return _read(result, secret, by)
 
 
 def _order(
@@ -67,7 +68,7 @@ def _order(
     return json.dumps(order).encode()
 
 
-def _read(result: RunResult, secret: str) -> Report:
+def _read(result: RunResult, secret: str, by: JudgedBy) -> Report:
     """The report, if it bears the secret; all else is a failure."""
     bare = replace(result, changed={}, deleted=frozenset(), refused=())
     said = result.stdout.text
@@ -77,10 +78,10 @@ def _read(result: RunResult, secret: str) -> Report:
                 "pytest is not installed for the sandbox's Python, so no checks can be run: "
                 "install it there (`make install` does)"
             )
-        return Report((), _silence(result), bare, result.seconds)
+        return Report((), _silence(result), bare, result.seconds, by)
     told: dict[str, Any] = json.loads(said[len(secret) :])
     tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in told["tests"])
-    return Report(tests, told["problem"], bare, result.seconds)
+    return Report(tests, told["problem"], bare, result.seconds, by)
 
 
 def _silence(result: RunResult) -> str:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from sandbox.protocol import RunResult
 
 Outcome = Literal["passed", "failed", "error", "missing"]
+JudgedBy = Literal["tests", "script", "exit_code"]
+"""What decides: each test by itself, whether a script comes to its own end, or a bare exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Report:
     problem: str | None
     result: RunResult
     seconds: float
+    judged_by: JudgedBy
 
     @property
     def passed(self) -> bool:
@@ -43,6 +46,7 @@ class Report:
         """As plain values, as events and views have it; `run` is its run, told."""
         return {
             "passed": self.passed,
+            "judged_by": self.judged_by,
             "problem": self.problem,
             "tests": [
                 {"id": each.id, "outcome": each.outcome, "detail": each.detail}

@@ -11,8 +11,8 @@ from agents.texts import head_and_tail
 
 
 async def told(report: Report, ports: Ports) -> dict[str, Any]:
-    """{passed, problem, tests: [{id, outcome, detail}], run: {end, exit_code, signal, stdout},
-    seconds}; `stdout` is what the tests printed, cut to size like a run's.
+    """{passed, judged_by, problem, tests: [{id, outcome, detail}], run: {end, exit_code, signal,
+    stdout}, seconds}; `stdout` is what the tests printed, cut to size like a run's.
     """
     result, kept = report.result, ports.bounds.kept
     text, digest = result.stderr.text, None  # stdout is the supervisor's own
@@ -35,6 +35,11 @@ async def told(report: Report, ports: Ports) -> dict[str, Any]:
 def in_words(checked: Mapping[str, Any]) -> str:
     """One line: how many passed, and what stands in the way. Pure."""
     tests = checked["tests"]
-    passed = sum(test["outcome"] == "passed" for test in tests)
-    counted = f"{passed} of {len(tests)} checks passed"
+    if checked["judged_by"] == "exit_code" and tests:
+        (run,) = tests
+        passed = "passed" if checked["passed"] else f"not passed ({run['detail']})"
+        counted = f"the checks have {passed}, by the exit code of `{run['id']}` alone"
+    else:
+        passed = sum(test["outcome"] == "passed" for test in tests)
+        counted = f"{passed} of {len(tests)} checks passed"
     return f"{counted}: {checked['problem']}" if checked["problem"] else counted

@@ -41,8 +41,8 @@ class ChecksRequest(Asked):
         None,
         min_length=1,
         max_length=COMMAND_CHARACTERS,
-        description="null or `pytest ...`: test by test; `python FILE` of these files: it must "
-        "reach its end; anything else: its exit code decides. No shell runs it",
+        description="null, `pytest ...` or `python -m unittest ...`: test by test; `python FILE` "
+        "of these files: it must reach its end; else its exit code decides. No shell runs it",
     )
 
 
@@ -99,6 +99,11 @@ class CheckReport(Told):
 
     revision: int | None = Field(None, description="the revision that was checked")
     passed: bool
+    judged_by: Literal["tests", "script", "exit_code"] | None = Field(
+        None,
+        description="what decided: each test by itself, whether a script came to its own end, or "
+        "a command's exit code alone (which tests ran, nobody has seen); null in older reports",
+    )
     problem: str | None = Field(
         None, description="what else stands in the way: time, no Python, a judge tampered with"
     )

@@ -13,6 +13,8 @@ from cli.service import Job, Service
 
 LABEL = "bench"
 WHY_CHARACTERS = 300
+BY_EXIT_CODE = "by exit code alone"
+"""What stands with a verdict that rests on nothing else."""
 
 
 class NotVerified(Exception):
@@ -39,7 +41,7 @@ def verify(
     job = service.verify(asked | ({"job_id": base} if base else {}), once=once)
     for _ in service.events(job["id"]):
         pass
-    return _verdict(service.job(job["id"]))
+    return verdict_of(service.job(job["id"]))
 
 
 def digest(versions: Mapping[str, str]) -> str:
@@ -52,12 +54,14 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _verdict(job: Job) -> Verdict:
+def verdict_of(job: Job) -> Verdict:
+    """What a verification has found. Raises NotVerified where it could not be done."""
     if job["status"] != "succeeded":
         raise NotVerified(job["reason"] or job["status"])
     report = job["result"]["checks"]
     passed = bool(report["passed"])
-    return Verdict(passed, "" if passed else why(report), job["id"])
+    alone = BY_EXIT_CODE if report.get("judged_by") == "exit_code" else ""
+    return Verdict(passed, alone if passed else why(report), job["id"])
 
 
 def why(report: Mapping[str, Any]) -> str:

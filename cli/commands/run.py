@@ -58,7 +58,12 @@ from cli.screen import Screen, print_json
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A test file that the work has to pass; may be given again.",
 )
-@click.option("--check-command", metavar="COMMAND", help="How they are run; else by pytest.")
+@click.option(
+    "--check-command",
+    metavar="COMMAND",
+    help="How they are run; else by pytest. pytest and unittest are told test by test; of anything "
+    "else but `python PATH` the exit code alone decides.",
+)
 @click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
 @click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
 @click.option("--parallel", is_flag=True, help="Let independent steps of the plan go side by side.")

@@ -19,8 +19,15 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
     """How many have passed; of those that have not, which, and why."""
     tests = data["tests"]
     failing = [test for test in tests if test["outcome"] != "passed"]
-    passed = f"{len(tests) - len(failing)} of {len(tests)} passed in {duration(data['seconds'])}"
-    yield Line("checks", passed, Tone.GOOD if data["passed"] else Tone.BAD)
+    took = duration(data["seconds"])
+    good = Tone.GOOD if data["passed"] else Tone.BAD
+    if data.get("judged_by") == "exit_code" and data["passed"]:
+        command = printable(tests[0]["id"])
+        yield Line("checks", f"passed by exit code alone in {took}: {command}", Tone.WARN)
+    elif data.get("judged_by") == "exit_code":
+        yield Line("checks", f"not passed, by exit code alone, in {took}", good)
+    else:
+        yield Line("checks", f"{len(tests) - len(failing)} of {len(tests)} passed in {took}", good)
     if data["problem"]:
         yield Line("", printable(data["problem"]), Tone.BAD)
     for test in failing[:FAILING_SHOWN]:

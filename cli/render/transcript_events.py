@@ -59,6 +59,7 @@ def _repaired(data: Data, texts: Texts) -> Iterator[str]:
 
 def _checked(data: Data, _: Texts) -> Iterator[str]:
     word = "passed" if data["passed"] else "not passed"
+    word += ", by exit code alone" if data.get("judged_by") == "exit_code" else ""
     yield from (f"## Checks: {word}", "")
     if data.get("problem"):
         yield from (str(data["problem"]), "")

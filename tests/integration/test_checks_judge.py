@@ -762,6 +762,28 @@ async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> N
     assert names == {"test_a.py::test_zero", "tests/test_b.py::test_more"}
 
 
+@pytest.mark.parametrize(
+    ("command", "judged_by"),
+    [
+        ("python -m unittest test_u", "tests"),
+        ("python3.11 -m pytest test_u.py", "tests"),
+        ("python -u test_u.py", "script"),
+        ("sh -c 'python -m unittest test_u'", "exit_code"),
+    ],
+)
+async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
+    sandbox: LocalSandbox, command: str, judged_by: str
+) -> None:
+    suite = "import unittest\nfrom solution import add\n\nclass Sums(unittest.TestCase):\n"
+    suite += "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    suite += "\nif __name__ == '__main__':\n    unittest.main()\n"
+    checks = Checks({"test_u.py": suite}, command)
+    solutions = (HONEST, WRONG, f"{WRONG}{EXIT}")
+    reports = await asyncio.gather(*(judged(sandbox, s, None, checks) for s in solutions))
+    assert {report.judged_by for report in reports} == {judged_by}
+    assert [report.passed for report in reports] == [True, False, judged_by == "exit_code"]
+
+
 async def test_one_case_can_be_named(sandbox: LocalSandbox) -> None:
     checks = Checks(CHECKS.files, "pytest 'test_a.py::test_zero[1]'")
     report = await judged(sandbox, HONEST, None, checks)

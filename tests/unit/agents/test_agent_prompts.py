@@ -7,7 +7,7 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from agents.checks.carried import failing
+from agents.checks.carried import failing, shown
 from agents.nodes.critic import evidence
 from agents.prompting import PROMPTS, render
 from agents.repair.failure import FailureClass
@@ -169,6 +169,18 @@ def test_both_are_told_which_checks_fail() -> None:
     assert "test_two" not in told
     seen = render("critic_evidence", **VALUES["critic_evidence"])
     assert "Acceptance checks of revision 1: not passed\n- test_a.py::test_one: failed" in seen
+
+
+def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
+    for judged, said in (("exit_code", True), ("tests", False), (None, False)):
+        checked = shown({"revision": 1, "checked": {**CHECKED, "judged_by": judged}})
+        told = render("critic_evidence", **{**VALUES["critic_evidence"], "checked": checked})
+        assert ("by the exit code of the command alone" in told) is said
+    assert shown({"revision": 1, "checked": CHECKED}) == {
+        **CHECKED,
+        "judged_by": None,
+        "tests": CHECKED["tests"][::-1],
+    }
 
 
 def test_a_job_without_checks_or_questions_is_told_of_none() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import types
 
 import pytest
@@ -14,6 +15,8 @@ from agents.checks.room.expected import collected, expected
 from agents.checks.room.guard import Guard
 from agents.checks.room.sentry import hook
 from agents.checks.room.supervisor import _bounded
+from agents.checks.telling import in_words
+from agents.checks.unittests import aims
 from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
@@ -118,10 +121,55 @@ FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
         ("python run.py 'a b'", Plan("script", ("run.py", "a b"))),
         ("python other.py", Plan("command", ("python", "other.py"))),
         ("make check", Plan("command", ("make", "check"))),
+        ("python3.12 -m pytest", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
+        ("python -u -BI run.py 1", Plan("script", ("run.py", "1"))),
+        ("python3 -W error run.py", Plan("command", ("python3", "-W", "error", "run.py"))),
+        ("pythonic run.py", Plan("command", ("pythonic", "run.py"))),
+        ("python -m unittest", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
+        (
+            "python3.11 -m unittest -v tests.test_b",
+            Plan(
+                "pytest",
+                ("tests/test_b.py",),
+                ("test_a.py", "tests/test_b.py"),
+                ("tests/test_b.py",),
+            ),
+        ),
+        ("python -m unittest other", Plan("command", ("python", "-m", "unittest", "other"))),
     ],
 )
 def test_a_command_says_how_checks_are_run(command: str | None, planned: Plan) -> None:
     assert plan(Checks(FILES, command)) == planned
+
+
+SUITE = "import unittest\nclass TestA(unittest.TestCase):\n  def test_b(self): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "named"),
+    [
+        ("", "", []),
+        ("test_a t.test_b", "", ["test_a.py", "t/test_b.py"]),
+        ("test_a.TestA.test_b", "", ["test_a.py::TestA::test_b"]),
+        ("--verbose t/test_b.py", "", ["t/test_b.py"]),
+        ("discover", "", []),
+        ("discover -s t", "", ["t"]),
+        ("discover .", "", []),
+        ("discover -s nonesuch", "", None),
+        ("discover -p '*.py'", "", None),
+        ("-k one", "", None),
+        ("help", "", None),
+        ("", "def test_c(): pass", None),
+        ("", "def load_tests(*_): pass", None),
+        ("", "class TestB(TestA):\n  def test_c(self): self.skipTest('x')", None),
+        ("", "def (", None),
+    ],
+)
+def test_what_unittest_runs_pytest_runs_where_it_is_the_same(
+    words: str, more: str, named: list[str] | None
+) -> None:
+    files = {"test_a.py": f"{SUITE}{more}", "t/test_b.py": SUITE, "help.py": ""}
+    assert aims(shlex.split(words), files) == named
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
@@ -156,24 +204,37 @@ def answered(stdout: str, stderr: str = "", code: int = 0) -> RunResult:
 
 def test_only_a_report_with_the_secret_counts() -> None:
     told = '{"tests": [{"id": "a", "outcome": "passed", "detail": ""}], "problem": null}'
-    assert _read(answered(f"s3cret{told}"), "s3cret").passed
+    assert _read(answered(f"s3cret{told}"), "s3cret", "tests").passed
     for forged in (told, f"other{told}", "", f" s3cret{told}"):
-        report = _read(answered(forged), "s3cret")
+        report = _read(answered(forged), "s3cret", "tests")
         assert not report.passed
         assert report.problem is not None
-    assert not _read(answered(f"s3cret{told}", code=1), "s3cret").passed
-    assert _read(died(End.MEMORY, 1.0), "s3cret").problem == (
+    assert not _read(answered(f"s3cret{told}", code=1), "s3cret", "tests").passed
+    assert _read(died(End.MEMORY, 1.0), "s3cret", "tests").problem == (
         "the checks used more memory than they may"
     )
 
 
+def test_what_an_exit_code_alone_has_decided_is_said() -> None:
+    told = '{"tests": [{"id": "make check", "outcome": "%s", "detail": "%s"}], "problem": null}'
+    passed = _read(answered("s" + told % ("passed", "")), "s", "exit_code").told({})
+    assert passed["judged_by"] == "exit_code"
+    assert in_words(passed) == "the checks have passed, by the exit code of `make check` alone"
+    failed = _read(answered("s" + told % ("failed", "exit code 2")), "s", "exit_code").told({})
+    assert in_words(failed) == (
+        "the checks have not passed (exit code 2), by the exit code of `make check` alone"
+    )
+    assert in_words({**passed, "judged_by": "script"}) == "1 of 1 checks passed"
+    assert _read(died(End.MEMORY, 1.0), "s", "exit_code").judged_by == "exit_code"
+
+
 def test_without_pytest_nothing_is_judged() -> None:
     with pytest.raises(SandboxUnavailable, match="pytest is not installed"):
-        _read(answered("", "ModuleNotFoundError: No module named 'pytest'\n", 1), "s")
+        _read(answered("", "ModuleNotFoundError: No module named 'pytest'\n", 1), "s", "tests")
 
 
 def test_no_report_of_nothing_passes() -> None:
-    assert not _read(answered('s{"tests": [], "problem": null}'), "s").passed
+    assert not _read(answered('s{"tests": [], "problem": null}'), "s", "tests").passed
 
 
 def test_details_and_tests_are_bounded_failures_first() -> None:

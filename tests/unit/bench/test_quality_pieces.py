@@ -18,7 +18,7 @@ from bench.quality.numbers import wilson
 from bench.quality.results import Header, Result, Verdict
 from bench.quality.running import each
 from bench.quality.summing import sum_up
-from bench.quality.verification import why
+from bench.quality.verification import verdict_of, why
 from bench.quality.working import told
 from cli.errors import CliError
 from cli.screen import Screen
@@ -83,6 +83,14 @@ def test_nothing_is_done_at_once():
 )
 def test_why_checks_have_not_passed(report: dict[str, Any], said: str):
     assert said in why(report)
+
+
+def test_a_verdict_that_rests_on_an_exit_code_alone_says_so():
+    report = {"passed": True, "tests": [{"id": "make", "outcome": "passed"}], "problem": None}
+    for judged, said in (("exit_code", "by exit code alone"), ("tests", ""), (None, "")):
+        job = {"id": "v1", "status": "succeeded", "result": {"checks": report}}
+        report["judged_by"] = judged
+        assert verdict_of(job).why == said
 
 
 def a_job(**changes: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from cli.progress import Detail, parts
 from cli.render.job import outcome_parts
 from cli.render.plain import lines
 from cli.render.review import review_parts
+from cli.render.transcript_events import told as transcript
 
 CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
 
@@ -51,6 +52,22 @@ def test_checks_say_how_many_passed_and_what_did_not():
     ]
     told = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
     assert told == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
+
+
+def test_what_an_exit_code_alone_has_decided_is_said():
+    test = {"id": "make check", "outcome": "passed", "detail": ""}
+    alone = {**CHECKED, "judged_by": "exit_code", "passed": True, "tests": [test]}
+    assert shown("checked", **alone) == ["checks: passed by exit code alone in 0.25 s: make check"]
+    failed = {**test, "outcome": "failed", "detail": "exit code 2"}
+    assert shown("checked", **{**alone, "passed": False, "tests": [failed]}) == [
+        "checks: not passed, by exit code alone, in 0.25 s",
+        "failed: make check",
+        "    > exit code 2",
+    ]
+    silent = {**alone, "passed": False, "tests": [], "problem": "the time was over"}
+    assert shown("checked", **silent)[1:] == ["the time was over"]
+    told = "\n".join(transcript(Event(1, datetime.now(UTC), "checked", alone), {}))
+    assert "## Checks: passed, by exit code alone\n" in told
 
 
 def test_tests_that_were_written_are_told_with_those_that_were_not_taken():

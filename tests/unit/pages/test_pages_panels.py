@@ -109,6 +109,20 @@ def test_the_report_of_checks_is_that_of_what_is_handed_back():
     assert "Checks failed" in panel("outcome", cancelled, events)
 
 
+def test_what_an_exit_code_alone_has_decided_is_said():
+    run = {"id": "make check", "outcome": "passed", "detail": ""}
+    report = {"passed": True, "problem": None, "tests": [run], "seconds": 0.1}
+    for judged, said in (("exit_code", True), ("tests", False), (None, False)):
+        checks = {**report, **({"judged_by": judged} if judged else {})}
+        result = Result("42", "critic", checks=checks)
+        html = panel("outcome", a_record(status=Status.SUCCEEDED, review=None, result=result))
+        (entry,) = telling.timeline("j", [Event(1, 0, "checked", checks)], 0)
+        for shown in (html, entry["body"]):
+            assert ("passed by exit code alone" in shown) is said
+            assert ("Which tests ran, nobody has seen" in shown) is said
+            assert ("1 of 1" in shown) is not said
+
+
 def test_why_a_result_stands_is_said_as_it_is():
     approved = Result("42", "ada", override=True)
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
