@@ -109,6 +109,8 @@ _PRCTLS = (
 # asm-generic/socket.h
 _SEND_BUFFER, _RECEIVE_BUFFER = 7, 8
 
+_MAP_HUGETLB = 0x4_0000  # asm-generic/mman-common.h
+
 # linux/resource.h, linux/ioprio.h
 _PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
 
@@ -150,6 +152,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
             errno.EPERM,
             ((Where(2, (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK), 0xF000),),),
         ),
+        # No pages of a machine's pool of huge ones: they are counted with nobody's memory.
+        "mmap": Condition(errno.ENOMEM, ((Where(3, (0,), _MAP_HUGETLB),),)),
         # To be asked, or set to what it is.
         "personality": Condition(errno.EPERM, ((Where(0, (0, _INT)),),)),
         "prctl": Condition(errno.EINVAL, ((Where(0, _PRCTLS),),)),

@@ -47,7 +47,7 @@ _ALLOWED = {
         fremovexattr 199 16, removexattrat 466 466
     """,
     "Memory": """
-        brk 12 214, mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, msync 26 227,
+        brk 12 214, munmap 11 215, mremap 25 216, mprotect 10 226, msync 26 227,
         mincore 27 232, madvise 28 233, mlock 149 228, mlock2 325 284, munlock 150 229,
         mlockall 151 230, munlockall 152 231, mseal 462 462, membarrier 324 283,
         pkey_alloc 330 289, pkey_free 331 290, pkey_mprotect 329 288, map_shadow_stack 453 453
@@ -106,7 +106,7 @@ _ALLOWED = {
 # Let through or not by their arguments: `conditions.py`.
 _CONDITIONAL = """
     clone 56 220, fcntl 72 25, ioctl 16 29, ioprio_set 251 30, mknod 133 -, mknodat 259 33,
-    personality 135 92, prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122,
+    mmap 9 222, personality 135 92, prctl 157 167, prlimit64 302 261, sched_setaffinity 203 122,
     sched_setattr 314 274, sched_setparam 142 118, sched_setscheduler 144 119,
     setpriority 141 140, setsockopt 54 208, socket 41 198, socketpair 53 199
 """

@@ -175,6 +175,15 @@ def test_a_wish_for_larger_buffers_is_granted_in_words_alone(machine: str) -> No
 
 
 @both
+def test_no_memory_comes_from_a_machines_pool_of_huge_pages(machine: str) -> None:
+    private, shared, anonymous, huge = 2, 1, 0x20, 0x4_0000
+    for flags in (private | anonymous, shared | anonymous, private, 0x0022 | 0x2_0000):
+        assert judged(machine, "mmap", 0, 1 << 21, 3, flags) == ALLOW
+        assert judged(machine, "mmap", 0, 1 << 21, 3, flags | huge) == refused(errno.ENOMEM)
+        assert judged(machine, "mmap", 0, 1 << 21, 3, flags | huge | 21 << 26) != ALLOW
+
+
+@both
 def test_locks_belong_to_processes(machine: str) -> None:
     for command in (*range(18), *range(1024, 1039)):
         assert judged(machine, "fcntl", 3, command) == ALLOW, command
