@@ -784,6 +784,23 @@ async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
     assert [report.passed for report in reports] == [True, False, judged_by == "exit_code"]
 
 
+async def test_much_to_tell_is_no_forgery(sandbox: LocalSandbox) -> None:
+    deep = "".join(f"def f{i}():\n    # {'x' * 60}\n    return f{i + 1}()\n\n" for i in range(12))
+    broken = f"{deep}def f12():\n    raise RuntimeError('\U0001f600' * 300)\nf0()\n"
+    test = "from solution import add\n\ndef test_a():\n    assert add(1, 2) == 3\n"
+    many = Checks({f"test_{number:02}.py": test for number in range(50)})
+    report = await judged(sandbox, broken, None, many)
+    assert report.problem is None
+    assert {test.outcome for test in report.tests} == {"missing"}
+    assert "RuntimeError" in report.tests[0].detail
+    long = "import pytest\nfrom solution import add\n\n"
+    long += "@pytest.mark.parametrize('a', ['x' * 300_000, 'x' * 300_000 + 'y'])\n"
+    long += "def test_long(a):\n    assert add(a, '') == a\n"
+    report = await judged(sandbox, HONEST, None, Checks({"test_a.py": long}))
+    assert report.passed, report
+    assert len(report.tests) == 2
+
+
 async def test_one_case_can_be_named(sandbox: LocalSandbox) -> None:
     checks = Checks(CHECKS.files, "pytest 'test_a.py::test_zero[1]'")
     report = await judged(sandbox, HONEST, None, checks)

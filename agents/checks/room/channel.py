@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LINE_BYTES = 65_536
+LINE_BYTES = 256 * 1024
+"""Of one report. A character takes up to 12 of them: \\ud83d\\ude00."""
 NUMBER_BYTES = 16
 
 

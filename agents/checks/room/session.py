@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 DETAIL_CHARACTERS = 2_000
 OUTPUT_CHARACTERS = 600
+ERROR_CHARACTERS = 20_000
+"""Of all files that could not be collected, the first ones first: they go in one report."""
+ID_CHARACTERS = 1_000
 CANARY = """
 import unittest
 
@@ -105,7 +108,10 @@ class Session:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Take down what could not be collected."""
         if report.failed:
-            self._errors[report.nodeid] = report.longreprtext[-DETAIL_CHARACTERS:]
+            left = ERROR_CHARACTERS - sum(len(name + text) for name, text in self._errors.items())
+            room = min(DETAIL_CHARACTERS, left - len(report.nodeid))
+            if room > 0:
+                self._errors[report.nodeid] = report.longreprtext[-room:]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Mix them, and take down what they are."""
@@ -122,10 +128,10 @@ class Session:
             result = yield
         except BaseException as error:
             why = f"the session was broken off ({type(error).__name__})"
-            self._teller.tell({"id": item.nodeid, "outcome": "error", "detail": why})
+            self._teller.tell({"id": _id(item), "outcome": "error", "detail": why})
             raise
         outcome = _outcome(self._reports) if intact else "replaced"
-        self._teller.tell({"id": item.nodeid, "outcome": outcome, "detail": _detail(self._reports)})
+        self._teller.tell({"id": _id(item), "outcome": outcome, "detail": _detail(self._reports)})
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -150,6 +156,14 @@ def mixer(canary: str) -> Callable[[list[pytest.Item]], list[pytest.Item]]:
         return mixed
 
     return mix
+
+
+def _id(item: pytest.Item) -> str:
+    """A test's id; of one with endless parameters the beginning, and what tells it from others."""
+    whole = item.nodeid
+    if len(whole) <= ID_CHARACTERS:
+        return whole
+    return f"{whole[: ID_CHARACTERS - 16]}{hash(whole) & 0xFFFF_FFFF_FFFF_FFFF:016x}"
 
 
 def _code(item: pytest.Item) -> object:
