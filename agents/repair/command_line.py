@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 
 _LOOKS = """
     [ awk basename cat cd cmp column cut date df diff dirname du echo file find git grep head jq
@@ -15,7 +16,8 @@ _KEEPS_HOUSE = """
     chmod cp export false ln mkdir mktemp mv pip pip3 rm rmdir set sleep source tar touch true unzip
     zip
 """
-ASIDES = frozenset((_LOOKS + _KEEPS_HOUSE).split())
+_GRAMMAR = ": [[ break case command continue done esac exit fi for popd pushd read return }"
+ASIDES = frozenset((_LOOKS + _KEEPS_HOUSE + _GRAMMAR).split())
 """What they show is no evidence of the work, and their failure needs no cure: somebody looked."""
 
 _STOPS = ";|&()\n"
@@ -34,7 +36,6 @@ _BEFORE = frozenset(
         "time",
         "until",
         "while",
-        "xargs",
     ]
 )
 _SETTING = re.compile(r"\w+=")
@@ -43,10 +44,13 @@ _INTERPRETERS = frozenset({"awk", "jq", "sed"})
 _PROGRAM_FILE = frozenset({"-f", "--file", "--from-file"})
 """With these they run a program of the job's."""
 _DOCUMENT = re.compile(
-    r"^(?P<before>[^\n]*?)(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
-    r"(?P<behind>[^\n]*)\n(?:.*?\n)?[ \t]*(?P=end)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
+    r"(?P<before>.*?)(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<behind>.*)"
 )
+"""A line that opens a here-document."""
+_MODULES = frozenset(
+    ["ast", "compileall", "dis", "json.tool", "pip", "py_compile", "tabnanny", "tokenize", "venv"]
+)
+"""Modules that, as commands, look and keep house: none of them runs what it is given."""
 _VERSION = frozenset({"--version", "-V", "-VV", "--help", "-h"})
 _PYTEST = frozenset({"pytest", "py.test"})
 _NO_TESTS = _VERSION | {
@@ -64,7 +68,7 @@ def commands(text: str) -> list[list[str]]:
     """The words of each simple command, without settings of the environment, redirections and what
     only stands before a command. The lines of a here-document count as commands, too, but for one
     that an aside is given: `cat > sums.py <<EOF` writes them."""
-    found = (_bare(words) for words in _split(_DOCUMENT.sub(_without_document, text)))
+    found = (_bare(words) for words in _split(_without_documents(text)))
     return [words for words in found if words and not words[0].startswith("#")]
 
 
@@ -99,12 +103,31 @@ def _is_aside(words: Sequence[str]) -> bool:
     own = name(words)
     if own in _INTERPRETERS and not _PROGRAM_FILE.isdisjoint(words):
         return False
+    if own == "python" and "-m" in words and behind_python(words)[0] in _MODULES:
+        return True
     return own in ASIDES or _tells(words)
 
 
-def _without_document(found: re.Match[str]) -> str:
-    given = [_bare(words) for words in _split(found["before"])][-1]
-    return found["before"] + found["behind"] if given and _is_aside(given) else found[0]
+def _without_documents(text: str) -> str:
+    """Without the here-documents that asides are given."""
+    lines = text.split("\n")
+    last = {line.strip(): at for at, line in enumerate(lines)}
+    left: list[str] = []
+    at = 0
+    while at < len(lines):
+        opens = _DOCUMENT.fullmatch(lines[at])
+        end = at
+        if opens and last.get(opens["end"], -1) > at:
+            behind = range(at + 1, len(lines))
+            end = next(line for line in behind if lines[line].strip() == opens["end"])
+            given = [_bare(words) for words in _split(opens["before"])][-1]
+            if given and _is_aside(given):
+                left.append(opens["before"] + opens["behind"])
+                at = end + 1
+                continue
+        left.extend(lines[at : end + 1])
+        at = end + 1
+    return "\n".join(left)
 
 
 def _tells(words: Sequence[str]) -> bool:
@@ -147,6 +170,8 @@ def _bare(words: list[str]) -> list[str]:
             words = rest[1:]
         elif words[0] == "env":
             words = [word for word in words[1:] if not word.startswith("-")]
+        elif words[0] == "xargs":
+            words = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
         elif words[0] in _BEFORE or _SETTING.match(words[0]):
             words = words[1:]
         else:
