@@ -23,14 +23,7 @@ from redis.asyncio import Redis
 
 from worker.checkpoints.async_only import AsyncOnlySaver
 from worker.checkpoints.errors import reading
-from worker.checkpoints.keys import (
-    Keys,
-    decode,
-    encode,
-    member,
-    parse_member,
-    value_name,
-)
+from worker.checkpoints.keys import Keys, decode, encode, member, parse_member, value_name
 from worker.checkpoints.reader import PAGE, Reader
 from worker.checkpoints.records import PendingValue, StoredCheckpoint, pack
 from worker.checkpoints.threads import Threads
