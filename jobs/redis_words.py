@@ -10,13 +10,11 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any, cast
 
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
 
 from jobs import keys, words
 from jobs.codec import dump, read_record
 from jobs.keys import JobKeys
 from jobs.record import JobRecord
-from jobs.redis_full import is_full
 from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Command
 from jobs.spec import Kind
@@ -36,13 +34,7 @@ class RedisWords:
 
     async def index(self) -> int:
         """Enter some of the jobs that wait for it; how many there were."""
-        try:
-            taken = await reached(self._index(keys=[keys.UNINDEXED], args=[AT_ONCE, keys.JOB]))
-        except ResponseError as error:
-            if is_full(error):  # what is left of its memory belongs to jobs
-                return 0
-            raise
-        return int(taken)
+        return int(await reached(self._index(keys=[keys.UNINDEXED], args=[AT_ONCE, keys.JOB])))
 
     async def groups(self, tenant: str, asked: Sequence[str]) -> list[list[str]]:
         """For each word that is searched, the sets of jobs that it stands for."""
