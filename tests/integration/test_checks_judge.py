@@ -228,7 +228,8 @@ os.kill(os.getppid(), 9)
 """,
     "the parent's memory": """
 import os
-with open(f'/proc/{os.getppid()}/mem', 'rb') as file:
+with open(f'/proc/{os.getppid()}/maps') as maps, open(f'/proc/{os.getppid()}/mem', 'rb') as file:
+    file.seek(int(maps.readline().partition('-')[0], 16))
     file.read(1)
 """,
     "descriptors closed": "import os\nos.closerange(0, 4096)",
@@ -306,6 +307,55 @@ def add(a, b):
 """,
     "an endless recursion": "def add(a, b):\n    return add(b, a)",
 }
+REPLACED = "the solution has replaced what judges it: "
+PROBLEMS: dict[str, str | None] = {
+    "os._exit in a call": "the tested process closed its channel",
+    "pytest.exit": "not all tests were run",
+    "unittest's asserts": f"{REPLACED}TestCase.assertEqual",
+    "pytest.raises": f"{REPLACED}pytest.raises",
+    "CallInfo.from_call": f"{REPLACED}CallInfo.from_call",
+    "the reports' outcome": "a test that must fail has passed: the solution has bent the judge",
+    "Function.runtest": f"{REPLACED}Function.runtest",
+    "code put into pytest's code": f"{REPLACED}Function.runtest",
+    "another pytest": f"{REPLACED}pytest",
+    "another AssertionError": f"{REPLACED}builtins.AssertionError",
+    "the parent killed": "what judges the tests was ended by the code under test",
+    "reports to all descriptors": "the report was tampered with: "
+    "a report with a number that was not given",
+    "a module put in a check's place": f"{REPLACED}helpers",
+    "a test's code replaced": f"{REPLACED}test_b.test_more",
+    "subclasses": f"{REPLACED}agents.checks.room.session._outcome",
+    "the stack": f"{REPLACED}agents.checks.room.session._outcome",
+    "a name put before a builtin": f"{REPLACED}agents.checks.room.session.any",
+    "a plug-in": f"{REPLACED}a plug-in",
+    "a hook's answer": f"{REPLACED}runner",
+    "a conftest written": None,  # nobody reads it
+    "the checks rewritten": None,
+    "a fork beside": None,  # nobody hears it
+}
+"""What is told of an attack, where it is told by more than its tests: that it was seen through, not
+that the solution was wrong anyway.
+"""
+DETAILS: dict[str, str] = {
+    "the parent's memory": "PermissionError",
+    "a hook on tracing": "sys.setprofile is not to be had where checks are run",
+    "the collector's lists": "gc.get_objects is not to be had where checks are run",
+    "the collector's lists, thawed": "gc.get_objects is not to be had where checks are run",
+    "referents": "gc.get_referents is not to be had where checks are run",
+    "the function's own code": "the judge's own functions cannot be changed",
+}
+"""And what is told of the first test."""
+
+
+def seen_through(attack: str, report: Report) -> None:
+    """Fails where an attack passes, or fails for another reason than its own."""
+    assert not report.passed, report
+    if attack in PROBLEMS:
+        assert report.problem == PROBLEMS[attack]
+    if attack in DETAILS:
+        assert DETAILS[attack] in report.tests[0].detail
+
+
 SLOW = {
     "an endless loop": "def add(a, b):\n    while True:\n        pass",
     "the parent stopped": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
@@ -519,14 +569,13 @@ async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> Non
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
-    report = await judged(sandbox, f"{WRONG}\n{ATTACKS[attack]}\n", limits=SHORT)
-    assert not report.passed, report
+    seen_through(attack, await judged(sandbox, f"{WRONG}\n{ATTACKS[attack]}\n", limits=SHORT))
 
 
 @pytest.mark.parametrize("walk", WALKS)
 async def test_no_walk_to_the_judge_passes(sandbox: LocalSandbox, walk: str) -> None:
-    report = await judged(sandbox, f"{WRONG}\n{BEND}\n{WALKS[walk]}\n", limits=SHORT)
-    assert not report.passed, report
+    solution = f"{WRONG}\n{BEND}\n{WALKS[walk]}\n"
+    seen_through(walk, await judged(sandbox, solution, limits=SHORT))
 
 
 async def test_an_honest_solution_passes_checks_with_names_of_their_own(
@@ -593,6 +642,29 @@ if os.fork() == 0:
     os._exit(0)
 """
     assert (await judged(sandbox, odd + HONEST)).passed
+
+
+@pytest.mark.parametrize("odd", ["os.fork()", "os.write(1, b'x' * 100)", "print('x', flush=True)"])
+async def test_a_right_solution_may_speak_and_go_on_in_a_fork(
+    sandbox: LocalSandbox, odd: str
+) -> None:
+    """Nobody hears a fork, nor what is printed."""
+    solution = f"import os\n{odd}\n{HONEST}"
+    both = (judged(sandbox, solution, None, checks) for checks in (CHECKS, script("called")))
+    assert [report.passed for report in await asyncio.gather(*both)] == [True, True]
+
+
+async def test_a_conftest_that_is_written_meanwhile_is_not_read(sandbox: LocalSandbox) -> None:
+    text = "from solution import add\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    checks = Checks({"tests/test_b.py": text, "tests/z/test_c.py": text}, "pytest tests")
+    writes = f"""
+with open('/work/tests/z/conftest.py', 'w') as file:
+    file.write({QUIET!r})
+def add(a, b):
+    return a + b
+"""
+    report = await judged(sandbox, writes, None, checks)
+    assert report.passed, report
 
 
 RICH = """

@@ -96,11 +96,7 @@ class Teller:
         self._pid, self._number = os.getpid(), ""
 
     def begin(self) -> None:
-        """Ask for the number of the next report. A fork of the tested process ends here: it speaks
-        for nobody.
-        """
-        if self._getpid() != self._pid:
-            self._leave(0)
+        """Ask for the number of the next report."""
         self._say({"next": True})
         number = b""
         while len(number) < 2 * NUMBER_BYTES:
@@ -113,6 +109,8 @@ class Teller:
         self._say({**report, "number": number})
 
     def _say(self, what: dict[str, Any]) -> None:
+        if self._getpid() != self._pid:  # a fork of the tested process: it speaks for nobody
+            self._leave(0)
         data = self._dumps(what).encode("utf-8", "replace") + b"\n"
         while data:
             data = data[self._write(self._write_fd, data) :]
