@@ -85,6 +85,7 @@ def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
 
 def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:
     kept = [word for word in words if not _LEFT_OUT.fullmatch(word)]
+    kept = [word for word, at in zip(kept, [None, *kept], strict=False) if not _is_all(word, at)]
     aimed = tuple(word for word in kept if _names_a_check(word, checks.files))
     given = next((name for name in SETTINGS if name in checks.files), None)
     return Plan(
@@ -94,6 +95,11 @@ def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:
         aimed=aimed,
         settings=f"/work/{given}" if given else "/dev/null",
     )
+
+
+def _is_all(word: str, before: str | None) -> bool:
+    """Whether a word means whatever is there, which is the checks: the work's own tests are not."""
+    return word.rstrip("/") == "." and not (before or "").startswith("-")
 
 
 def _names_a_check(word: str, files: Mapping[str, str]) -> bool:

@@ -61,7 +61,7 @@ def expected(path: str, source: str) -> list[Expected]:
     """The tests of one file. Raises SyntaxError, ValueError or RecursionError for no Python."""
     tree = ast.parse(source)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    whole = any(_is_pytestmark(node) and _skips(node) for node in tree.body)
+    whole = any(_assigns(node, "pytestmark") and _skips(node) for node in tree.body)
     found: list[Expected] = []
     for node in tree.body:
         if isinstance(node, _Def) and _is_test(node):
@@ -75,7 +75,8 @@ def _suite(
     place: str, node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], may_skip: bool
 ) -> Iterator[Expected]:
     here = f"{place}::{node.name}"
-    skips = may_skip or any(map(_skips, node.decorator_list))
+    marks = [each for each in node.body if _assigns(each, "pytestmark")]
+    skips = may_skip or any(map(_skips, [*node.decorator_list, *marks]))
     many = any("parametrize" in ast.dump(each) for each in node.decorator_list)
     for each in _members(node, classes, set()):
         if isinstance(each, _Def) and _is_test(each):
@@ -125,6 +126,8 @@ def _is_fixture(decorator: ast.expr) -> bool:
 
 
 def _is_suite(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    if any(_assigns(each, "__test__") and _is_false(each) for each in node.body):
+        return False
     if _is_unittest(node, classes, set()):
         return True
     members = [each.name for each in node.body if isinstance(each, _Def)]
@@ -143,9 +146,13 @@ def _is_unittest(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: 
     return False
 
 
-def _is_pytestmark(node: ast.stmt) -> bool:
+def _assigns(node: ast.stmt, name: str) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else []
-    return any(isinstance(each, ast.Name) and each.id == "pytestmark" for each in targets)
+    return any(isinstance(each, ast.Name) and each.id == name for each in targets)
+
+
+def _is_false(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.value) == "False"
 
 
 def _skips(node: ast.AST) -> bool:

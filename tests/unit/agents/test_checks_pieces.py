@@ -64,6 +64,17 @@ def names(source: str) -> list[tuple[str, int | None, bool]]:
         ("@p.mark.skipif(True)\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
         ("pytestmark = p.mark.xfail\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
         ("def test_a(): pass\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
+        (
+            "class TestA:\n  pytestmark = [p.mark.skip]\n  def test_b(self): pass",
+            [("t.py::TestA::test_b", 1, True)],
+        ),
+        (
+            (
+                "class TestBase:\n  __test__ = False\n  def test_b(self): pass\n"
+                "class TestA(TestBase):\n  __test__ = True"
+            ),
+            [("t.py::TestA::test_b", 1, False)],
+        ),
     ],
 )
 def test_the_source_tells_which_tests_there_must_be(
@@ -117,6 +128,11 @@ FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
         (
             "python -m pytest tests -k b",
             Plan("pytest", ("tests", "-k", "b"), ("test_a.py", "tests/test_b.py"), ("tests",)),
+        ),
+        ("pytest -q .", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
+        (
+            "pytest --rootdir . ./",
+            Plan("pytest", ("--rootdir", "."), ("test_a.py", "tests/test_b.py")),
         ),
         ("python run.py 'a b'", Plan("script", ("run.py", "a b"))),
         ("python other.py", Plan("command", ("python", "other.py"))),
