@@ -36,6 +36,9 @@ from sandbox.local.wish import Gone, Wish
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
+_MOST_DESCRIPTORS = 1 << 20
+"""Some sixty rooms' worth. Where a machine allows a thousand times as many, whoever closes all that
+he has one by one would take minutes (a kernel without close_range)."""
 
 
 class Supervisor:
@@ -160,5 +163,6 @@ def _raise_descriptors() -> None:
     rooms send some, too. Who has more of them than his own limit sends none, so that of supervisor
     and nurseries is to be as high as it goes; code in a room has a low one (`policy.rlimits`).
     """
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
