@@ -33,14 +33,14 @@ class Bindings:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._free = frozenset(name for text in texts for name in _bound_anew(ast.parse(text)))
-        self._modules: list[tuple[str, Mapping[str, Any], _Seen]] = []
+        self._modules: dict[int, tuple[str, Mapping[str, Any], _Seen]] = {}
         self._members: list[Entry] = []
         self._early: list[str] = []
 
     def run(self, pieces: Sequence[Piece], module: types.ModuleType) -> None:
         """Run a module."""
         where, names, seen = module.__name__, vars(module), _Seen()
-        self._modules.append((where, names, seen))
+        self._modules[id(names)] = where, names, seen  # anew where the checks reload it
         for code, bound in pieces:
             try:
                 exec(code, names)  # noqa: S102
@@ -54,7 +54,7 @@ class Bindings:
     def replaced(self) -> list[str]:
         """Names that stand for something else than the checks have them stand for."""
         found = list(self._early)
-        for where, names, seen in self._modules:
+        for where, names, seen in self._modules.values():
             found += self._changed(where, names, seen, frozenset())
         found += [
             f"{where}.{name}"

@@ -72,6 +72,16 @@ def test_a_name_that_is_put_back_behind_its_statement_is_still_told() -> None:
     assert replaced("X = 1\nbend('X', 2)\nbend('X', 1)") == ["checks.X"]
 
 
+def test_a_module_may_be_loaded_anew() -> None:
+    source = "def same(): pass\nclass A:\n  def b(self): pass\n"
+    module, bindings = types.ModuleType("checks"), Bindings([source])
+    for _ in range(2):
+        bindings.run(pieces(ast.parse(source), "checks.py"), module)
+    assert bindings.replaced() == []
+    vars(module)["same"] = print
+    assert bindings.replaced() == ["checks.same"]
+
+
 def test_a_module_may_be_put_into_the_package_of_its_name() -> None:
     assert replaced("Y = 1", "import os as input") == []
     assert replaced("Y = 1", "input = print") == ["checks.input"]
