@@ -12,6 +12,7 @@ from api.pages.drawing import drawn
 from api.pages.session import Session
 from api.pages.telling import Told
 from api.pages.visitor import Visitor
+from jobs.checks import CheckSpec
 from jobs.credentials import EVERY_SCOPE, Credential
 from jobs.events import Event
 from jobs.person import Person
@@ -116,7 +117,12 @@ def test_what_an_exit_code_alone_has_decided_is_said():
         checks = {**report, **({"judged_by": judged} if judged else {})}
         result = Result("42", "critic", checks=checks)
         html = panel("outcome", a_record(status=Status.SUCCEEDED, review=None, result=result))
-        (entry,) = telling.timeline("j", [Event(1, 0, "checked", checks)], 0)
+        events = [Event(1, 0, "checked", checks)]
+        (entry,) = telling.timeline("j", events, 0)
+        record = a_record(status=Status.RUNNING, review=None)
+        brought = replace(record.spec, checks=CheckSpec("m" * 64, ("Makefile",), "make check"))
+        asked = panel("asked", replace(record, spec=brought), events)
+        assert ("brought along, judged by exit code" in asked) is said
         for shown in (html, entry["body"]):
             assert ("passed by exit code alone" in shown) is said
             assert ("Which tests ran, nobody has seen" in shown) is said
