@@ -10,8 +10,8 @@
 - It holds: the rlimits below per process, and the totals of the whole tree (sampled, and by a
   control group where there is one).
 
-It is built in two steps. bubblewrap builds a *house* once for many rooms: `house` is its command
-line. In it waits the *nursery* (`room/nursery.py`), which has libraries loaded and never
+It is built in two steps. bubblewrap builds a *house* once for many rooms: `local/house.py` has its
+command line. In it waits the *nursery* (`room/nursery.py`), which has libraries loaded and never
 sees a byte of a job. Each room is a fresh copy of the nursery in new namespaces of every kind, and
 puts up walls of its own (`room/walls.py`) as `walls` tells it, before anything of a job reaches it.
 
@@ -177,16 +177,6 @@ class Ground:
     """Those of `MASKED` that this kernel has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptors:
-    """Open file descriptors that bubblewrap inherits, by what they are for."""
-
-    control: int
-    info: int
-    texts: Mapping[str, int]
-    """Files of the house, by path, each to be read from its descriptor."""
-
-
 def work_bytes(limits: Limits) -> int:
     """The size of `/work`: the workspace, and a page for the end of each file."""
     return limits.workspace_bytes + limits.workspace_files * PAGE_BYTES
@@ -256,54 +246,7 @@ def walls(ground: Ground) -> str:
     return "\n".join((*user, *trees, *told, *places, *masks, f"fonts {FONT_CACHE}"))
 
 
-def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:
-    """bubblewrap's command line for a house and the nursery in it, with its `stock` loaded.
-
-    Two things of bubblewrap's are not used, because the rooms are made inside: `--disable-userns`
-    (each room forbids itself further namespaces, and is refused them by its filter too), and the
-    masks over `/proc` (the kernel lets nobody mount a fresh `/proc` who sees a masked one only).
-    Both are put up in every room; nothing of a job runs outside of one.
-    """
-    env = environment(ground)
-    return [
-        ground.bwrap,
-        *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
-        *("--unshare-cgroup-try", "--uid", str(UID), "--gid", str(UID), "--hostname", "house"),
-        # The nursery is the first process of its pid namespace: with it the kernel ends all rooms.
-        *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
-        *("--info-fd", str(given.info)),
-        *(word for name, value in env.items() for word in ("--setenv", name, value)),
-        # What a library calls is looked up once, and not in each copy that is the first to call it.
-        *("--setenv", "LD_BIND_NOW", "1"),
-        *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
-        *(word for target, at in ground.links for word in ("--symlink", target, at)),
-        *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
-        # The nursery's own, for matplotlib's list of fonts; each room's lies over it.
-        *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
-        *(word for at, fd in given.texts.items() for word in _text(at, fd)),
-        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
-        *nursery(ground, given.control, stock),
-    ]
-
-
-def nursery(ground: Ground, control: int, stock: Stock) -> list[str]:
-    """The command line of the nursery, which talks with the supervisor over the socket `control`.
-
-    Its flags and its environment are those of an interpreter that runs code: rooms are copies.
-    """
-    start = (
-        f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
-        "from sandbox.room.interpreter import stage; from sandbox.room.nursery import main; "
-        f"stage(lambda: main({control}, {stock.value!r}))"
-    )
-    return [ground.python, "-P", "-c", start]
-
-
 def _place(at: str, mode: str, inodes: int, size: int | None) -> str:
     """A tmpfs of the room; one without a size is told it when the room is made."""
     sized = "" if size is None else f",size={size}"
     return f"tmpfs {at} mode={mode},nr_inodes={inodes}{sized}"
-
-
-def _text(at: str, fd: int) -> tuple[str, ...]:
-    return ("--perms", "0000" if at == ROOM_NOTHING else "0644", "--file", str(fd), at)

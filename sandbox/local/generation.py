@@ -14,10 +14,10 @@ from pathlib import Path
 
 from sandbox import policy
 from sandbox.local import orphans
+from sandbox.local.house import Descriptors, house
 from sandbox.local.plan import Plan
 from sandbox.local.room_group import RoomGroup
 from sandbox.local.rooms import Room
-from sandbox.policy import Descriptors
 
 _MESSAGE_BYTES = 8192
 _COMPLAINT_BYTES = 4096
@@ -46,7 +46,7 @@ class Generation:
             texts = {at: _memory(data, passed) for at, data in plan.texts.items()}
             given = Descriptors(inside.fileno(), info, texts)
             self._bwrap = subprocess.Popen(
-                policy.house(plan.ground, given, stock),
+                house(plan.ground, given, stock),
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -3,7 +3,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sandbox import policy
-from sandbox.policy import Descriptors, Ground, Tree
+from sandbox.local.house import Descriptors, house
+from sandbox.policy import Ground, Tree
 from sandbox.protocol import Limits
 from sandbox.room import tally
 
@@ -20,7 +21,7 @@ GIVEN = Descriptors(
 
 
 def words(stock: policy.Stock = policy.Stock.USUAL) -> list[str]:
-    return policy.house(GROUND, GIVEN, stock)
+    return house(GROUND, GIVEN, stock)
 
 
 def after(word: str) -> list[str]:
