@@ -72,6 +72,7 @@ def _ignored(*places: Where) -> Condition:
 
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (clone has no NEWTIME.)
 _NAMESPACES = 0x7E02_0000
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x1_0000
 
 _TYPE = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
@@ -130,8 +131,15 @@ _SCHEDULING = Condition(errno.EPERM, ((_not_the_agent(0),),))
 
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
-        # Threads and processes, but no namespace.
-        "clone": Condition(errno.EPERM, ((Where(0, (0,), _NAMESPACES),),)),
+        # Threads and processes, but no namespace. Only threads share a table of open files: what a
+        # process had locked in another's would outlive it, and be in nobody's count (`room/locks`).
+        "clone": Condition(
+            errno.EPERM,
+            (
+                (Where(0, (0,), _NAMESPACES | _CLONE_FILES),),
+                (Where(0, (_CLONE_THREAD,), _NAMESPACES | _CLONE_THREAD),),
+            ),
+        ),
         # From F_DUPFD to F_GETOWNER_UIDS, from F_SETLEASE on; no locks of an open file (36 to 38),
         # which all rooms would see, and of which nobody could tell whose they are.
         "fcntl": Condition(

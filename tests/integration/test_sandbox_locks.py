@@ -44,6 +44,33 @@ for file in files:
 time.sleep(0.4)
 """
 
+# The child's locks would belong to the files that it shares, and outlive it.
+SHARED = """
+import ctypes, fcntl, os, platform, signal, sys, time
+files = [open(f"/tmp/{number}", "w") for number in range(20)]
+clone = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+libc = ctypes.PyDLL(None, use_errno=True)
+pid = libc.syscall(clone, ctypes.c_ulong(0x400 | signal.SIGCHLD), None, None, None, None)
+if pid < 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+if not pid:
+    for file in files:
+        for place in range(250):
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * place)
+    os._exit(0)
+os.waitpid(pid, 0)
+time.sleep(0.4)
+"""
+SPAWN = """
+import os, subprocess, sys, threading
+subprocess.run(["/bin/true"], check=True)
+subprocess.run(["/bin/true"], check=True, close_fds=False)
+os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+thread = threading.Thread(target=print, args=("threads",))
+thread.start()
+thread.join()
+"""
+
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[LocalSandbox]:
@@ -72,6 +99,17 @@ async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandb
     )
     assert (few.end, few.exit_code) == (End.EXITED, 0)
     assert many.end is End.MEMORY
+
+
+async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
+    sandbox: LocalSandbox,
+) -> None:
+    shared, spawned = await asyncio.gather(
+        *(sandbox.run(Command.python(code), Limits()) for code in (SHARED, SPAWN))
+    )
+    told = "Operation not permitted\n"
+    assert (shared.end, shared.exit_code, shared.stderr.text) == (End.EXITED, 1, told)
+    assert (spawned.exit_code, spawned.stdout.text, spawned.stderr.text) == (0, "threads\n", "")
 
 
 def test_a_room_does_without_where_the_kernel_refuses() -> None:

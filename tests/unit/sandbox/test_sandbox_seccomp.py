@@ -18,6 +18,7 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 I386 = 0x40000003
 CLONE_THREAD_FLAGS = 0x3D0F00
+CLONE_SPAWN_FLAGS = 0x4100  # a vfork: memory is shared until the program begins
 READ = {"x86_64": 0, "aarch64": 63}
 
 # What attackers of a kernel begin with: (x86-64, 64-bit ARM).
@@ -144,8 +145,17 @@ def test_every_conditional_call_has_its_condition(machine: str) -> None:
 def test_clone_makes_threads_and_processes_but_no_namespaces(machine: str) -> None:
     assert judged(machine, "clone", CLONE_THREAD_FLAGS) == ALLOW
     assert judged(machine, "clone", 17) == ALLOW
+    assert judged(machine, "clone", 17 | CLONE_SPAWN_FLAGS) == ALLOW
     for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
-        assert judged(machine, "clone", 17 | bit) == refused(errno.EPERM), hex(bit)
+        for flags in (17, CLONE_THREAD_FLAGS):
+            assert judged(machine, "clone", flags | bit) == refused(errno.EPERM), hex(bit)
+
+
+@both
+def test_no_two_processes_share_one_table_of_files(machine: str) -> None:
+    """What one of them locked would outlive it, and be nobody's in the kernel's table of locks."""
+    for flags in (17, 17 | CLONE_SPAWN_FLAGS, CLONE_THREAD_FLAGS & ~0x10000):
+        assert judged(machine, "clone", flags | 0x400) == refused(errno.EPERM), hex(flags)
 
 
 @both
