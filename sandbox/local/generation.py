@@ -22,6 +22,8 @@ from sandbox.local.rooms import Room
 _MESSAGE_BYTES = 8192
 _COMPLAINT_BYTES = 4096
 _BURIAL_SECONDS = 5.0
+_ENDED = (BrokenPipeError, ConnectionResetError)
+"""What asking a nursery that has ended raises, whose end is told in its own way."""
 
 
 class Generation:
@@ -67,11 +69,12 @@ class Generation:
         doors = [] if group is None else group.doors()
         try:
             room = Room(size, self, group)
-            with room.inside as inside, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno(), *doors])
-        except OSError:
-            room.control.close()
-            raise
+            try:
+                with room.inside as inside, contextlib.suppress(*_ENDED):
+                    socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno(), *doors])
+            except OSError:
+                room.control.close()
+                raise
         finally:
             for door in doors:
                 os.close(door)

@@ -38,6 +38,10 @@ def free_descriptors(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def _ignore(*_: object) -> None:
+    """Nobody listens."""
+
+
 def test_a_room_is_made_where_the_next_generation_is_not_to_be_had() -> None:
     with selectors.PollSelector() as selector:
         told: list[object] = []
@@ -55,6 +59,17 @@ def test_a_room_is_made_where_the_next_generation_is_not_to_be_had() -> None:
         assert room.generation.made == 1
         assert told == []
         room.control.close()
+        line.end()
+
+
+def test_a_room_that_is_not_to_be_had_is_told_and_leaves_no_descriptor() -> None:
+    with selectors.PollSelector() as selector:
+        line = Succession(PLAN, 2, selector, _ignore, _ignore, _ignore)
+        line.make(1 << 20, None).control.close()  # of a generation that is there
+        before = set(Path("/proc/self/fd").iterdir())
+        with free_descriptors(1), pytest.raises(OSError, match="Too many open files"):
+            line.make(1 << 20, None)
+        assert set(Path("/proc/self/fd").iterdir()) == before
         line.end()
 
 
