@@ -22,24 +22,13 @@ ASIDES = frozenset((_LOOKS + _KEEPS_HOUSE + _GRAMMAR).split())
 
 _STOPS = ";|&()\n"
 _SPLIT = re.compile(rf"[{re.escape(_STOPS)}]+")
-_BEFORE = frozenset(
-    [
-        "!",
-        "{",
-        "do",
-        "else",
-        "exec",
-        "if",
-        "nohup",
-        "sudo",
-        "then",
-        "time",
-        "until",
-        "while",
-    ]
-)
+_PREFIXES = "! { do else exec if nohup sudo then time until while"
+_BEFORE = frozenset(_PREFIXES.split())
+_STARTERS = frozenset({"command", "env", "xargs"})
 _SETTING = re.compile(r"\w+=")
 _PYTHON = re.compile(r"python[\d.]*$")
+_ASKS = frozenset({"-v", "-V"})
+"""With these `command` tells where a command is, and starts none."""
 _INTERPRETERS = frozenset({"awk", "jq", "sed"})
 _PROGRAM_FILE = frozenset({"-f", "--file", "--from-file"})
 """With these they run a program of the job's."""
@@ -47,6 +36,13 @@ _DOCUMENT = re.compile(
     r"(?P<before>.*?)(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<behind>.*)"
 )
 """A line that opens a here-document."""
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?P<double>(?:[^\"\\]++|\\.)*+)\"", re.DOTALL)
+_SUBSTITUTION = re.compile(
+    r"(?<!\\)(?:\$\((?!\()[\s(]*(?P<command>(?:[^()`$]++|\$(?!\())*+)|`(?P<old>[^`]*)`)"
+)
+"""What a shell starts to put its output into a word, by its beginning; `$((` only counts."""
+_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+"""With these find starts a command."""
 _MODULES = frozenset(
     ["ast", "compileall", "dis", "json.tool", "pip", "py_compile", "tabnanny", "tokenize", "venv"]
 )
@@ -67,8 +63,10 @@ _NO_TESTS = _VERSION | {
 def commands(text: str) -> list[list[str]]:
     """The words of each simple command, without settings of the environment, redirections and what
     only stands before a command. The lines of a here-document count as commands, too, but for one
-    that an aside is given: `cat > sums.py <<EOF` writes them."""
-    found = (_bare(words) for words in _split(_without_documents(text)))
+    that an aside is given: `cat > sums.py <<EOF` writes them. What is put into a word comes last:
+    `[ "$(python sums.py)" = 3 ]` is a `[` and a `python`."""
+    plain = _without_documents(text)
+    found = (_bare(words) for words in (*_split(plain), *_substituted(plain)))
     return [words for words in found if words and not words[0].startswith("#")]
 
 
@@ -105,6 +103,10 @@ def _is_aside(words: Sequence[str]) -> bool:
         return False
     if own == "python" and "-m" in words and behind_python(words)[0] in _MODULES:
         return True
+    if own == "find":
+        started = dropwhile(lambda word: word not in _STARTS, words)
+        bare = _bare([*started][1:])
+        return not bare or (name(bare) != own and _is_aside(bare))
     return own in ASIDES or _tells(words)
 
 
@@ -138,6 +140,13 @@ def _tells(words: Sequence[str]) -> bool:
     return bool(given) and _VERSION.issuperset(given)
 
 
+def _substituted(text: str) -> Iterator[list[str]]:
+    """The commands whose output is put into words, between double quotes or none."""
+    unquoted = _QUOTED.sub(lambda quoted: quoted["double"] or " ", text)
+    for found in _SUBSTITUTION.finditer(unquoted):
+        yield from _split(found["command"] or found["old"] or "")
+
+
 def _split(text: str) -> Iterator[list[str]]:
     lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=_STOPS + "<>")
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
@@ -150,7 +159,7 @@ def _split(text: str) -> Iterator[list[str]]:
     skip = False
     for token in tokens:
         if set(token) <= set(_STOPS + "<>"):
-            skip = not set(token).isdisjoint("<>")
+            skip = not set(token).isdisjoint("<>") and "(" not in token  # <( starts a command
             if skip and words and words[-1].isdigit():
                 words.pop()  # 2>&1
             if not skip:
@@ -166,14 +175,16 @@ def _split(text: str) -> Iterator[list[str]]:
 def _bare(words: list[str]) -> list[str]:
     while words:
         if words[0] == "timeout":
-            rest = [word for word in words[1:] if not word.startswith("-")]
-            words = rest[1:]
-        elif words[0] == "env":
-            words = [word for word in words[1:] if not word.startswith("-")]
-        elif words[0] == "xargs":
-            words = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
+            words = _behind_options(words)[1:]
+        elif words[0] in _STARTERS and not (words[0] == "command" and _ASKS & {*words[1:2]}):
+            words = _behind_options(words)
         elif words[0] in _BEFORE or _SETTING.match(words[0]):
             words = words[1:]
         else:
             break
     return words
+
+
+def _behind_options(words: list[str]) -> list[str]:
+    own = (at for at, word in enumerate(words) if at and not word.startswith("-"))
+    return words[next(own, len(words)) :]

@@ -28,6 +28,11 @@ LOOKS = [
     'cat <<-EOF > a.py\n\tprint("it\'s")\n\tEOF',
     "env",
     "# python a.py\nls",
+    'echo "$(cat a.txt)"; x="$(ls | wc -l)"; echo `date`',
+    'echo "$((1 + 2)) \\$(python a.py) \\`python a.py\\`"',
+    "awk '{print $(NF-1)}' a.csv; echo '`python a.py`'",
+    "diff a.txt <(sort b.txt)",
+    "find . -name '*.txt' -exec cat {} +",
     "",
 ]
 RUNS = [
@@ -37,6 +42,21 @@ RUNS = [
     "while python a.py; do :; done",
     "x=$(python a.py); echo $x",
     "diff <(python a.py) out.txt",
+    "diff out.txt <(python a.py)",
+    "read -r x < <(python a.py)",
+    'echo "$(python a.py)"',
+    'x="$(python a.py)"',
+    '[ "$(python a.py 1 2)" = 3 ]',
+    '[[ "$(python a.py)" == 3 ]]',
+    'if [ "$(python a.py)" != 3 ]; then exit 1; fi',
+    'for i in 1 2; do echo "$(python a.py $i)"; done',
+    'echo "it\'s $(cat a.txt $(python a.py))"',
+    'echo "$( (cd x; python a.py) )"',
+    "echo `python a.py`",
+    'test "`python a.py`" = 3',
+    'grep -q 3 <<< "$(python a.py)"',
+    "command python a.py",
+    "find . -name 'a.py' -exec python {} \\;",
     "cat a.txt | python a.py",
     "echo 3 | xargs -n1 python a.py",
     "env A=1 python a.py",
@@ -61,7 +81,26 @@ def test_a_look_is_an_aside(line: str) -> None:
     assert is_aside(line)
 
 
-@pytest.mark.parametrize("piece", ["cat <<a\n", "cat <<a\na\n", "<<'a ", "python <<a\n", "a<<\n"])
+HARD = [
+    '"',
+    "'",
+    "`",
+    "$(",
+    '"$(',
+    "$( ",
+    "\\",
+    '\\"',
+    "\"a'",
+    "env ",
+    "command ",
+    "timeout 5 ",
+    "find -exec ",
+]
+
+
+@pytest.mark.parametrize(
+    "piece", ["cat <<a\n", "cat <<a\na\n", "<<'a ", "python <<a\n", "a<<\n", *HARD]
+)
 def test_the_length_of_a_command_line_is_all_that_it_costs(piece: str) -> None:
     begun = time.process_time()
     is_aside(piece * (100_000 // len(piece)))
