@@ -49,7 +49,7 @@ _PYTEST_SAYS = "E   "
 _STACK = re.compile(
     r"^Fatal Python error: .*(?:stack overflow|_Py_CheckRecursiveCall)", re.MULTILINE
 )
-_CHILD = re.compile(r"died with <Signals\.\w+: (\d+)>")
+_CHILD = re.compile(r"died with <Signals\.\w+: (\d{1,9})>")
 _WORK = "/work/"
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 

@@ -97,7 +97,7 @@ _LIBRARY: dict[str, type[BaseException]] = {
 }
 """By name, with the module where the name alone is too common."""
 
-_ERRNO = re.compile(r"^(?:<urlopen error )?\[Errno (-?\d+)\]")
+_ERRNO = re.compile(r"^(?:<urlopen error )?\[Errno (-?\d{1,9})\]")
 _BY_ERRNO: dict[int, FailureClass] = {
     errno.ENOSPC: FailureClass.OUTPUT_FLOOD,
     errno.EFBIG: FailureClass.OUTPUT_FLOOD,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
 
+# A run chooses what it prints: no pattern may cost more than its length, and no number is endless.
 _PYTEST = re.compile(
-    r"^=*\s*(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in \d+\.\d\ds\b.*$",
+    r"^=*[ \t]*(?P<counts>(?:\d{1,9} [a-z]+, )*\d{1,9} [a-z]+|no tests ran) in \d+\.\d\ds\b.*$",
     re.MULTILINE,
 )
-_COUNT = re.compile(r"(\d+) (failed|errors?|passed)")
+_COUNT = re.compile(r"(\d{1,9}) (failed|errors?|passed)")
 _NAMED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+)(?: - (?P<why>.*))?$", re.MULTILINE)
 _ERRORS = re.compile(r"^(?:=+ ERRORS =+$|ERROR \S)", re.MULTILINE)
 _COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)

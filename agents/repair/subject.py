@@ -16,7 +16,7 @@ _IMPORT = re.compile(
     r"(?:^|[;\"'])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w.,\t ]+))", re.MULTILINE
 )
 _STARTS = re.compile(r"\b(?:subprocess|runpy|os\.system|exec)\b")
-_FILE = re.compile(r"[\w./-]+\.(?:py|sh)\b")
+_FILE = re.compile(r"(?<![\w./-])[\w./-]+\.(?:py|sh)\b")
 _GIVEN = frozenset({"numpy", "pandas", "matplotlib", "pytest"})
 """Libraries that every room has."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 _HEADER = re.compile(r"^Traceback \(most recent call last\):")
-_FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d+)')
+_FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d{1,9})')
 _RAISED = re.compile(r"^(?P<name>[^\W\d]\w*(?:\.(?:[^\W\d]\w*|<locals>))*)(?:: ?(?P<message>.*))?$")
 _GROUP = re.compile(r"^\s*\+ Exception Group Traceback \(most recent call last\):")
 _BAR = re.compile(r"^\s*[|+] ?")

@@ -22,7 +22,7 @@ _MESSAGES: tuple[tuple[FailureClass, str], ...] = (
     (FailureClass.KEY, r"(?:list|tuple|string|deque) index out of range"),
     (FailureClass.VALUE, r"invalid literal for int\(\)|could not convert string to float"),
     (FailureClass.TYPE, r"unsupported operand type\(s\) for "),
-    (FailureClass.TYPE, r"\w+\(\) (?:takes|missing|got) .{0,80}argument"),
+    (FailureClass.TYPE, r"\w\(\) (?:takes|missing|got) .{0,80}argument"),
     (FailureClass.TYPE, r"'\w+' object is not (?:callable|iterable|subscriptable)"),
 )
 _PATTERNS = tuple((kind, re.compile(text)) for kind, text in _MESSAGES)

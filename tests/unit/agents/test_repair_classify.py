@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import signal
+import time
 import traceback
 from typing import Any
 
@@ -415,7 +416,39 @@ def test_every_end_has_a_class_whatever_was_printed(
     assert len(found["cause"].splitlines()) == 1
 
 
-@given(st.sampled_from(["KeyError: 1", "a.b: ", "class A(" * 500, "E   x" * 500, "1 a, " * 2000]))
+BEGUN = 'Traceback (most recent call last):\n  File "a.py", line '
+HOSTILE = [
+    "KeyError: 1",
+    "a.b: ",
+    "class A(",
+    "E   x",
+    "1 a, ",
+    "\n",
+    "= ",
+    "1",
+    "a",
+    "_ ",
+    "Ran 1",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_output_costs_no_more_than_its_length(piece: str) -> None:
-    text = piece * (60_000 // len(piece))
+    text = piece * (60_000 // len(piece)) + (" failed in 0.01s" if piece == "1" else "")
+    begun = time.process_time()
     classify(ended(1, text, text), {"a.py": text.encode()})
+    assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{} failed in 0.01s",
+        f"{BEGUN}{{}}\nOSError: 1",
+        f"{BEGUN}1\nOSError: [Errno {{}}] x",
+        f"{BEGUN}1\nCalledProcessError: died with <Signals.A: {{}}>",
+    ],
+)
+def test_a_number_without_end_is_no_number(said: str) -> None:
+    text = said.format("9" * 5000)
+    assert failure(ended(1, text, text)).cause
