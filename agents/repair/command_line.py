@@ -57,7 +57,6 @@ _NO_TESTS = _VERSION | {
     "--markers",
     "--setup-plan",
 }
-"""With these pytest tells of tests, and runs none."""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -95,6 +94,11 @@ def behind_python(words: Sequence[str]) -> Sequence[str]:
 def is_pytest(words: Sequence[str]) -> bool:
     """Whether it is pytest that a command starts."""
     return name(behind_python(words)) in _PYTEST
+
+
+def only_tells(words: Sequence[str]) -> bool:
+    """Whether it is a pytest that tells of tests, and runs none."""
+    return is_pytest(words) and not _NO_TESTS.isdisjoint(behind_python(words)[1:])
 
 
 def _is_aside(words: Sequence[str]) -> bool:
@@ -135,9 +139,7 @@ def _without_documents(text: str) -> str:
 def _tells(words: Sequence[str]) -> bool:
     """Whether it only tells of itself: its version, how it is used, which tests there are."""
     given = behind_python(words)[1:]
-    if is_pytest(words) and not _NO_TESTS.isdisjoint(given):
-        return True
-    return bool(given) and _VERSION.issuperset(given)
+    return only_tells(words) or (bool(given) and _VERSION.issuperset(given))
 
 
 def _substituted(text: str) -> Iterator[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.repair.command_line import behind_python, is_pytest, name
+from agents.repair.command_line import behind_python, is_pytest, name, only_tells
 
 _VALUED = """
     -c -k -m -n -o -p -r -W --basetemp --color --confcutdir --deselect --durations --ignore
@@ -50,7 +50,7 @@ def selection(words: Sequence[str]) -> Selection | None:
         pairs = _arguments(given[1:], _UNITTEST_VALUED)
         named = [(option, value if option else _file(value)) for option, value in pairs]
         return _selected(named, _UNITTEST_FILTERS)
-    if is_pytest(words):
+    if is_pytest(words) and not only_tells(words):
         return _selected([*_arguments(given[1:], _PYTEST_VALUED)], _FILTERS)
     return None
 
