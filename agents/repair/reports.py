@@ -18,7 +18,8 @@ _ERRORS = re.compile(r"^(?:=+ ERRORS =+$|ERROR \S)", re.MULTILINE)
 _COLLECTING = re.compile(r"^_+ ERROR collecting \S+ _+$", re.MULTILINE)
 _E_LINE = re.compile(r"^E {3}(?P<said>\S.*)$", re.MULTILINE)
 _UNITTEST = re.compile(
-    r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^FAILED \((?P<counts>[\w=, ]+)\)\s*$", re.MULTILINE
+    r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^(?:OK\b.*|FAILED \((?P<counts>[\w=, ]+)\))\s*$",
+    re.MULTILINE,
 )
 _HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)(?P<of>.*)$", re.MULTILINE)
 _NOT_IMPORTED = "unittest.loader._FailedTest"
@@ -54,11 +55,13 @@ def pytest_report(text: str) -> Report | None:
 
 
 def unittest_report(text: str, *, last: bool = False) -> Report | None:
-    """The last of unittest's reports in `text`, if there is one; `last`: and nothing behind it."""
-    end = next(reversed([*_UNITTEST.finditer(text)]), None)
-    if end is None or (last and text[end.end() :].strip()):
+    """The last of unittest's reports in `text`, if it tells of a failure; `last`: and nothing is
+    behind it."""
+    *before, end = [None, *_UNITTEST.finditer(text)]
+    if end is None or end["counts"] is None or (last and text[end.end() :].strip()):
         return None
-    headings = list(_HEADING.finditer(text))
+    begin = before[-1].end() if before[-1] else 0
+    headings = list(_HEADING.finditer(text, begin, end.start()))
     first = f": {headings[0]['test']}" if headings else ""
     cause = f"unittest: {end['counts']} of {end['ran']} tests{first}"
     if not headings or any(_NOT_IMPORTED not in heading["of"] for heading in headings):

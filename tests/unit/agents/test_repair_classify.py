@@ -343,6 +343,17 @@ def test_tests_that_failed_are_seen_although_the_command_line_ended_well() -> No
     assert covered_up(line, ended(1, out=PYTEST)) is None
 
 
+def test_of_many_reports_of_unittest_the_last_counts() -> None:
+    red = "FAIL: test_{0} (t.T)\n-----\n\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n"
+    green = "..\n-----\nRan 2 tests in 0.001s\n\nOK\n"
+    line = "python -m unittest || true; cp fixed.py sums.py; python -m unittest"
+    assert covered_up(line, ended(0, err=red.format("a") + green)) is None
+    assert covered_up(line, ended(0, err=red.format("a") + green[:-1] + " (skipped=1)\n")) is None
+    for before in (green, red.format("a")):
+        told = covered_up(line, ended(0, err=before + red.format("b")))
+        assert told == "unittest: failures=1 of 2 tests: test_b"
+
+
 def test_a_child_that_was_killed() -> None:
     code = "import subprocess as s\nraise s.CalledProcessError(-9, ['x'])"
     assert kind(code) == "memory"
