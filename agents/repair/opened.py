@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agents.repair.command_line import commands
 from agents.repair.cure import in_a_file, is_check
 from agents.repair.selection import selection
-from agents.repair.subject import foreign, only_looked
+from agents.repair.subject import foreign, only_looked, subject
 from agents.state import Repair, Run
 
 _NOT_STARTED = frozenset({126, 127})
@@ -53,13 +53,20 @@ def needs_cure(run: Run) -> bool:
     text, code = run["code"]["text"], run.get("exit_code")
     if run.get("tool", "python") == "python":
         return True
-    if only_looked(run) or code in _NOT_STARTED:
+    if only_looked(run):
+        return _breaks(run)
+    if code in _NOT_STARTED:
         return False
     if any(selection(words) for words in commands(text)):
         cause = str((run.get("failure") or {}).get("cause", ""))
         return code != _NO_TESTS and not any(words in cause for words in _WITHOUT_TESTS)
     said = str((run.get("stderr") or {}).get("text", ""))
     return code != _USAGE or _NOTHING_RUN.match(said) is None
+
+
+def _breaks(run: Run) -> bool:
+    """Whether code of the job's broke before it could tell of itself: `python sums.py --help`."""
+    return bool(subject(run, ()).scripts) and in_a_file(run)
 
 
 def can_prove(failed: Run) -> bool:

@@ -194,6 +194,7 @@ OPEN: dict[str, tuple[Any, ...]] = {
             "python -m pytest --version",
             "python -u -m pytest --collect-only -q",
             "pytest -q --co test_sums.py",
+            "python -c 'print(1)' && python -m pytest --co -q",
             "python sums.py --help",
             "pytest -kone",
             "pytest -qk one",
@@ -245,6 +246,15 @@ def test_what_shows_no_repair_leaves_the_failure_open(steps: tuple[Any, ...]) ->
     work = walked(*steps, **FILES)
     assert [run["id"] for run in work.open] == ["r1"]
     assert work.repairs == []
+
+
+def test_code_that_breaks_before_it_tells_how_it_is_used_is_to_be_mended() -> None:
+    work = walked(sh("python sums.py --help", IN_SUMS), **FILES)
+    assert [run["id"] for run in work.open] == ["r1"]
+    work = walked(sh("python sums.py --help", IN_SUMS), MEND, sh("python sums.py 1 2"), **FILES)
+    assert work.open == []
+    assert walked(sh("python sums.py --help", fails("unknown", "exit code 1")), **FILES).open == []
+    assert walked(sh("cat sums.py", IN_SUMS), **FILES).open == []
 
 
 def test_a_failed_repair_stands_for_what_it_was_to_mend() -> None:
