@@ -48,12 +48,17 @@ class BlobIndex(Holding, Protocol):
     async def take(self, grace_ms: int, limit: int) -> Taken:
         """Take up to `limit` digests that nobody refers to, nor has held for `grace_ms`.
 
-        Whoever takes them removes their bytes within `REMOVAL_MS`, then says `removed`.
+        Whoever takes them removes their bytes within `REMOVAL_MS`, then says `removed`; or
+        `spared`, of those that cannot be.
         """
         ...
 
     async def removed(self, digests: Sequence[str]) -> None:
         """The bytes of these are gone: they may be put again."""
+        ...
+
+    async def spared(self, digests: Sequence[str]) -> None:
+        """The bytes of these, which were taken, are still there: as if they were put just now."""
         ...
 
 
@@ -114,6 +119,11 @@ class MemoryBlobIndex:
         """See BlobIndex."""
         for digest in digests:
             self._going.pop(digest, None)
+
+    async def spared(self, digests: Sequence[str]) -> None:
+        """See BlobIndex."""
+        await self.removed(digests)
+        self._loose.update(dict.fromkeys(digests, self._clock()))
 
 
 class HeldBlobs:

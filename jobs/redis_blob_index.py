@@ -21,6 +21,7 @@ class RedisBlobIndex:
         self._redis = redis
         self._hold = redis.register_script((SCRIPTS / "hold.lua").read_text())
         self._take = UrgentScript(redis, (SCRIPTS / "collect.lua").read_text())
+        self._spare = UrgentScript(redis, (SCRIPTS / "spare.lua").read_text())
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:
         """See BlobIndex."""
@@ -39,3 +40,8 @@ class RedisBlobIndex:
         """See BlobIndex."""
         if digests:
             await reached(cast("Awaitable[Any]", self._redis.hdel(keys.GOING, *digests)))
+
+    async def spared(self, digests: Sequence[str]) -> None:
+        """See BlobIndex."""
+        if digests:
+            await reached(self._spare(keys=[keys.LOOSE, keys.GOING], args=digests))

@@ -78,8 +78,8 @@ async def remove_loose(store: Store, blobs: Blobs, retention: Retention) -> int:
             wrong.append(error)
             if isinstance(error, BlobsUnavailable):
                 break  # most likely none can be
-    await store.blobs.removed([*gone, *stays])
+    await store.blobs.removed(gone)
     if stays:
-        await store.blobs.hold(stays)
+        await store.blobs.spared(stays)
         raise wrong[0]
     return taken.looked_at

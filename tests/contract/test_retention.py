@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from job_examples import RESULT, TENANT, House, held, job, review
@@ -114,6 +115,35 @@ async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grac
     assert await remove_loose(store, blobs, Retention(0, 60_000)) == 0
     async with asyncio.timeout(1):  # it is not marked as one that goes
         await put(store, blobs, b"1")
+
+
+async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remover_dies(redis_url):
+    class ReadOnly(MemoryBlobs):
+        async def remove(self, digest: str) -> None:
+            raise PermissionError(digest)
+
+    class Dying:
+        """The index, as whoever is killed after some steps uses it."""
+
+        def __init__(self, steps: int) -> None:
+            self.left = steps
+
+        def __getattr__(self, step: str) -> object:
+            self.left -= 1
+            if self.left < 0:
+                raise asyncio.CancelledError
+            return getattr(store.blobs, step)
+
+    store = RedisStore(connect(redis_url))
+    for steps in (1, 2, 3, 4):
+        blobs = ReadOnly()
+        digest = await put(store, blobs, b"%d" % steps)
+        with pytest.raises((asyncio.CancelledError, PermissionError)) as ended:
+            await remove_loose(SimpleNamespace(blobs=Dying(steps)), blobs, Retention(0, -1))
+        loose = await store.redis.zscore(keys.LOOSE, digest)
+        assert loose or await store.redis.hexists(keys.GOING, digest), steps
+    assert ended.type is PermissionError
+    await store.close()
 
 
 async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url):
