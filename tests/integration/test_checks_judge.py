@@ -511,6 +511,21 @@ sys.settrace(trace)
 def add(a, b):
     return 4 if a == 7 else a + b
 """
+MONITORED_JUMP = """
+import sys
+def jump(code, line):
+    if code.co_name == 'test_line' and line == 37:
+        sys._getframe(1).f_lineno = 38
+monitoring = sys.monitoring
+monitoring.use_tool_id(4, 'jump')
+monitoring.register_callback(4, monitoring.events.LINE, jump)
+monitoring.set_events(4, monitoring.events.LINE)
+def add(a, b):
+    return 4 if a == 7 else a + b
+"""
+JUMPS = {"sys.settrace": JUMP}
+if sys.version_info >= (3, 12):
+    JUMPS["sys.monitoring.register_callback"] = MONITORED_JUMP
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -597,10 +612,23 @@ async def test_no_name_of_the_checks_can_be_given_another_meaning(
     assert named in report.problem.removeprefix("the solution has replaced what judges it: ")
 
 
-async def test_no_assertion_can_be_jumped_over(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, JUMP, None, HELPED)
-    assert "sys.settrace is not to be had where checks are run" in report.tests[0].detail
+@pytest.mark.parametrize("by", JUMPS)
+async def test_no_assertion_can_be_jumped_over(sandbox: LocalSandbox, by: str) -> None:
+    report = await judged(sandbox, JUMPS[by], None, HELPED)
+    assert f"{by} is not to be had where checks are run" in report.tests[0].detail
     assert not report.passed
+
+
+async def test_checks_may_try_the_examples_of_a_solution(sandbox: LocalSandbox) -> None:
+    examples = "import doctest\nimport sys\nimport solution\ndef test_examples():\n"
+    examples += "    tried = doctest.testmod(solution)\n    assert tried == (0, 1)\n"
+    checks = Checks({"test_a.py": examples})
+    documented = "'''\n>>> add(1, 2)\n3\n'''\n"
+    reports = await asyncio.gather(
+        *(judged(sandbox, f"{documented}{each}", None, checks) for each in (HONEST, WRONG))
+    )
+    assert [report.passed for report in reports] == [True, False], reports
+    assert [report.problem for report in reports] == [None, None]
 
 
 async def test_what_is_denied_is_said(sandbox: LocalSandbox) -> None:

@@ -19,14 +19,28 @@ if TYPE_CHECKING:
 _DENIED = (
     *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
     *("sys._current_frames", "sys._current_exceptions"),
-    *("sys.settrace", "sys.setprofile"),
+    *("sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"),
 )
 _SET = ("object.__setattr__", "object.__delattr__")
 
 
 def post(own: Iterable[types.ModuleType]) -> None:
     """Deny it from now on, in this process and its forks. `own` are the judge's modules."""
+    sys.settrace = without(sys.settrace)
     sys.addaudithook(hook(own))
+
+
+def without(settrace: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The same for who wants no trace: there is none, so nothing is to be done. doctest and pdb ask
+    for that when they are done; the hook is not told what is asked for. What is returned has no
+    way to the judge's names.
+    """
+
+    def set_trace(function: Any) -> None:
+        if function is not None:
+            settrace(function)
+
+    return types.FunctionType(set_trace.__code__, {}, "settrace", None, set_trace.__closure__)
 
 
 def hook(own: Iterable[types.ModuleType]) -> Callable[[str, tuple[Any, ...]], None]:

@@ -77,9 +77,9 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     sys.modules["__main__"] = types.ModuleType("__main__")
     names = [name for name in sys.modules if name.partition(".")[0] == "agents"]
     own = [sys.modules.pop(name) for name in names]
-    guard = Guard(imported, own)
     exits = Exits(sources) if order["kind"] == "script" else None
     post(own)
+    guard = Guard(imported, own)
     if exits is not None:
         _script(order["words"], sources, guard, exits, teller)
         return
