@@ -32,7 +32,7 @@ class Exits:
 
     def __init__(self, sources: Sources) -> None:
         gc.unfreeze()  # a room's interpreter may be one that was made ready and frozen
-        functions = (each for each in gc.get_objects() if isinstance(each, FunctionType))
+        functions = (each for each in gc.get_objects() if type(each) is FunctionType)
         self._loaded = [function.__code__ for function in functions]
         self._checks = list(sources.codes())
         self._places = {path: set(_exits(text)) for path, text in sources.texts.items()}

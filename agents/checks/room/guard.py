@@ -3,7 +3,8 @@
 It compares what the names in pytest, unittest, the builtins and the packages that the checks import
 stand for: a solution that puts an `assertEqual` of its own into `unittest.TestCase` is found out,
 though the test then passes. Values that a library changes itself cannot be called, and are not
-looked at. Of the judge's own modules everything is, and of pytest's hooks who answers them.
+looked at. Of the judge's own modules everything is, and of pytest's hooks who answers them. What a
+value is, its type says: `isinstance` would ask the value too, and a lazy one runs code to answer.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Guard:
         watched = {
             name: module
             for name, module in sys.modules.items()
-            if name.partition(".")[0] in tops and isinstance(module, types.ModuleType)
+            if name.partition(".")[0] in tops and issubclass(type(module), types.ModuleType)
         }
         watched["builtins"] = builtins
         self._modules = watched
@@ -82,11 +83,11 @@ def _is_judge(name: str) -> bool:
     return name.partition(".")[0] in _PREFIXES
 
 
-def inside(value: object) -> tuple[object, ...]:
+def inside(value: Any) -> tuple[object, ...]:
     """What a function consists of that can be exchanged; of anything else nothing."""
-    if isinstance(value, classmethod | staticmethod):
+    if issubclass(type(value), classmethod | staticmethod):
         value = value.__func__
-    elif isinstance(value, property):
+    elif issubclass(type(value), property):
         value = value.fget
     if type(value) is not types.FunctionType:
         return ()
@@ -101,7 +102,7 @@ def same(now: object, was: object, parts: tuple[object, ...]) -> bool:
 def members(kind: type) -> Iterator[Entry]:
     """The functions and classes of a class."""
     for name, value in list(vars(kind).items()):
-        if isinstance(value, _CODE):
+        if issubclass(type(value), _CODE):
             yield kind.__qualname__, vars(kind), name, value, inside(value)
 
 
@@ -111,10 +112,10 @@ def _names(modules: Iterable[Any]) -> Iterator[Entry]:
     for module in modules:
         where, judge = module.__name__, _is_judge(module.__name__)
         for name, value in list(vars(module).items()):
-            if not (callable(value) or isinstance(value, _CODE)):
+            if not (callable(value) or issubclass(type(value), _CODE)):
                 continue
             yield where, vars(module), name, value, inside(value)
-            if judge and isinstance(value, type) and id(value) not in seen:
+            if judge and issubclass(type(value), type) and id(value) not in seen:
                 seen.add(id(value))
                 yield from members(value)
 
@@ -124,7 +125,7 @@ def _all_names(own: Iterable[types.ModuleType]) -> Iterator[Entry]:
     for module in own:
         for name, value in list(vars(module).items()):
             yield module.__name__, vars(module), name, value, inside(value)
-            if isinstance(value, type) and value.__module__ == module.__name__:
+            if issubclass(type(value), type) and value.__module__ == module.__name__:
                 yield from members(value)
 
 

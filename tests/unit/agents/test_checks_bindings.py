@@ -87,6 +87,18 @@ def test_a_module_may_be_put_into_the_package_of_its_name() -> None:
     assert replaced("Y = 1", "input = print") == ["checks.input"]
 
 
+def test_an_imported_value_is_not_asked_what_it_is() -> None:
+    class Lazy:
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            raise RuntimeError("not configured")
+
+    vars(sys.modules["helped"])["lazy"] = Lazy()
+    source = "from helped import lazy\nclass A:\n  one = lazy\n"
+    assert replaced(source) == []
+    assert replaced(f"{source}bend('lazy', 1)") == ["checks.lazy"]
+
+
 def test_future_statements_count_for_all_that_comes_behind() -> None:
     assert (
         replaced("from __future__ import annotations\nX: int = 1\ndef f(a: nonesuch): pass") == []
