@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 
 from agents.checks.room.expected import collected, expected
@@ -50,7 +51,15 @@ def _is_unittest(source: str) -> bool:
     """Whether all of its tests are methods of suites, and none has a way of its own to be found."""
     try:
         found = expected("", source)
+        unseen = not found and _derives(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    own = any(word in source for word in _OWN)
+    own = unseen or any(word in source for word in _OWN)
     return not own and all(test.name.count("::") > 1 for test in found)
+
+
+def _derives(tree: ast.Module) -> bool:
+    """Whether a class may have its tests from a base that is imported: unittest finds those."""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    here = {each.name for each in classes}
+    return any(ast.unparse(base) not in here for each in classes for base in each.bases)

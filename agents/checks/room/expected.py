@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 _PATTERNS = ("test_*.py", "*_test.py")
-_SKIPS = ("skip", "xfail")
+_SKIPS = ("skip", "xfail", "expectedfailure")
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import types
 
 import pytest
@@ -13,7 +14,7 @@ from agents.checks.program import program
 from agents.checks.room.exits import is_success
 from agents.checks.room.expected import collected, expected
 from agents.checks.room.guard import Guard
-from agents.checks.room.sentry import hook
+from agents.checks.room.sentry import hook, without
 from agents.checks.room.supervisor import _bounded
 from agents.checks.telling import in_words
 from agents.checks.unittests import aims
@@ -62,6 +63,10 @@ def names(source: str) -> list[tuple[str, int | None, bool]]:
             [("t.py::TestA::test_b", None, False)],
         ),
         ("@p.mark.skipif(True)\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
+        (
+            "class A(TestCase):\n  @unittest.expectedFailure\n  def test_b(self): pass",
+            [("t.py::A::test_b", 1, True)],
+        ),
         ("pytestmark = p.mark.xfail\ndef test_a(): pass", [("t.py::test_a", 1, True)]),
         ("def test_a(): pass\ndef test_a(): pass", [("t.py::test_a", 1, False)]),
         (
@@ -188,6 +193,12 @@ def test_what_unittest_runs_pytest_runs_where_it_is_the_same(
     assert aims(shlex.split(words), files) == named
 
 
+def test_suites_of_a_base_that_is_imported_are_left_to_unittest() -> None:
+    derived = "from help import Base\nclass TestC(Base):\n  one = 1\n"
+    assert aims([], {"test_a.py": SUITE, "test_c.py": derived}) is None
+    assert aims([], {"test_a.py": SUITE, "test_c.py": "class A: pass\nclass B(A): pass"}) == []
+
+
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
 def test_a_command_that_is_none_is_refused(command: str) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -304,6 +315,49 @@ def test_a_sentry_denies_walks_and_new_code_for_the_judge_alone(module: types.Mo
         hear("object.__setattr__", (vars(module)["outcome"], "__code__", code))
     hear("object.__setattr__", (names, "__code__", code))
     hear("open", ("file", "r", 0))
+
+
+@pytest.mark.parametrize(
+    "event", ["sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"]
+)
+def test_a_sentry_denies_what_traces_a_test(event: str) -> None:
+    with pytest.raises(RuntimeError, match=event):
+        hook([])(event, ())
+
+
+def test_to_want_no_trace_is_not_denied() -> None:
+    asked: list[object] = []
+    settrace = without(asked.append)
+    settrace(None)
+    assert asked == []
+    settrace(print)
+    assert asked == [print]
+
+
+class Lazy:
+    """As the settings of a framework are: whoever asks what it is has it made."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("not configured")
+
+
+def test_a_guard_asks_no_value_what_it_is(
+    module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vars(module).update(lazy=Lazy())
+    vars(module)["A"].lazy = Lazy()
+    for name in ("lazily", "pytest_lazily"):
+        library = types.ModuleType(name)
+        vars(library).update(
+            vars(module), __name__=name, called=type("C", (Lazy,), {"__call__": id})()
+        )
+        monkeypatch.setitem(sys.modules, name, library)
+    monkeypatch.setitem(sys.modules, "lazily.none", Lazy())  # type: ignore[arg-type]
+    guard = Guard(["lazily"], [module, sys.modules["pytest_lazily"]])
+    assert guard.changed() == []
+    del vars(module)["lazy"]
+    assert guard.changed() == ["judge.lazy"]
 
 
 def test_what_a_code_says_of_itself_ends_nothing_well() -> None:
