@@ -18,7 +18,17 @@ _INSTEAD = {MALFORMED: UNKEPT}
 
 
 def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    """`message`, those of its calls whose arguments `serde` cannot write as malformed ones."""
+    """`message`, those of its calls whose arguments `serde` cannot write as malformed ones, and
+    without what it tells of itself that cannot be written either."""
+    told = {key: value for key, value in message.response_metadata.items() if _fits(value, serde)}
+    if len(told) < len(message.response_metadata):
+        message = message.model_copy(update={"response_metadata": told})
+    if not _fits(message.usage_metadata, serde):
+        message = message.model_copy(update={"usage_metadata": None})
+    return _with_calls(message, serde)
+
+
+def _with_calls(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
     bad = {call["id"] for call in message.tool_calls if not _fits(call["args"], serde)}
     if not bad:
         return message
@@ -35,9 +45,9 @@ def _block(block: str | dict[Any, Any], bad: set[str | None]) -> str | dict[Any,
     return block
 
 
-def _fits(args: Any, serde: JsonPlusSerializer) -> bool:
+def _fits(value: Any, serde: JsonPlusSerializer) -> bool:
     try:
-        serde.dumps_typed(args)
+        serde.dumps_typed(value)
     except TypeError:
         return False
     return True

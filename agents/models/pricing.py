@@ -14,6 +14,8 @@ from agents.models.name import ModelName
 
 _WRITES = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _PER = 1_000_000
+_MOST = 2**63 - 1
+"""Of what is kept as a number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Usage:
 
 
 def _tokens(told: Any) -> int | None:
-    return told if type(told) is int and told >= 0 else None  # True is no number of them
+    whole = type(told) is int  # True is no number of them
+    return told if whole and 0 <= told <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)

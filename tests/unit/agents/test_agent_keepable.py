@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.keepable import UNKEPT, keepable
 from agents.models import MALFORMED
+from agents.models.pricing import Usage
 
 SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 UNKEEPABLE = {
@@ -44,3 +46,13 @@ def test_arguments_that_no_record_can_hold(case: str, blocks: bool) -> None:
 def test_all_else_is_left_alone() -> None:
     given = reply({"a": (1 << 64) - 1, "b": [{"c": None}]})
     assert keepable(given, SERDE) is given
+
+
+def test_tokens_that_no_record_can_hold_are_not_told() -> None:
+    usage = UsageMetadata(input_tokens=10**30, output_tokens=1, total_tokens=10**30)
+    facts = {"token_usage": {"prompt_tokens": 10**30}, "finish_reason": "stop"}
+    given = AIMessage("So.", usage_metadata=usage, response_metadata=facts)
+    assert Usage.of(given) is None
+    kept = keepable(given, SERDE)
+    SERDE.dumps_typed(kept)
+    assert (kept.usage_metadata, kept.response_metadata) == (None, {"finish_reason": "stop"})
