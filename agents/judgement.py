@@ -37,6 +37,11 @@ AWAY = "the critic's model could not be reached, so the rules decided"
 REFUSED = "the critic's model refuses to be asked, so the rules decided"
 LEAST_SCORE = 0.7
 """Of an approval, from 0 to 1: `critic_system` tells the critic so."""
+_RUN_IT = (
+    "Run the code with the python tool, or start the program in the shell, and show that it does"
+    " what the task asks. A look with shell tools (`cat`, `ls`, `awk`, `jq`) does not count; where"
+    " there is no program, read what you made with the python tool, and check it there."
+)
 
 _NUMBER = re.compile(r"\d+")
 
@@ -148,8 +153,8 @@ def _shows_nothing(run: Run | None) -> str | None:
 
 def _sent_back(lack: str, feedback: str) -> Any:
     asked = {
-        NO_RUN: "Run the code with the python tool, and show that it does what the task asks.",
-        ONLY_LOOKED: "Run the code, and show that it does what the task asks.",
+        NO_RUN: _RUN_IT,
+        ONLY_LOOKED: _RUN_IT,
         NO_SUCCESS: "Mend the code, and run it until it ends with exit code 0.",
         CHANGED: "Run the code as it is now, and show that it works.",
         NO_IMAGE: "Save the plot as an image file in the working directory.",

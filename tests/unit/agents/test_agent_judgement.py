@@ -96,6 +96,7 @@ def test_an_approval_without_evidence_is_turned_around(runs: list[Any], why: str
     assert (critique["verdict"], critique["overruled"]) == ("revise", why)
     assert why in critique["feedback"]
     assert critique["feedback"].endswith("Fine.")
+    assert ("A look with shell tools" in critique["feedback"]) is (why != "no run has succeeded")
 
 
 def test_an_approval_of_files_that_were_not_run_is_turned_around() -> None:
