@@ -117,7 +117,8 @@ def _tell(talk: socket.socket, pidfd: int) -> None:
     try:
         socket.send_fds(talk, [b"made"], [pidfd])
     except OSError as error:
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         talk.send(f"failed to tell of a new room: {error.strerror}".encode())
     finally:
         os.close(pidfd)

@@ -1,0 +1,44 @@
+"""A nursery that cannot tell of a room goes on, whatever has become of that room."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+UID = 61_109
+TELL = f"""
+import os, resource, select, socket, sys
+from sandbox.room import nursery
+if os.getuid() == 0:
+    os.setresuid({UID}, {UID}, {UID})
+room = os.fork()
+if not room:
+    if sys.argv[1] == "lives":
+        os.execv("/bin/sleep", ["sleep", "20"])
+    os._exit(0)
+pidfd = os.pidfd_open(room)
+if sys.argv[1] == "ended":
+    os.waitpid(room, 0)
+own = os.dup(pidfd)
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+way = socket.socketpair()  # of this user's, too many are on their way
+socket.send_fds(way[0], [b"x"], [pidfd] * 40)
+talk, supervisor = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+nursery._tell(talk, pidfd)
+print(supervisor.recv(4096).decode(), bool(select.select([own], [], [], 5)[0]))
+"""
+
+
+@pytest.mark.parametrize("room", ["lives", "ended"])
+def test_a_room_that_cannot_be_told_of_is_killed(room: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", TELL, room],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": "."},
+    )
+    told = "failed to tell of a new room: Too many references: cannot splice True\n"
+    assert (ran.stdout, ran.stderr, ran.returncode) == (told, "", 0)
