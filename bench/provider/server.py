@@ -161,7 +161,7 @@ class ProviderServer:
                 await http.send(writer, turn.status, body, headers=_retry_after(turn))
             case Garbled():
                 await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
-            case Hang(seconds, _, float(pace)):
+            case Hang(seconds, _, float() | int() as pace):
                 dialect = DIALECTS[request.wire]
                 signs = itertools.repeat(dialect.sign_of_life, int(seconds / pace))
                 await http.send_events(

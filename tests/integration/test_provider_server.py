@@ -12,7 +12,7 @@ import pytest
 from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessageChunk
 
-from bench.provider import ProviderServer, Refusal, Reply, Tokens, ToolCall, always
+from bench.provider import Hang, ProviderServer, Refusal, Reply, Tokens, ToolCall, always
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -54,6 +54,14 @@ def test_a_taken_port_is_an_error_at_once() -> None:
         port = int(server.url.rpartition(":")[2])
         with pytest.raises(OSError, match="in use"), ProviderServer([], port=port):
             pass
+
+
+def test_signs_of_life_come_each_whole_second_too() -> None:
+    with ProviderServer(always(Hang(1, alive_seconds=1))) as server:
+        url = f"{server.openai_url}/chat/completions"
+        asked = {**BODY, "stream": True}
+        with httpx.stream("POST", url, json=asked) as reply:
+            assert next(reply.iter_text()).startswith(": PROCESSING")
 
 
 def test_retry_after_is_said_where_each_provider_says_it() -> None:
