@@ -6,7 +6,7 @@ before approval).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from agents.branches.joining import unresolved
@@ -22,15 +22,27 @@ NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
 UNRESOLVED = "copies of conflicting files are left"
 NO_IMAGE = "the task asks for a plot, and no image file was saved"
+_DOCUMENTS = (".csv", ".json", ".jsonl", ".md", ".rst", ".tex", ".tsv", ".txt", ".xml")
 
 State = Mapping[str, Any]
 
 
-def runs_that_count(runs: Sequence[Run], revision: int) -> list[Run]:
+def runs_that_count(state: State) -> list[Run]:
     """The runs of this revision that did not only look around; where it made none, those of the
-    whole job."""
+    whole job. Where all that the job has is documents, there may be nothing to run: a look at them
+    counts where nothing else was run."""
+    runs = state.get("runs", [])
     ran = [run for run in runs if not only_looked(run)]
-    return [run for run in ran if run["revision"] == revision] or ran
+    if not ran and _only_documents(state):
+        ran = runs
+    return [run for run in ran if run["revision"] == state["revision"]] or ran
+
+
+def _only_documents(state: State) -> bool:
+    made = state.get("artifacts", {})
+    return bool(made) and all(
+        name.lower().endswith(_DOCUMENTS) for name in (*made, *state["job"].get("files", ()))
+    )
 
 
 def unproven(state: State) -> str | None:
@@ -41,7 +53,7 @@ def unproven(state: State) -> str | None:
         return NO_RUN
     if failed := _failed_edit(runs[-1]):
         return failed
-    counting = runs_that_count(runs, state["revision"])
+    counting = runs_that_count(state)
     if not counting:
         return ONLY_LOOKED
     good = [run for run in counting if run["succeeded"]]

@@ -85,7 +85,7 @@ def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -
     if said["verdict"] == "revise":
         return critique
     named = _named(state.get("runs", []), said["run"])
-    lack = lacking(state) or _objection(critique, named)
+    lack = lacking(state) or _objection(state, critique, named)
     if lack is not None:
         return {**critique, **_sent_back(lack, said["feedback"]), "overruled": lack}
     return {**critique, "verdict": "approve", "run": critique["run"] or _latest_success(state)}
@@ -123,10 +123,15 @@ def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
     """Approved is what a run shows to work, as it stands, while no failure is open."""
     nothing = Said(verdict="revise", feedback="", run=None)
     critique = Critique(**{**_as_said(state, nothing), "overruled": why, "by": RULES})
-    lack = lacking(state) or _unmended(state)
+    lack = lacking(state) or _unseen(state) or _unmended(state)
     if lack is not None:
         return {**critique, **_sent_back(lack, "")}
     return {**critique, "verdict": "approve", "run": _latest_success(state)}
+
+
+def _unseen(state: Mapping[str, Any]) -> str | None:
+    """A look at documents shows something to who can read them."""
+    return ONLY_LOOKED if all(map(only_looked, runs_that_count(state))) else None
 
 
 def _unmended(state: Mapping[str, Any]) -> str | None:
@@ -134,18 +139,20 @@ def _unmended(state: Mapping[str, Any]) -> str | None:
     return f"{opened[-1]['id']} failed, and no run shows that it is mended" if opened else None
 
 
-def _objection(critique: Critique, named: Run | None) -> str | None:
+def _objection(state: Mapping[str, Any], critique: Critique, named: Run | None) -> str | None:
     """What the critic's own words have against its approval."""
     if failed := critique["failed"]:
         return f"the critic names criteria that are not met: {'; '.join(failed)}"
     score = critique["score"]
     if score is not None and score < LEAST_SCORE:
         return f"the critic's score of {score:g} is below {LEAST_SCORE:g}"
-    return _shows_nothing(named)
+    return _shows_nothing(state, named)
 
 
-def _shows_nothing(run: Run | None) -> str | None:
-    if run is None or (run["succeeded"] and not only_looked(run)):
+def _shows_nothing(state: Mapping[str, Any], run: Run | None) -> str | None:
+    if run is None or (
+        run["succeeded"] and (not only_looked(run) or run in runs_that_count(state))
+    ):
         return None
     did = "only looked around" if run["succeeded"] else "did not succeed"
     return f"run {run['id']}, on which the approval would rest, {did}"
@@ -174,5 +181,5 @@ def _named(runs: Sequence[Run], name: str | None) -> Run | None:
 
 
 def _latest_success(state: Mapping[str, Any]) -> str | None:
-    counting = runs_that_count(state.get("runs", []), state["revision"])
+    counting = runs_that_count(state)
     return next((run["id"] for run in reversed(counting) if run["succeeded"]), None)

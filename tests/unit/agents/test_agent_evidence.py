@@ -54,6 +54,26 @@ def test_what_an_approval_would_have_to_override(runs: list[Any], why: str | Non
     assert lacking(state(*runs, revision=2)) == why
 
 
+@pytest.mark.parametrize(
+    ("made", "brought", "why"),
+    [
+        (["README.md"], [], None),
+        (["out/Totals.CSV"], ["a.csv"], None),
+        (["README.md", "main.py"], [], ONLY_LOOKED),
+        (["README.md"], ["main.py"], ONLY_LOOKED),
+        ([], ["a.csv"], ONLY_LOOKED),
+    ],
+)
+def test_a_look_shows_documents_but_no_program(
+    made: list[str], brought: list[str], why: str | None
+) -> None:
+    looked = state(look(1, 1, "cat README.md"), artifacts={name: {} for name in made})
+    looked["job"]["files"] = brought
+    assert unproven(looked) == why
+    failed = {**looked, "runs": [run(1, ok=False), look(2)]}
+    assert unproven(failed) == NO_SUCCESS
+
+
 def test_a_file_written_after_the_last_successful_run_is_not_what_was_run() -> None:
     ran = run(1, on=None, workspace="a")
     assert unproven(state(ran, workspace="a")) is None

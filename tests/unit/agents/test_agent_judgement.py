@@ -83,6 +83,13 @@ def test_a_run_that_only_looked_carries_no_approval() -> None:
     assert judged(state(*runs), approval())["run"] == judged(state(*runs), None)["run"] == "r2"
 
 
+def test_of_documents_alone_the_critic_may_be_content_with_a_look_and_the_rules_may_not() -> None:
+    looked = state(LOOK, artifacts={"README.md": {}})
+    assert judged(looked, approval("r1"))["verdict"] == "approve"
+    assert judged(looked, None)["verdict"] == "revise"
+    assert judged(state(LOOK, artifacts={"sums.py": {}}), approval("r1"))["verdict"] == "revise"
+
+
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
