@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from agents.checks.room.guard import Entry
 
-Piece = tuple[types.CodeType, "frozenset[str] | None"]
-"""A statement, and the names that it binds; None: it may bind any."""
+Piece = tuple[types.CodeType, "frozenset[str] | None", bool]
+"""A statement, the names that it binds (None: it may bind any), and whether all that it can do is
+to bind them.
+"""
 _Seen = dict[str, tuple[object, tuple[object, ...]]]
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
@@ -39,17 +41,20 @@ class Bindings:
 
     def run(self, pieces: Sequence[Piece], module: types.ModuleType) -> None:
         """Run a module."""
-        where, names, seen = module.__name__, vars(module), _Seen()
-        self._modules[id(names)] = where, names, seen  # anew where the checks reload it
-        for code, bound in pieces:
+        where, names = module.__name__, vars(module)
+        _, _, former = self._modules.get(id(names), (where, names, _Seen()))
+        own = former.keys() & BUILTINS & names.keys()  # of builtins' names, when it is loaded anew
+        seen = {name: (names[name], inside(names[name])) for name in own}
+        self._modules[id(names)] = where, names, seen
+        for code, bound, quiet in pieces:
             try:
                 exec(code, names)  # noqa: S102
             finally:
-                if bound is not None:
+                if bound is not None and not quiet:  # else many tests would be compared with many
                     self._early += self._changed(where, names, seen, bound)
                 for name in list(seen) if bound is None else seen.keys() & bound:
                     del seen[name]
-                self._see(where, names, seen)
+                self._see(where, names, seen, bound if bound and quiet else names)
 
     def replaced(self) -> list[str]:
         """Names that stand for something else than the checks have them stand for."""
@@ -63,10 +68,11 @@ class Bindings:
         ]
         return list(dict.fromkeys(found))
 
-    def _see(self, where: str, names: Mapping[str, Any], seen: _Seen) -> None:
-        for name, value in list(names.items()):
-            if name in seen or name in self._free or name.startswith("__"):
+    def _see(self, where: str, names: Mapping[str, Any], seen: _Seen, among: Iterable[str]) -> None:
+        for name in list(among):
+            if name in seen or name in self._free or name.startswith("__") or name not in names:
                 continue
+            value = names[name]
             seen[name] = value, inside(value)
             if issubclass(type(value), type) and value.__module__ == where:
                 self._members += [each for each in members(value) if each[2] not in self._free]
@@ -87,9 +93,32 @@ def pieces(tree: ast.Module, path: str) -> list[Piece]:
     """The statements of a module, compiled each by itself."""
     flags = compile(tree, path, "exec", dont_inherit=True).co_flags & _FUTURE
     return [
-        (compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True), _bound(node))
+        (
+            compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True),
+            _bound(node),
+            _is_quiet(node),
+        )
         for node in tree.body
     ]
+
+
+def _is_quiet(node: ast.stmt) -> bool:
+    """Whether nothing is called and no name's value taken by it: a bare function, a constant."""
+    if isinstance(node, ast.Assign):
+        return _is_constant(node.value) and all(isinstance(each, ast.Name) for each in node.targets)
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
+        return False
+    kinds = [each.annotation for each in ast.walk(node.args) if isinstance(each, ast.arg)]
+    values = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    plain = all(
+        isinstance(each, ast.Name | ast.Constant) for each in [*kinds, node.returns] if each
+    )
+    return plain and all(map(_is_constant, values))
+
+
+def _is_constant(value: ast.expr) -> bool:
+    parts = ast.Constant, ast.Tuple, ast.List, ast.expr_context
+    return all(isinstance(each, parts) for each in ast.walk(value))
 
 
 def _bound(statement: ast.stmt) -> frozenset[str] | None:

@@ -52,7 +52,7 @@ class Sources:
 
     def codes(self) -> Iterator[types.CodeType]:
         """The code of all files."""
-        return (code for pieces in self._pieces.values() for code, _ in pieces)
+        return (code for pieces in self._pieces.values() for code, *_ in pieces)
 
     def execute(self, path: str, module: types.ModuleType) -> None:
         """Run a file as `module`."""

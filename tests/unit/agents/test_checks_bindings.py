@@ -3,10 +3,12 @@ from __future__ import annotations
 import ast
 import sys
 import types
+from collections.abc import Iterator
 
 import pytest
 
 from agents.checks.room.bindings import Bindings, pieces
+from agents.checks.room.guard import same
 
 HONEST = {
     "a module": "from __future__ import annotations\nimport os\nX: int = 1\ndef f(): return X\n",
@@ -80,6 +82,70 @@ def test_a_module_may_be_loaded_anew() -> None:
     assert bindings.replaced() == []
     vars(module)["same"] = print
     assert bindings.replaced() == ["checks.same"]
+
+
+def test_a_builtin_s_name_that_is_the_checks_own_stays_so_in_a_module_loaded_anew() -> None:
+    source = "Y = print\nX = 1\ndef input(): pass\n"
+    module, bindings = types.ModuleType("checks"), Bindings([source])
+    for _ in range(2):
+        bindings.run(pieces(ast.parse(source), "checks.py"), module)
+    assert bindings.replaced() == []
+    vars(module)["len"] = print
+    bindings.run(pieces(ast.parse(source), "checks.py"), module)
+    assert bindings.replaced() == ["checks.len"]
+
+
+@pytest.mark.parametrize(
+    "bent",
+    [
+        "@bend\ndef f(): pass",
+        "def f(a=bend()): pass",
+        "def f(*, b=1, a=bend()): pass",
+        "def f(a: bend()): pass",
+        "def f() -> bend(): pass",
+        "async def f(a=[(bend(),)]): pass",
+        "Y = bend()",
+        "Y = bend.any",
+        "Y = [*bend]",
+        "bend.any",
+        "class A:\n  bend()",
+    ],
+)
+def test_whatever_can_call_something_is_followed_by_a_comparison(bent: str) -> None:
+    class Bend:
+        def __call__(self, _: object = None) -> object:
+            vars(module)["X"] = 2
+            return 3
+
+        @property
+        def any(self) -> object:
+            return self()
+
+        def __iter__(self) -> Iterator[object]:
+            return iter([self()])
+
+    source = f"X = 1\n{bent}\nbend.back()"
+    module, bindings = types.ModuleType("checks"), Bindings([source])
+    bend = Bend()
+    vars(bend)["back"] = lambda: vars(module).update(X=1)
+    vars(module)["bend"] = bend
+    bindings.run(pieces(ast.parse(source), "checks.py"), module)
+    assert bindings.replaced() == ["checks.X"]
+
+
+def test_many_tests_are_not_compared_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+
+    def counted(now: object, was: object, parts: tuple[object, ...]) -> bool:
+        compared.append(now)
+        return same(now, was, parts)
+
+    monkeypatch.setattr("agents.checks.room.bindings.same", counted)
+    many = "".join(f"X{i} = (1, [2])\ndef test_{i}(a: int = 1) -> None: pass\n" for i in range(100))
+    assert replaced(many) == []
+    assert len(compared) < 400
+    assert replaced(many, "test_50 = print") == ["checks.test_50"]
+    assert replaced(f"{many}X7: int = bend('test_50', 1)") == ["checks.test_50"]
 
 
 def test_a_module_may_be_put_into_the_package_of_its_name() -> None:
