@@ -17,6 +17,8 @@ from sandbox.protocol import Limits, SandboxUnavailable
 OOM_SECONDS = 0.5
 """How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
 SWEEP_SECONDS = 60.0
+STRAY_SECONDS = 120.0
+"""How old a container of our own is at least that nobody here holds and none is being made as."""
 CUT_SECONDS = 0.2
 """Before what was cut is connected anew: less than a run waits for word of a kill."""
 
@@ -30,6 +32,7 @@ class Station:
         self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
         self.lost = self.closed = False
         self._owner, self._events = owner, events
+        self._held: set[str] = set()
         self._kills: dict[str, asyncio.Event] = {}
         self._taken: dict[str, Container] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
@@ -91,10 +94,15 @@ class Station:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
         await self.pool.close()
+        if not self.lost:
+            with contextlib.suppress(SandboxUnavailable):
+                await self._remove_strays(older_than=0.0)
         self._events.lines.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
-        return await container.make(self.engine, self.kind, shape, load=load)
+        made = await container.make(self.engine, self.kind, shape, load=load)
+        self._held.add(made.id)
+        return made
 
     async def _end(self, ended: Container) -> None:
         try:
@@ -102,6 +110,7 @@ class Station:
                 await self.engine.remove(ended.id)
         finally:
             ended.connection.close()
+            self._held.discard(ended.id)  # gone, or a stray: the engine refused to remove it
 
     async def _listen(self) -> None:
         """Note kills for memory, until the engine has gone. A connection that is cut on its way, as
@@ -124,15 +133,24 @@ class Station:
         self.lost = True
 
     async def _sweep(self) -> None:
-        """Remove what dead workers have left behind, now and from time to time."""
+        """Remove what dead workers have left behind, and strays, now and from time to time."""
         while True:
             try:
+                await self._remove_strays(STRAY_SECONDS)
                 for seen in await self.engine.containers(OWNER):
                     if leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
                         await self.engine.remove(seen.id)
             except SandboxUnavailable:
                 pass  # who runs something next will meet it too, and tell
             await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _remove_strays(self, older_than: float) -> None:
+        """Remove what is ours and held by nobody: its making was not answered in time, or an engine
+        under load did not manage to remove it.
+        """
+        for seen in await self.engine.containers(f"{OWNER}={self._owner.id}"):
+            if seen.id not in self._held and seen.age >= older_than:
+                await self.engine.remove(seen.id)
 
 
 async def open_station(engine: Engine, name: str, runtime: str | None, cpus: float) -> Station:

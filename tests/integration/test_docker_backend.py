@@ -368,6 +368,40 @@ async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
         assert await none_left(looking)
 
 
+@contextlib.asynccontextmanager
+async def a_stray(looking: docker.DockerClient) -> AsyncIterator[str]:
+    """A container of a backend's own that it does not know of, as one whose making was answered
+    too late; it never started."""
+    [held, *_] = [looking.api.inspect_container(each) for each in rooms(looking)]
+    made = looking.api.create_container(held["Image"], "true", labels=held["Config"]["Labels"])
+    yield made["Id"]
+    with contextlib.suppress(docker.errors.NotFound):
+        looking.api.remove_container(made["Id"], force=True)
+
+
+async def test_a_container_of_its_own_that_nobody_holds_is_swept(
+    sandbox, looking, monkeypatch
+) -> None:
+    monkeypatch.setattr(station, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(station, "STRAY_SECONDS", 1.0)
+    async with sandbox(pool_size=1) as backend:
+        await backend.warmed()
+        held = set(rooms(looking))
+        async with a_stray(looking) as stray, asyncio.timeout(20):
+            while stray in rooms(looking):
+                await asyncio.sleep(0.1)
+        assert held <= set(rooms(looking))
+        assert (await backend.run(HELLO, QUICK)).succeeded
+
+
+async def test_closing_leaves_none_of_its_own(sandbox, looking) -> None:
+    async with sandbox(pool_size=1) as backend:
+        await backend.warmed()
+        async with a_stray(looking) as stray:
+            await backend.close()
+            assert stray not in rooms(looking)
+
+
 async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None:
     async with sandbox(pool_size=2) as other:
         await other.warmed()
