@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agents.place import within
 from agents.ports import Fact, Place
 from agents.state import Run
-from agents.tools.trace import Trace
+from agents.tools.trace import run_in
 
 ARGUMENT = "plan_steps"
 OFFSET = 500
@@ -101,10 +101,8 @@ def _still_open(now: _Standing) -> bool:
 
 def _well(message: ToolMessage) -> bool | None:
     """Whether the run that a call has made succeeded; None where it has made none."""
-    trace: Trace | None = message.artifact
-    if not trace or trace["kind"] != "run_finished":
-        return None
-    return bool(trace["data"]["succeeded"])
+    run = run_in(message.artifact) if message.artifact else None
+    return None if run is None else bool(run["succeeded"])
 
 
 def _moved(now: _Standing, named: Sequence[int]) -> Moved:

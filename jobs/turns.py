@@ -10,6 +10,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 
+def every(seconds: float) -> int:
+    """The ms of a turn at what is done every so many seconds: a little less, so that who is alone
+    always has the next turn."""
+    return max(1, int(seconds * 900))
+
+
 class Turns(Protocol):
     """Turns by name, by the store's time."""
 

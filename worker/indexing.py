@@ -10,6 +10,7 @@ from jobs import keys
 from jobs.errors import StoreUnavailable
 from jobs.redis_store import RedisStore
 from jobs.redis_words import AT_ONCE
+from jobs.turns import every
 
 TURN = "index"
 ADOPTION = "adopt"
@@ -25,7 +26,7 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
         try:
             if await store.turns.mine(ADOPTION, ADOPTION_MS):
                 await adopt(store)
-            if await store.turns.mine(TURN, max(1, int(seconds * 900))):
+            if await store.turns.mine(TURN, every(seconds)):
                 while await store.words.index() == AT_ONCE:
                     pass  # between two steps others have their turn in Redis
         except StoreUnavailable as error:

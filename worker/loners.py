@@ -49,14 +49,9 @@ class Loners:
         try:
             await self._run(job_id)
             while self._waiting and not self._draining.is_set():
-                if await self._still(waiting := self._waiting.popleft()):
-                    await self._run(waiting)
+                await self._run(self._waiting.popleft())
         finally:
             self._free += 1
-
-    async def _still(self, job_id: str) -> bool:
-        """Whether nobody has taken the job meanwhile."""
-        return await self._unclaimed(job_id) is not None
 
     async def _run(self, job_id: str) -> None:
         for start in range(STARTS):
@@ -83,5 +78,6 @@ class Loners:
     async def _unclaimed(self, job_id: str) -> int | None:
         """The epoch of a job that waits to be claimed; None where it does not."""
         loaded = await self._store.load(job_id)
-        waits = loaded is not None and loaded.record.status is Status.QUEUED
-        return loaded.record.epoch if loaded is not None and waits else None
+        if loaded is None or loaded.record.status is not Status.QUEUED:
+            return None
+        return loaded.record.epoch

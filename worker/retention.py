@@ -11,6 +11,7 @@ from jobs.blobs import Blobs
 from jobs.errors import StoreUnavailable
 from jobs.redis_store import RedisStore
 from jobs.retention import Retention, remove_finished, remove_loose
+from jobs.turns import every
 from settings.worker import WorkerSettings
 from worker.checkpoints import RedisSaver, unfenced
 
@@ -51,7 +52,7 @@ async def remove_forever(
             log.info("removed", bytes_looked_at=looked_at)
 
     async def both() -> None:
-        if await store.turns.mine(TURN, max(1, int(seconds * 900))):
+        if await store.turns.mine(TURN, every(seconds)):
             await _told(jobs)
             await _told(loose)
 

@@ -12,6 +12,7 @@ import structlog
 
 from jobs.errors import Contended, StoreUnavailable
 from jobs.operations import Operations
+from jobs.turns import every
 
 TURN = "sweep"
 
@@ -29,8 +30,7 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
     while True:
         pause = seconds
         try:
-            # A little less than the interval, so that a sole sweeper always has the next turn.
-            took = await operations.store.turns.mine(TURN, max(1, int(seconds * 900)))
+            took = await operations.store.turns.mine(TURN, every(seconds))
             if away:
                 away, pause = False, grace
             elif took:

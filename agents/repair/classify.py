@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from agents.repair.exceptions import Sources, kind_of
 from agents.repair.failure import PROGRAM, Failure, FailureClass
-from agents.repair.reports import pytest_report, unittest_report
+from agents.repair.reports import pytest_report, report_in, unittest_report
 from agents.repair.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
 from agents.repair.words import kind_of_words
 from agents.texts import one_line
@@ -123,12 +123,11 @@ def _of_child(raised: Raised, result: RunResult, sources: Sources) -> Failure | 
 
 
 def _by_report(result: RunResult, sources: Sources) -> Failure | None:
-    for text in (result.stdout.text, result.stderr.text):
-        report = pytest_report(text) or unittest_report(text)
-        if report:
-            failed = Failure(FailureClass.TEST_FAILURE, report.cause)
-            return _of_raised(report.broken, sources) or failed
-    return None
+    report = report_in(result.stdout.text, result.stderr.text)
+    if report is None:
+        return None
+    failed = Failure(FailureClass.TEST_FAILURE, report.cause)
+    return _of_raised(report.broken, sources) or failed
 
 
 def _of_raised(raised: Raised | None, sources: Sources) -> Failure | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.repair.command_line import commands
-from agents.repair.reports import pytest_report, unittest_report
+from agents.repair.reports import report_in
 from agents.repair.selection import selection
 from sandbox.protocol import RunResult
 
@@ -13,7 +13,5 @@ def covered_up(command: str, result: RunResult) -> str | None:
     nothing of it; None where they did not fail, or there are none."""
     if not (result.succeeded and any(selection(words) for words in commands(command))):
         return None
-    for text in (result.stdout.text, result.stderr.text):
-        if report := pytest_report(text) or unittest_report(text):
-            return report.cause
-    return None
+    report = report_in(result.stdout.text, result.stderr.text)
+    return report.cause if report else None

@@ -35,6 +35,13 @@ class Report:
     broken: Raised | None = None
 
 
+def report_in(*texts: str) -> Report | None:
+    """The first report, of either kind, in texts that a run has printed."""
+    return next(
+        filter(None, (pytest_report(each) or unittest_report(each) for each in texts)), None
+    )
+
+
 def pytest_report(text: str) -> Report | None:
     """The last of pytest's reports in `text`, if it tells of a failure."""
     ends = list(_PYTEST.finditer(text))

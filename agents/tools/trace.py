@@ -47,9 +47,15 @@ def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
     ]
 
 
+def run_in(trace: Trace) -> Run | None:
+    """The run that it is of; None where nothing was run."""
+    run: Any = trace["data"]
+    return run if trace["kind"] == "run_finished" else None
+
+
 def runs_in(found: Sequence[Trace]) -> list[Run]:
     """The runs among them."""
-    return [trace["data"] for trace in found if trace["kind"] == "run_finished"]
+    return [run for run in map(run_in, found) if run is not None]
 
 
 def repairs_in(found: Sequence[Trace]) -> list[Repair]:

@@ -96,7 +96,7 @@ class Station:
         await self.pool.close()
         if not self.lost:
             with contextlib.suppress(SandboxUnavailable):
-                await self._remove_strays(older_than=0.0)
+                await self._remove_left(f"{OWNER}={self._owner.id}", strays_after=0.0)
         self._events.lines.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
@@ -135,21 +135,19 @@ class Station:
     async def _sweep(self) -> None:
         """Remove what dead workers have left behind, and strays, now and from time to time."""
         while True:
-            try:
-                await self._remove_strays(STRAY_SECONDS)
-                for seen in await self.engine.containers(OWNER):
-                    if leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
-                        await self.engine.remove(seen.id)
-            except SandboxUnavailable:
-                pass  # who runs something next will meet it too, and tell
+            with contextlib.suppress(SandboxUnavailable):  # who runs something next will tell
+                await self._remove_left(OWNER, STRAY_SECONDS)
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def _remove_strays(self, older_than: float) -> None:
-        """Remove what is ours and held by nobody: its making was not answered in time, or an engine
-        under load did not manage to remove it.
+    async def _remove_left(self, label: str, strays_after: float) -> None:
+        """Remove, of what bears the label, what dead workers have left behind, and what is ours and
+        held by nobody: its making was not answered in time, or an engine under load did not manage
+        to remove it.
         """
-        for seen in await self.engine.containers(f"{OWNER}={self._owner.id}"):
-            if seen.id not in self._held and seen.age >= older_than:
+        for seen in await self.engine.containers(label):
+            ours = seen.labels.get(OWNER) == self._owner.id
+            stray = ours and seen.id not in self._held and seen.age >= strays_after
+            if stray or leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
                 await self.engine.remove(seen.id)
 
 
