@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -18,9 +17,9 @@ from agents.outside import Page
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
-from agents.tools.search import ARGV, OUTPUT, SECONDS
+from agents.tools.own_room import ARGV, looked
 from agents.tools.trace import of_use
-from sandbox.protocol import Command, End, SandboxUnavailable
+from sandbox.protocol import Command
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 _CHARSET = re.compile(
@@ -63,16 +62,9 @@ async def _of_html(ports: Ports, page: Page, offset: int, width: int) -> dict[st
     """{title, text, total} of a page, from a room of its own."""
     asked = {"base": page.url, "offset": offset, "characters": width}
     body = _decoded(page).encode(errors="replace")
-    limits = replace(
-        ports.limits,
-        wall_seconds=min(SECONDS, ports.limits.wall_seconds),
-        output_bytes=OUTPUT,
-    )
     stdin = json.dumps(asked).encode() + b"\n" + body
     command = Command((*ARGV, "-c", source("page_text")), stdin=stdin)
-    result = await ports.sandbox.run(command, limits)
-    if result.end is End.KILLED:
-        raise SandboxUnavailable("the room of a page was killed from outside")
+    result = await looked(ports, command, "of a page")
     if not result.succeeded:
         raise ToolRefused(f"the page's text could not be taken out of it ({result.end.value})")
     told: dict[str, Any] = json.loads(result.stdout.text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -23,9 +22,9 @@ from agents.paths import beyond
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
-from agents.tools.search import OUTPUT, SECONDS
+from agents.tools.own_room import looked
 from agents.tools.trace import of_use
-from sandbox.protocol import Command, End, SandboxUnavailable
+from sandbox.protocol import Command
 
 Package = Annotated[str, Field(max_length=120)]
 """Much longer ones are more than their parser can take: it calls itself for each bracket."""
@@ -66,11 +65,8 @@ async def _target(ports: Ports, packages: Sequence[str]) -> Target:
     """The interpreter of the rooms, as it tells of itself. What was installed before is there, too,
     but for what is asked for now: that is chosen anew.
     """
-    seconds = min(SECONDS, ports.limits.wall_seconds)
-    limits = replace(ports.limits, wall_seconds=seconds, output_bytes=OUTPUT)
-    result = await ports.sandbox.run(Command(("python", "-I", "-c", source("target"))), limits)
-    if result.end is End.KILLED:
-        raise SandboxUnavailable("the room that tells of its interpreter was killed from outside")
+    command = Command(("python", "-I", "-c", source("target")))
+    result = await looked(ports, command, "that tells of its interpreter")
     try:
         told = json.loads(result.stdout.text)
         tags, markers, there = tuple(told["tags"]), told["markers"], told["there"]

@@ -7,7 +7,6 @@ cannot be interrupted: so it runs where a limit ends it, and where it holds up n
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -17,13 +16,9 @@ from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import source
+from agents.tools.own_room import ARGV, looked, within
 from agents.tools.trace import of_use
-from sandbox.protocol import MIB, Command, End, Limits, RunResult, SandboxUnavailable
-
-SECONDS = 5.0
-OUTPUT = 1 * MIB
-ARGV = ("python", "-I", "-S")
-"""An interpreter that imports nothing from the files that it searches."""
+from sandbox.protocol import Command, End, Limits, RunResult
 
 
 async def search(
@@ -51,16 +46,13 @@ async def search(
         "most": max_results,
         "characters": ports.bounds.read,
     }
-    limits = _limits(ports.limits)
     argv = (*ARGV, "-c", source("searching"))
     files = await ports.workspace.files()
-    result = await ports.sandbox.run(Command(argv, files, json.dumps(asked).encode()), limits)
-    return _told(_answer(result, limits)), of_use("search", glob, ok=True, note=pattern)
-
-
-def _limits(limits: Limits) -> Limits:
-    """A search takes no longer than a run, and need not be cut as one."""
-    return replace(limits, wall_seconds=min(SECONDS, limits.wall_seconds), output_bytes=OUTPUT)
+    command = Command(argv, files, json.dumps(asked).encode())
+    result = await looked(ports, command, "of a search")
+    return _told(_answer(result, within(ports.limits))), of_use(
+        "search", glob, ok=True, note=pattern
+    )
 
 
 def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
@@ -69,8 +61,6 @@ def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
             f"the search took longer than {limits.wall_seconds:g} s: the pattern goes back over "
             "the same text again and again (as (a+)+ does); make it simpler, or the glob narrower"
         )
-    if result.end is End.KILLED:
-        raise SandboxUnavailable("the room of a search was killed from outside")
     if not result.succeeded:
         last = result.stderr.text.strip().rpartition("\n")[2]
         raise ToolRefused(f"the search failed ({result.end.value}): {last or 'no word of why'}")
