@@ -24,8 +24,9 @@ __all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup"]
 
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
-_KEPT = 2
-"""Groups without a room that are kept for rooms to come: one ends for about each that is made."""
+_KEPT = 4
+"""Groups without a room that are kept for rooms to come: one ends for about each that is made, and
+what a room leaves in the kernel's hands takes a while to go."""
 
 
 class Cgroups:

@@ -117,19 +117,8 @@ def _start(spare: program.Waiting | None, order: Order, given: Given) -> program
         if order.seed is not None:
             env["PYTHONHASHSEED"] = order.seed
         return program.start(words, env, order.rlimits)
-    blobs = [word.encode(errors="replace") for word in words]
-    header = [
-        *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in order.rlimits.items()),
-        *(f"module {name}" for name in modules(order.files)),
-        f"rest {order.limits['wall_seconds']} {order.limits['memory_bytes']}",
-        *(f"word {len(word)}" for word in blobs),
-    ]
-    if order.seed is not None:
-        header.append(f"seed {order.seed}")
-    if order.code is not None:
-        header.append(f"code {len(order.code)}")
-        blobs.append(order.code)
-    spare.begin(header, blobs)
+    rest = order.limits["wall_seconds"], order.limits["memory_bytes"]
+    spare.begin((words, order.code, order.seed, order.rlimits, modules(order.files), rest))
     return spare
 
 

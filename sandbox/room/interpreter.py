@@ -11,6 +11,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import importlib.machinery
 import io
+import marshal
 import os
 import sys
 import types
@@ -95,30 +96,20 @@ class Begin(BaseException):
 
 class Orders:
     """What the code process is told (`agent._start` tells it). `words` say it in full; `code` is
-    there where they are the interpreter and its script.
+    there where they are the interpreter and its script. From one copy of a process to another one:
+    so they need no text of their own, which would take a page here and there to be read.
     """
 
+    words: list[str]
+    code: bytes | None
+    seed: str | None
+    rlimits: dict[str, tuple[int, int]]
+    modules: set[str]
+
     def __init__(self, channel: int) -> None:
-        self.words: list[str] = []
-        self.rlimits: dict[str, tuple[int, int]] = {}
-        self.modules: set[str] = set()
-        self.seed: str | None = None
-        self.code: bytes | None = None
-        self.rest = figures.Rest(0.0, 0.0)
-        for key, value in wire.receive_lines(channel):
-            if key == "word":
-                self.words.append(wire.receive(channel, int(value)).decode(errors="replace"))
-            elif key == "rlimit":
-                name, soft, hard = value.split()
-                self.rlimits[name] = int(soft), int(hard)
-            elif key == "rest":
-                self.rest = figures.Rest(*map(float, value.split()))
-            elif key == "module":
-                self.modules.add(value)
-            elif key == "seed":
-                self.seed = value
-            elif key == "code":
-                self.code = wire.receive(channel, int(value))
+        told = marshal.loads(wire.receive_sized(channel))  # noqa: S302  (of our own parent)
+        self.words, self.code, self.seed, self.rlimits, self.modules, rest = told
+        self.rest = figures.Rest(*rest)
 
 
 def stage(main: Callable[[], None]) -> None:
@@ -139,7 +130,9 @@ def stage(main: Callable[[], None]) -> None:
 def practise(known: Known) -> None:
     """Do in this process what every fork of it will do: read its orders, compile, and end."""
     receiving, sending = os.pipe()
-    wire.send(sending, ["rlimit RLIMIT_CORE 1 1", "rest 1 1", "code 1"], [b"0"])
+    words = [known.given.python]
+    orders: program.Told = (words, b"0", None, {"RLIMIT_CORE": (1, 1)}, set(), (1.0, 1.0))
+    wire.write_sized(sending, marshal.dumps(orders))
     code = _compiled(Orders(receiving), known)
     ending.practise(code, known.loaded)
     os.close(receiving)

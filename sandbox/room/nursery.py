@@ -45,9 +45,18 @@ _pidfd = ctypes.c_int(-1)
 _PIDFD_AT = ctypes.byref(_pidfd)
 
 
-def main(control: int, stock: str) -> None:
+def main(control: int, stock: str) -> NoReturn:
     """Serve the supervisor at the other end of the socket `control`, until it is gone, with the
-    modules of `preload.STOCKS` loaded.
+    modules of `preload.STOCKS` loaded; in a copy of this process, live the life of a room.
+    """
+    # A copy comes back to here first: what it leaves on its way, its code process, which has to
+    # leave all that is ours, need not leave again, and so need not copy.
+    _live(*_serve(control, stock))
+
+
+def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Common]:
+    """Make the rooms that are asked for. Returns in each of them: its socket, the doors of its
+    control group, the size of its `/work`, and what is common to all.
     """
     os.set_inheritable(control, False)
     # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
@@ -77,7 +86,9 @@ def main(control: int, stock: str) -> None:
         data, fds, _, _ = socket.recv_fds(talk, MESSAGE_BYTES, _DESCRIPTORS)
         if not data:
             os._exit(0)
-        _make(talk, fds, int(data.split()[1]), common)
+        if _make(talk, fds):
+            room, *doors = fds
+            return room, doors, int(data.split()[1]), common
 
 
 class _Common:
@@ -94,8 +105,8 @@ class _Common:
         self.tally = Tally()
 
 
-def _make(talk: socket.socket, given: list[int], work_bytes: int, common: _Common) -> None:
-    """Make one room, and tell the supervisor."""
+def _make(talk: socket.socket, given: list[int]) -> bool:
+    """Make one room, and tell the supervisor; True in the room."""
     try:
         pidfd = _copy()
     except OSError as error:
@@ -103,11 +114,11 @@ def _make(talk: socket.socket, given: list[int], work_bytes: int, common: _Commo
     else:
         if pidfd is None:
             os.close(talk.detach())
-            room, *doors = given
-            _live(room, doors, work_bytes, common)  # to its end
+            return True
         _tell(talk, pidfd)
     for each in given:
         os.close(each)
+    return False
 
 
 def _tell(talk: socket.socket, pidfd: int) -> None:

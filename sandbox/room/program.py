@@ -9,6 +9,7 @@ It is either a new one (`start`), or one that was forked ahead and waits for its
 from __future__ import annotations
 
 import ctypes
+import marshal
 import os
 import resource
 import signal
@@ -17,10 +18,19 @@ from sandbox.room import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import NoReturn
 
     Rlimits = Mapping[str, tuple[int, int]]
+    Told = tuple[
+        list[str],
+        bytes | None,
+        str | None,
+        dict[str, tuple[int, int]],
+        set[str],
+        tuple[float, float],
+    ]
+    """What `interpreter.Orders` takes apart."""
     Streams = tuple[int, int, int]
 
 WORK = "/work"
@@ -45,10 +55,10 @@ class Waiting(Program):
         super().__init__(pid, streams)
         self._orders = orders
 
-    def begin(self, header: Sequence[str], blobs: Sequence[bytes]) -> None:
-        """Give it its orders (`interpreter.Orders` reads them); it runs from here on."""
+    def begin(self, orders: Told) -> None:
+        """Give it its orders; it runs from here on."""
         try:  # noqa: SIM105  (contextlib is slow to import)
-            wire.send(self._orders, header, blobs)
+            wire.write_sized(self._orders, marshal.dumps(orders))
         except BrokenPipeError:
             pass  # it is dead already: whoever waits for it learns so
         os.close(self._orders)

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 def receive_lines(control: int) -> list[tuple[str, str]]:
     """The next header, as keys and values. Raises EOFError where the host has gone."""
-    return lines(receive(control, int.from_bytes(receive(control, 4), "big")).decode())
+    return lines(receive_sized(control).decode())
 
 
 def lines(text: str) -> list[tuple[str, str]]:
     """A header's lines, as keys and values."""
     pairs = (line.partition(" ") for line in text.split("\n"))
     return [(key, value) for key, _, value in pairs]
+
+
+def receive_sized(control: int) -> bytes:
+    """What `write_sized` has written. Raises EOFError where the host has gone."""
+    return receive(control, int.from_bytes(receive(control, 4), "big"))
 
 
 def receive(control: int, size: int) -> bytes:
@@ -38,10 +43,14 @@ def receive(control: int, size: int) -> bytes:
 
 def send(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> None:
     """One frame, of the header's lines and the blobs they announce."""
-    text = "\n".join(header).encode()
-    write_all(control, len(text).to_bytes(4, "big") + text)
+    write_sized(control, "\n".join(header).encode())
     for blob in blobs:
         write_all(control, blob)
+
+
+def write_sized(fd: int, data: bytes) -> None:
+    """Write the length of `data`, and it."""
+    write_all(fd, len(data).to_bytes(4, "big") + data)
 
 
 def write_all(fd: int, data: bytes) -> None:
