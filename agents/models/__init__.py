@@ -2,7 +2,7 @@
 
 from agents.models.billed import may_be_billed
 from agents.models.bound import ANSWERED_BY
-from agents.models.build import build, install_command, installed, ready
+from agents.models.build import build, installed, ready
 from agents.models.chains import Chains
 from agents.models.classify import classify
 from agents.models.ending import MALFORMED, cut_off, malformed
@@ -73,7 +73,6 @@ __all__ = [
     "classify",
     "cut_off",
     "heard_by",
-    "install_command",
     "installed",
     "load",
     "malformed",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-import sys
 from importlib.util import find_spec
 
 import httpx
 from langchain_core.language_models import BaseChatModel
 
+from agents.extras import install_command
 from agents.models.connection import connect
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
@@ -72,16 +72,10 @@ def ready(name: ModelName, options: ModelOptions) -> None:
     options.base_url(name)
     if not installed(name.of):
         raise ModelNotConfigured(
-            f"{name} needs a library; install it with: {install_command(name.of)}"
+            f"{name} needs a library; install it with: {install_command(name.of.extra)}"
         )
 
 
 def installed(provider: Provider) -> bool:
     """Whether its library is here. Imports nothing."""
     return provider.package is None or find_spec(provider.package) is not None
-
-
-def install_command(provider: Provider) -> str:
-    """What to type for its library; where there is no pip here, with one from elsewhere."""
-    ours = f"{sys.executable} -m pip" if find_spec("pip") else f"pip --python {sys.executable}"
-    return f"{ours} install 'fettle[{provider.extra}]'"

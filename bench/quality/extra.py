@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from types import ModuleType
 
+from agents.extras import install_command
 from cli.errors import CliError
-
-COMMAND = f"{sys.executable} -m pip install 'fettle[plots]'"
 
 
 def plots() -> ModuleType:
@@ -16,4 +14,5 @@ def plots() -> ModuleType:
     try:
         return importlib.import_module("bench.quality.plots")
     except ModuleNotFoundError as error:
-        raise CliError("plots need an extra", f"{error.name} is not installed", COMMAND) from None
+        said, command = f"{error.name} is not installed", install_command("plots")
+        raise CliError("plots need an extra", said, command) from None

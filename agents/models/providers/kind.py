@@ -64,7 +64,7 @@ class Provider:
     context: int | None = None
     key_is_needed: bool = True
     package: str | None = None
-    extra: str | None = None
+    extra: str = ""
     large: str | None = None
     small: str | None = None
     models: re.Pattern[str] = PLAIN

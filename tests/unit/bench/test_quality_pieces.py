@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agents.extras import install_command
 from bench.quality import bars, extra, showing
 from bench.quality.designed import PATTERN, Design
 from bench.quality.exercise import Exercise
@@ -186,7 +187,7 @@ def test_without_its_libraries_a_plot_names_the_command(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(CliError, match="matplotlib is not installed") as missing:
         extra.plots()
-    assert "pip install 'fettle[plots]'" in missing.value.next_step
+    assert missing.value.next_step == install_command("plots")
 
 
 def test_the_design_counts_what_it_will_do():

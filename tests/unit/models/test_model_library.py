@@ -42,7 +42,7 @@ def found(*names: str) -> Callable[[str], object | None]:
 def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it(
     there: tuple[str, ...], command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_module("agents.models.build"), "find_spec", found(*there))
+    monkeypatch.setattr(import_module("agents.extras"), "find_spec", found(*there))
     with pytest.raises(ModelNotConfigured) as told:
         ready(ModelName.parse(NAME), OPTIONS)
     words = f"a library; install it with: {command}"
