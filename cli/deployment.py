@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from cli.processes import Program
 
-DRAIN_SECONDS = 20
-WORKER_STOP_SECONDS = DRAIN_SECONDS + 3.0
+DRAIN_SECONDS = 20.0
+"""How long a worker takes to stop, at most, unless told otherwise."""
+HAND_BACK_SECONDS = 3.0
 API_STOP_SECONDS = 10.0
 
 
@@ -28,7 +29,9 @@ class Deployment:
         """Worker processes, which may take a while to hand back what they hold."""
         names = ["worker"] if count == 1 else [f"worker {n}" for n in range(1, count + 1)]
         argv = _python("worker")
-        return [Program(name, argv, self.env, stop_seconds=WORKER_STOP_SECONDS) for name in names]
+        drain = max(float(self.env["FETTLE_DRAIN_SECONDS"]), DRAIN_SECONDS)
+        stop = drain + HAND_BACK_SECONDS
+        return [Program(name, argv, self.env, stop_seconds=stop) for name in names]
 
     def flower(self, port: int, password: str) -> Program:
         """Flower on loopback, behind a password. Secrets go by environment: argv is public."""
@@ -44,7 +47,13 @@ class Deployment:
 
 
 def environment(
-    *, redis_url: str, broker_url: str, data_dir: str, host: str, port: int
+    *,
+    redis_url: str,
+    broker_url: str,
+    data_dir: str,
+    host: str,
+    port: int,
+    drain_seconds: float = DRAIN_SECONDS,
 ) -> dict[str, str]:
     """What every process of a deployment has to be told."""
     return {
@@ -53,7 +62,7 @@ def environment(
         "FETTLE_DATA_DIR": data_dir,
         "FETTLE_HOST": host,
         "FETTLE_PORT": str(port),
-        "FETTLE_DRAIN_SECONDS": str(DRAIN_SECONDS),
+        "FETTLE_DRAIN_SECONDS": f"{drain_seconds:g}",
         "PYTHONUNBUFFERED": "1",
     }
 

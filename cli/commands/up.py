@@ -29,6 +29,7 @@ from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 from settings.children import inherited, model_keys
 from settings.up import UpSettings
+from settings.worker import WorkerSettings
 
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.5
@@ -46,6 +47,7 @@ def command(**flags: int | None) -> None:
     given = {name: value for name, value in flags.items() if value is not None}
     api = load(ApiSettings, **_of(ApiSettings, given))
     up = load(UpSettings, **_of(UpSettings, given))
+    worker = load(WorkerSettings)
     screen = Screen()
     logs = Logs(screen)
     with Signals() as signals, _alone(api.data_dir):
@@ -54,7 +56,7 @@ def command(**flags: int | None) -> None:
         _free(ports.LOOPBACK, up.flower_port, "--flower-port")
         with running(signals, logs.pump) as processes:
             try:
-                _run(processes, logs, screen, api, up)
+                _run(processes, logs, screen, api, up, worker)
             except Stopped:  # which is how this command is meant to end
                 screen.text()
                 screen.line("stopping", "workers hand back what they hold; again: at once")
@@ -62,7 +64,12 @@ def command(**flags: int | None) -> None:
 
 
 def _run(
-    processes: Processes, logs: Logs, screen: Screen, api: ApiSettings, up: UpSettings
+    processes: Processes,
+    logs: Logs,
+    screen: Screen,
+    api: ApiSettings,
+    up: UpSettings,
+    worker: WorkerSettings,
 ) -> None:
     supervisor = Supervisor(processes, logs)
     redis_url, broker_url = _redis(supervisor, screen, api)
@@ -72,6 +79,7 @@ def _run(
         data_dir=str(api.data_dir.resolve()),
         host=api.host,
         port=api.port,
+        drain_seconds=worker.drain_seconds,
     )
     if "log_format" not in api.model_fields_set:
         own["FETTLE_LOG_FORMAT"] = "console"
