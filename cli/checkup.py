@@ -13,6 +13,7 @@ SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the wo
 SEE = "`fettle webhooks list` tells why; `fettle webhooks retry ID` sends one again"
 LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
+"""Where the service does not say how lately a worker must have been seen."""
 WAITING = "mend it: the worker takes no job until then, and looks again by itself"
 
 
@@ -46,7 +47,8 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
     yield from _redis(system["redis"])
     yield from _webhooks(system.get("webhooks"))
-    workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= STALE_SECONDS]
+    lately = system.get("limits", {}).get("worker_seen_seconds", STALE_SECONDS)
+    workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= lately]
     if not workers:
         advice = "start one: python -m worker"
         yield Finding("workers", Health.BAD, "none was seen lately", advice)

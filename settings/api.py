@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
 
 from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
 from settings.money import MoneySettings
@@ -11,6 +13,8 @@ from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 
 MIB = 1024 * 1024
+REPLICATED_SECONDS = 1.0
+"""How long replicas may take to have a write (jobs.redis_commit)."""
 
 
 class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings):
@@ -66,15 +70,21 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         description="whether the pages' cookie goes over https alone; unset: where the page came "
         "over https, which a trusted proxy tells by X-Forwarded-Proto",
     )
-    worker_seen_seconds: float = Field(
-        20.0, gt=0, description="how lately a worker must have been seen for /readyz"
-    )
     redis_seconds: float = Field(
         2.0, gt=0, le=4, description="how long an answer of Redis may take; then it is a 503"
     )
     shutdown_seconds: int = Field(
         5, ge=0, description="how long requests in flight may take to end at shutdown"
     )
+
+    @model_validator(mode="after")
+    def _time_for_replicas(self) -> Self:
+        if self.redis_replicas and self.redis_seconds <= REPLICATED_SECONDS:
+            raise ValueError(
+                f"FETTLE_REDIS_SECONDS is {self.redis_seconds:g}, and with FETTLE_REDIS_REPLICAS a "
+                f"write may take {REPLICATED_SECONDS:g} s for them alone: 2 will do"
+            )
+        return self
 
     def first_key(self) -> str | None:
         """The key that is good without being on record: the configured, else development's."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -56,6 +56,13 @@ class FettleSettings(BaseSettings):
         return (init_settings, env_settings, file)
 
 
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
+
+
 class StoreSettings(FettleSettings):
     """Where jobs and their bytes are kept."""
 
@@ -91,8 +98,16 @@ class StoreSettings(FettleSettings):
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"
     )
-    log_format: str = Field("json", description="json: one object a line; console: for people")
-    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+    worker_seen_seconds: float = Field(
+        20.0,
+        gt=0,
+        description="a worker that has not been heard of for so long counts as gone: for /readyz, "
+        "the pages and `fettle models`",
+    )
+    log_format: Literal["json", "console"] = Field(
+        "json", description="json: one object a line; console: for people"
+    )
+    log_level: LogLevel = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     fail_point: str | None = Field(
         None,
         pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*(:stuck)?)?$",
@@ -105,6 +120,20 @@ class StoreSettings(FettleSettings):
     def _no_fail_point_in_production(self) -> Self:
         if self.fail_point is not None and self.env is Environment.PRODUCTION:
             raise ValueError("FETTLE_FAIL_POINT kills processes: it has no place in production")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_bucket(self) -> Self:
+        if bool(self.s3_access_key) != bool(self.s3_secret_key):
+            raise ValueError(
+                "FETTLE_S3_ACCESS_KEY and FETTLE_S3_SECRET_KEY go together: set both, or neither, "
+                "and the machine's or container's role counts"
+            )
+        if self.blobs_bucket is None and (self.s3_endpoint or self.s3_access_key):
+            raise ValueError(
+                "FETTLE_S3_... says how to reach a bucket, and none is named: what jobs leave "
+                "would go to FETTLE_DATA_DIR. Set FETTLE_BLOBS_BUCKET, or leave those out"
+            )
         return self
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from settings.names import Names
 from settings.providers import ProviderSettings
@@ -61,6 +61,16 @@ class ModelSettings(ProviderSettings):
         description="tokens of a request with its reply, at most; else what the model's library "
         "knows of it. Ollama is told to make so much room (`num_ctx`; else 32768)",
     )
+
+    @model_validator(mode="after")
+    def _room_to_ask(self) -> Self:
+        output, context = self.max_output_tokens, self.context_tokens
+        if context is not None and output >= context:
+            raise ValueError(
+                f"FETTLE_MAX_OUTPUT_TOKENS is {output} and FETTLE_CONTEXT_TOKENS {context}: a "
+                f"reply would leave its request no room; output tokens of {context // 4} will do"
+            )
+        return self
 
     def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
         """Each role's chain, where one is set; `which` is `model` or `escalation`."""

@@ -61,13 +61,14 @@ def complaints(kind: type[FettleSettings], error: ValidationError) -> list[str]:
     for wrong in error.errors(include_url=False, include_input=False):
         place = str(wrong["loc"][0]) if wrong["loc"] else ""
         name = next((n for n, f in kind.model_fields.items() if place in _names(n, f)), "")
+        said = str(wrong["ctx"]["error"] if wrong["type"] == "value_error" else wrong["msg"])
         if not name:
-            told.append(str(wrong["msg"]))
+            told.append(said)
             continue
         field = kind.model_fields[name]
         origin = _origin(layers, _names(name, field))
         where = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default fits
-        told.append(f"{variable(kind, name, field)} ({where}): {wrong['msg']}")
+        told.append(f"{variable(kind, name, field)} ({where}): {said}")
     return told
 
 

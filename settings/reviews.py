@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from settings.base import FettleSettings
 
@@ -41,3 +41,31 @@ class ReviewSettings(FettleSettings):
     review_escalate_seconds: int | None = Field(
         None, ge=1, description="after how long a webhook tells that it is escalated"
     )
+
+    @model_validator(mode="after")
+    def _not_by_the_clock_alone(self) -> Self:
+        if self.review_approvals > 1 and self.review_on_expiry == "approve":
+            raise ValueError(
+                f"FETTLE_REVIEW_ON_EXPIRY=approve never approves where FETTLE_REVIEW_APPROVALS is "
+                f"{self.review_approvals}, for a clock is no person: say reject or stay"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _in_time(self) -> Self:
+        remind, escalate = self.review_remind_seconds, self.review_escalate_seconds
+        if remind is not None and escalate is not None and remind >= escalate:
+            raise ValueError(
+                f"FETTLE_REVIEW_REMIND_SECONDS is {remind}, and nobody is reminded of what was "
+                f"escalated before: set it below FETTLE_REVIEW_ESCALATE_SECONDS, {escalate}"
+            )
+        expires = self.review_expires_seconds
+        if expires is None or self.review_on_expiry == "stay":
+            return self
+        for name, seconds in (("REMIND", remind), ("ESCALATE", escalate)):
+            if seconds is not None and seconds >= expires:
+                raise ValueError(
+                    f"FETTLE_REVIEW_{name}_SECONDS is {seconds}, and by then the review is "
+                    f"decided: set it below FETTLE_REVIEW_EXPIRES_SECONDS, {expires}"
+                )
+        return self

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from settings.base import FettleSettings
 
@@ -76,3 +77,13 @@ class SandboxSettings(FettleSettings):
     run_processes: int = Field(64, gt=0, description="processes and threads of one run")
     run_output_bytes: int = Field(64 * 1024, gt=0, description="output kept of one run")
     workspace_bytes: int = Field(64 * MIB, gt=0, description="a workspace's bytes together")
+
+    @model_validator(mode="after")
+    def _tls_of_an_engine(self) -> Self:
+        engine = self.sandbox_engine or "Docker's usual socket"
+        if self.sandbox_engine_tls is not None and not engine.startswith("tcp://"):
+            raise ValueError(
+                f"FETTLE_SANDBOX_ENGINE_TLS is for an engine on tcp, and the engine is {engine}: "
+                "set FETTLE_SANDBOX_ENGINE=tcp://host:2376, or leave it out"
+            )
+        return self

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from settings.base import StoreSettings
+from settings.base import Environment, StoreSettings
 from settings.models import ModelSettings
 from settings.money import MoneySettings
 from settings.rates import RateSettings
 from settings.routing import RoutingSettings
-from settings.sandbox import REPOSITORY, SandboxSettings
+from settings.sandbox import REPOSITORY, Backend, SandboxSettings
 from settings.tools import ToolSettings
 from settings.webhooks import WebhookSettings
 
@@ -43,14 +44,25 @@ class WorkerSettings(
         description="steps of a plan that go side by side at most, in a job that wants it; 1: none",
     )
 
-    concurrency: int = Field(32, gt=0, description="jobs a worker process holds at once")
+    concurrency: int = Field(
+        32,
+        gt=0,
+        le=1_000,
+        description="jobs a worker process holds at once; it has 1,000 connections to Redis, and "
+        "as many to a provider",
+    )
     runs_at_once: int = Field(
         8, gt=0, description="runs of code that a worker process lets go on at once; others wait"
     )
     lease_seconds: float = Field(
         15.0, gt=0, description="a silent worker's job is taken back after"
     )
-    heartbeat_seconds: float = Field(5.0, gt=0, description="how often leases are renewed")
+    heartbeat_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="how often leases are renewed: twice a lease at least, and twice in "
+        "`FETTLE_WORKER_SEEN_SECONDS`",
+    )
     stuck_seconds: float = Field(
         30.0,
         gt=0,
@@ -81,12 +93,79 @@ class WorkerSettings(
         86_400.0,
         gt=0,
         description="how long bytes stay that no job refers to; longer than any attempt may "
-        "take (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`), else a worker warns",
+        "take (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): else a worker warns, "
+        "and in production it does not start",
     )
     retention_sweep_seconds: float = Field(
         60.0, gt=0, description="how often one worker looks for what may be removed"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
+
+    @model_validator(mode="after")
+    def _leases_hold(self) -> Self:
+        lease, heartbeat = self.lease_seconds, self.heartbeat_seconds
+        if lease < 2 * heartbeat:
+            raise ValueError(
+                f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: a "
+                "single heartbeat that comes late would lose every job at work. A lease of "
+                f"{2 * heartbeat:g} or more will do, or a heartbeat of {lease / 2:g} or less"
+            )
+        if self.worker_seen_seconds < 2 * heartbeat:
+            raise ValueError(
+                f"FETTLE_HEARTBEAT_SECONDS is {heartbeat:g} and FETTLE_WORKER_SEEN_SECONDS "
+                f"{self.worker_seen_seconds:g}: a worker would count as gone between two "
+                f"heartbeats; a heartbeat of {self.worker_seen_seconds / 2:g} or less will do"
+            )
+        if self.stuck_seconds < heartbeat:
+            raise ValueError(
+                f"FETTLE_STUCK_SECONDS is {self.stuck_seconds:g}, and a worker looks for it at its "
+                f"heartbeats, every FETTLE_HEARTBEAT_SECONDS, {heartbeat:g}: twice the lease, "
+                f"{2 * lease:g}, will do"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _bytes_outlast_attempts(self) -> Self:
+        grace, longest = self.blob_grace_seconds, self.longest_attempt_seconds
+        if grace <= longest and self.env is Environment.PRODUCTION:
+            raise ValueError(
+                f"FETTLE_BLOB_GRACE_SECONDS is {grace:g}, and an attempt may take {longest:g} s "
+                "(FETTLE_MAX_TIMEOUT_SECONDS and FETTLE_OVERDUE_SECONDS): bytes could go under a "
+                f"job; {2 * longest:g} will do"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _budgets_allow_a_call(self) -> Self:
+        for name in ("max_job_tokens", "key_tokens_per_day"):
+            tokens = getattr(self, name)
+            if tokens is not None and tokens <= self.max_output_tokens:
+                raise ValueError(
+                    f"FETTLE_{name.upper()} is {tokens}, and FETTLE_MAX_OUTPUT_TOKENS, "
+                    f"{self.max_output_tokens}, are set aside for the reply of each call: no job "
+                    f"could make its first; {10 * self.max_output_tokens} or more will do"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _packages_fit(self) -> Self:
+        if self.install_list is not None and self.install_bytes > self.workspace_bytes:
+            raise ValueError(
+                f"FETTLE_INSTALL_BYTES is {self.install_bytes}, and the wheels lie in a workspace, "
+                f"which has FETTLE_WORKSPACE_BYTES, {self.workspace_bytes}: "
+                f"{self.workspace_bytes // 2} will do"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _runtime_is_used(self) -> Self:
+        if self.sandbox_runtime is not None and self.sandbox is not Backend.DOCKER:
+            raise ValueError(
+                f"FETTLE_SANDBOX_RUNTIME is {self.sandbox_runtime}, which FETTLE_SANDBOX="
+                f"{self.sandbox} does not use: code would run without it. Set "
+                "FETTLE_SANDBOX=docker, or leave it out"
+            )
+        return self
 
     @property
     def longest_attempt_seconds(self) -> float:

@@ -70,6 +70,7 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
         "max_files": settings.max_files,
         "max_files_bytes": settings.max_files_bytes,
         "max_timeout_seconds": settings.max_timeout_seconds,
+        "worker_seen_seconds": settings.worker_seen_seconds,
         "rate_limit": settings.rate_limit,
         "max_job_cost_usd": settings.max_job_cost_usd and f"{settings.max_job_cost_usd:f}",
         "max_job_tokens": settings.max_job_tokens,

@@ -57,7 +57,8 @@ def main(
     screen = Screen(stderr=as_json)
     usual = OWN if url is None else Bounds()
     lease = lease or usual.lease
-    bounds = Bounds(lease=lease, heartbeat=lease / 4, sweep=sweep or usual.sweep, slack=slack)
+    heartbeat = min(lease / 4, Bounds().heartbeat)
+    bounds = Bounds(lease=lease, heartbeat=heartbeat, sweep=sweep or usual.sweep, slack=slack)
     wish = drill.Wish(minutes, seed, bounds, keep)
     try:
         outcome = _outcome(screen, wish, url, supervisor)

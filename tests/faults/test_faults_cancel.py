@@ -25,7 +25,12 @@ AT_ONCE = 25
 THROUGH_WORKERS = 60
 SPREAD_SECONDS = 0.1
 """Over which cancels are spread at first; whoever wins too often makes it wider or narrower."""
-DEAF = {"heartbeat_seconds": "60", "lease_seconds": "180"}
+DEAF = {
+    "heartbeat_seconds": "60",
+    "lease_seconds": "180",
+    "stuck_seconds": "360",
+    "worker_seen_seconds": "180",
+}
 """A worker that finds a cancel by no heartbeat: it has to hear of it."""
 ESTABLISHED = "01"
 """As Linux writes it: neither side has closed the connection."""

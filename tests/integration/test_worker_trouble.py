@@ -114,7 +114,7 @@ async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House
     for turn in turns:
         turn["reply"]["usage"] = {"input_tokens": 300, "output_tokens": 100}
     model = house.record("costly", turns)
-    house.worker(max_job_tokens="1200")
+    house.worker(max_job_tokens="1200", max_output_tokens="1000")
     async with house.operations() as operations:
         job_id = await house.submit(operations, JobSpec(task="costly", model=model))
         job = await house.until(operations, job_id)

@@ -1,0 +1,142 @@
+"""Settings that cannot both be kept: the start says which, why, and which value would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from settings.api import ApiSettings
+from settings.base import FettleSettings
+from settings.provenance import complaints
+from settings.worker import WorkerSettings
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+
+
+def given(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    for word in words.split():
+        name, _, value = word.partition("=")
+        monkeypatch.setenv(f"FETTLE_{name}", value)
+
+
+def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str) -> str:
+    given(monkeypatch, words)
+    with pytest.raises(ValidationError) as raised:
+        kind()
+    (said,) = complaints(kind, raised.value)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "why", "remedy"),
+    [
+        ("LEASE_SECONDS=7", "a single heartbeat that comes late", "A lease of 10 or more"),
+        ("HEARTBEAT_SECONDS=8", "a single heartbeat that comes late", "a heartbeat of 7.5 or less"),
+        ("STUCK_SECONDS=4", "looks for it at its heartbeats", "30, will do"),
+        (
+            "HEARTBEAT_SECONDS=11 LEASE_SECONDS=60",
+            "count as gone between two heartbeats",
+            "10 or less",
+        ),
+        (
+            "ENV=production MAX_TIMEOUT_SECONDS=90000",
+            "bytes could go under a job",
+            "180120 will do",
+        ),
+        ("MAX_JOB_TOKENS=2048", "no job could make its first", "20480 or more"),
+        ("KEY_TOKENS_PER_DAY=1000", "no job could make its first", "20480 or more"),
+        (
+            "INSTALL_LIST=/x INSTALL_INDEX=https://x/ INSTALL_BYTES=2000 WORKSPACE_BYTES=1000",
+            "lie in a workspace",
+            "500 will do",
+        ),
+        ("SANDBOX_RUNTIME=runsc", "code would run without it", "FETTLE_SANDBOX=docker"),
+        ("SANDBOX_ENGINE_TLS=/certs", "Docker's usual socket", "FETTLE_SANDBOX_ENGINE=tcp:"),
+        ("CONTEXT_TOKENS=8192 MAX_OUTPUT_TOKENS=8192", "leave its request no room", "2048 will do"),
+        ("S3_ENDPOINT=https://s3.example", "none is named", "FETTLE_BLOBS_BUCKET"),
+        ("BLOBS_BUCKET=jobs S3_ACCESS_KEY=a", "go together", "set both, or neither"),
+    ],
+)
+def test_a_worker_refuses(
+    monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
+) -> None:
+    said = told(monkeypatch, WorkerSettings, words)
+    assert said.startswith("FETTLE_")
+    assert why in said
+    assert remedy in said
+
+
+@pytest.mark.parametrize(
+    ("words", "why", "remedy"),
+    [
+        ("REDIS_REPLICAS=1 REDIS_SECONDS=1", "for them alone", "2 will do"),
+        (
+            "REVIEW_APPROVALS=2 REVIEW_ON_EXPIRY=approve",
+            "a clock is no person",
+            "say reject or stay",
+        ),
+        (
+            "REVIEW_REMIND_SECONDS=60 REVIEW_ESCALATE_SECONDS=60",
+            "was escalated before",
+            "set it below",
+        ),
+        (
+            "REVIEW_EXPIRES_SECONDS=60 REVIEW_ON_EXPIRY=reject REVIEW_REMIND_SECONDS=90",
+            "FETTLE_REVIEW_REMIND_SECONDS is 90, and by then the review is decided",
+            "below FETTLE_REVIEW_EXPIRES_SECONDS, 60",
+        ),
+        ("S3_ACCESS_KEY=a S3_SECRET_KEY=b", "none is named", "FETTLE_BLOBS_BUCKET"),
+    ],
+)
+def test_the_front_refuses(
+    monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
+) -> None:
+    said = told(monkeypatch, ApiSettings, words)
+    assert why in said
+    assert remedy in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "LEASE_SECONDS=10",
+        "LEASE_SECONDS=2 HEARTBEAT_SECONDS=0.5",
+        "HEARTBEAT_SECONDS=30 LEASE_SECONDS=60 WORKER_SEEN_SECONDS=60",
+        "MAX_TIMEOUT_SECONDS=90000",
+        "ENV=production MAX_TIMEOUT_SECONDS=90000 BLOB_GRACE_SECONDS=180120",
+        "MAX_JOB_TOKENS=1200 MAX_OUTPUT_TOKENS=1000",
+        "SANDBOX=docker SANDBOX_RUNTIME=runsc",
+        "SANDBOX=docker SANDBOX_ENGINE=tcp://engine:2376 SANDBOX_ENGINE_TLS=/certs",
+        "BLOBS_BUCKET=jobs S3_ENDPOINT=https://s3.example",
+        "LOG_LEVEL=debug",
+    ],
+)
+def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    given(monkeypatch, words)
+    WorkerSettings()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "REDIS_REPLICAS=1",
+        "REVIEW_ON_EXPIRY=approve",
+        "REVIEW_ON_EXPIRY=reject",
+        "REVIEW_EXPIRES_SECONDS=60 REVIEW_REMIND_SECONDS=90",  # it stays open: told of again
+        "REVIEW_REMIND_SECONDS=60 REVIEW_ESCALATE_SECONDS=90",
+    ],
+)
+def test_the_front_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    given(monkeypatch, words)
+    ApiSettings()
+
+
+@pytest.mark.parametrize(("name", "value"), [("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")])
+def test_a_log_is_of_a_known_kind(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    said = told(monkeypatch, WorkerSettings, f"{name}={value}")
+    assert said.startswith(f"FETTLE_{name} (environment): Input should be ")
