@@ -180,7 +180,7 @@ async def store_in_redis() -> AsyncIterator[Harness]:
         TemporaryDirectory() as folder,
         redis_servers.start(binary, Path(folder) / "redis") as server,
     ):
-        store = RedisStore(connect(server.url))
+        store = RedisStore(connect(server.url, seconds=20))
         try:
             yield await StoreHarness.over(store, DirectoryBlobs(Path(folder) / "blobs"))
         finally:

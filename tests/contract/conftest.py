@@ -20,7 +20,8 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     if request.param == "memory":
         kept = MemoryStore()
     else:
-        kept = RedisStore(connect(request.getfixturevalue("redis_named")(request.param).url))
+        server = request.getfixturevalue("redis_named")(request.param)
+        kept = RedisStore(connect(server.url, seconds=20))
     yield kept
     await kept.close()
 

@@ -28,7 +28,7 @@ async def credentials(request):
     if request.param == "memory":
         yield MemoryCredentials()
         return
-    client = connect(request.getfixturevalue("redis_url"))
+    client = connect(request.getfixturevalue("redis_url"), seconds=20)
     yield RedisCredentials(client)
     await client.aclose()
 
@@ -63,7 +63,7 @@ async def test_revoking_an_unknown_key_makes_none(credentials):
 
 
 async def test_no_secret_is_kept(redis_url):
-    client = connect(redis_url)
+    client = connect(redis_url, seconds=20)
     secret = new_secret()
     await RedisCredentials(client).add(ADA, digest_of(secret))
     for name in await client.keys("*"):

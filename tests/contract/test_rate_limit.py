@@ -30,7 +30,7 @@ async def workers(request: pytest.FixtureRequest) -> AsyncIterator[Workers]:
         if request.param == "memory":
             return [MemoryRateLimit(paces, most_seconds)] * count
         url = request.getfixturevalue("redis_url")
-        clients.extend(connect(url) for _ in range(count))
+        clients.extend(connect(url, seconds=20) for _ in range(count))
         return [RedisRateLimit(client, paces, most_seconds) for client in clients]
 
     yield made
@@ -49,82 +49,88 @@ async def sent(limits: list[RateLimit], count: int, tokens: int = 1) -> list[flo
     return sorted(await asyncio.gather(*map(one, range(count))))
 
 
+def keeps_to(times: list[float], together: int, seconds: float) -> bool:
+    """Whether none came before its turn, of so many a period; some may be late."""
+    turns = [place // together * seconds for place in range(len(times))]
+    return all(at > turn - 0.05 for at, turn in zip(times, turns, strict=True))
+
+
 async def test_what_is_within_the_limit_does_not_wait(workers: Workers) -> None:
-    assert (await sent(workers(Pace(10, None, 2_000)), 10))[-1] < 0.5
+    limits = workers(Pace(10, None, 60_000))
+    await sent(limits, 10)  # or it were refused: a period is longer than anyone waits
+    with pytest.raises(ModelUnavailable):
+        await limits[0].wait(SMALL, 1)
 
 
 async def test_workers_count_together_and_no_window_has_more(workers: Workers) -> None:
-    times = await sent(workers(Pace(5, None, 400)), 15)
-    assert 0.75 < times[-1] < 2.5
-    for first, sixth in zip(times, times[5:], strict=False):
-        assert sixth - first > 0.35  # timers are not exact
+    assert keeps_to(await sent(workers(Pace(5, None, 400)), 15), 5, 0.4)
 
 
 async def test_tokens_are_counted_too(workers: Workers) -> None:
-    times = await sent(workers(Pace(100, 50, 400)), 6, tokens=25)
-    assert times[1] < 0.3
-    assert 0.75 < times[-1] < 2.5
+    limits = workers(Pace(100, 50, 60_000))
+    await sent(limits, 2, tokens=25)
+    with pytest.raises(ModelUnavailable):
+        await limits[0].wait(SMALL, 1)
+    assert keeps_to(await sent(workers(Pace(100, 50, 400)), 6, tokens=25), 2, 0.4)
 
 
 async def test_a_request_beyond_the_limit_of_tokens_goes_alone(workers: Workers) -> None:
-    times = await sent(workers(Pace(100, 50, 300)), 2, tokens=80)
-    assert times[0] < 0.2
-    assert 0.25 < times[1] < 1.5
+    limits = workers(Pace(100, 50, 60_000))
+    await limits[0].wait(SMALL, 80)
+    with pytest.raises(ModelUnavailable):
+        await limits[1].wait(SMALL, 1)
+    assert keeps_to(await sent(workers(Pace(100, 50, 300)), 2, tokens=80), 1, 0.3)
 
 
 async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
     workers: Workers,
 ) -> None:
-    one, other = workers(Pace(1, None, 600), most_seconds=0.1)
+    one, other = workers(Pace(1, None, 60_000))
     await one.wait(SMALL, 1)
     begun = time.monotonic()
     for _ in range(3):
         with pytest.raises(ModelUnavailable) as caught:
             await other.wait(SMALL, 1)
-    assert time.monotonic() - begun < 0.4
-    assert 0 < (caught.value.retry_after_seconds or 0) <= 0.6
-    await asyncio.sleep(0.62)
-    await other.wait(SMALL, 1)
+        # its turn is the next still: those that were refused have none before it
+        assert 30 < (caught.value.retry_after_seconds or 0) <= 60
+    assert time.monotonic() - begun < 30
 
 
 async def test_what_a_provider_told_one_holds_back_all(workers: Workers) -> None:
     one, other = workers(Pace(100))
+    begun = time.monotonic()
     await one.hold(SMALL, 0.4)
     await one.hold(SMALL, 0.1)  # a shorter one changes nothing
-    begun = time.monotonic()
     await asyncio.gather(one.wait(SMALL, 1), other.wait(SMALL, 1))
-    assert 0.3 < time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun > 0.35
 
 
 async def test_without_a_limit_there_is_still_a_hold(workers: Workers) -> None:
     one, other = workers(None)
-    await one.hold(SMALL, 0.4)
     begun = time.monotonic()
+    await one.hold(SMALL, 0.4)
     await other.wait(SMALL, 1)
-    assert 0.3 < time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun > 0.35
 
 
 async def test_other_models_and_providers_are_not_held(workers: Workers) -> None:
     one, other = workers(Pace(100))
     await one.hold(SMALL, 30)
-    begun = time.monotonic()
-    await other.wait(LARGE, 1)
+    await other.wait(LARGE, 1)  # or it were refused: it is longer than anyone waits
     await other.wait(OTHER, 1)
-    assert time.monotonic() - begun < 0.3
     with pytest.raises(ModelUnavailable):
         await other.wait(SMALL, 1)
 
 
 async def test_whoever_is_cancelled_leaves_at_once(workers: Workers) -> None:
-    one, other = workers(Pace(1, None, 4_000))
+    one, other = workers(Pace(1, None, 60_000), most_seconds=100)
     await one.wait(SMALL, 1)
     waiting = asyncio.create_task(other.wait(SMALL, 1))
     await asyncio.sleep(0.1)
     waiting.cancel()
-    begun = time.monotonic()
-    await asyncio.wait({waiting})
+    done, _ = await asyncio.wait({waiting}, timeout=20)
+    assert done
     assert waiting.cancelled()
-    assert time.monotonic() - begun < 0.2
 
 
 @settings(max_examples=60)

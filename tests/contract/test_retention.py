@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -113,7 +114,7 @@ async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grac
     with pytest.raises(BlobMissing):
         await blobs.get(good)
     assert await remove_loose(store, blobs, Retention(0, 60_000)) == 0
-    async with asyncio.timeout(1):  # it is not marked as one that goes
+    async with asyncio.timeout(20):  # it is not marked as one that goes
         await put(store, blobs, b"1")
 
 
@@ -134,7 +135,7 @@ async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remov
                 raise asyncio.CancelledError
             return getattr(store.blobs, step)
 
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     for steps in (1, 2, 3, 4):
         blobs = ReadOnly()
         digest = await put(store, blobs, b"%d" % steps)
@@ -147,7 +148,7 @@ async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remov
 
 
 async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url):
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     house = House(store)
     waits, done = await house.submit(), await succeeded(house)
     house.hints.clear()
@@ -166,7 +167,7 @@ async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url)
 
 
 async def test_what_cannot_be_read_hinders_no_other(redis_url):
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     house = House(store)
     bad = [(await house.submit()).id for _ in range(40)]
     bad_review, review_that_waits = [
@@ -294,20 +295,24 @@ async def test_a_put_waits_for_a_removal_that_is_under_way(store):
 
 
 async def test_one_callers_turn_in_every_interval(store):
-    assert await store.turns.mine("retention", 150)
-    assert not await store.turns.mine("retention", 150)
-    assert await store.turns.mine("sweep", 150)
-    await asyncio.sleep(0.2)
-    assert await store.turns.mine("retention", 150)
+    assert await store.turns.mine("retention", 60_000)
+    assert not await store.turns.mine("retention", 60_000)
+    assert await store.turns.mine("sweep", 20)
+    await asyncio.sleep(0.05)
+    assert await store.turns.mine("sweep", 20)
 
 
 async def test_a_turn_can_be_kept_but_not_taken_up_again(store):
-    assert await store.turns.mine("alone", 150)
-    await store.turns.keep("alone", 60_000)
+    for seconds in (0.1, 1, 10):
+        name, begun = f"alone-{seconds}", time.monotonic()
+        assert await store.turns.mine(name, int(seconds * 1_000))
+        await store.turns.keep(name, 60_000)
+        if time.monotonic() - begun < seconds:  # or it was over, and stays so
+            break
     await store.turns.keep("another", 60_000)
-    await asyncio.sleep(0.2)
-    assert not await store.turns.mine("alone", 150)
-    assert await store.turns.mine("another", 150)
+    await asyncio.sleep(seconds + 0.05)
+    assert not await store.turns.mine(name, 60_000)
+    assert await store.turns.mine("another", 60_000)
 
 
 async def test_what_a_dead_remover_left_half_way_is_taken_up():
@@ -322,12 +327,12 @@ async def test_what_a_dead_remover_left_half_way_is_taken_up():
 
 
 async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
-    store, blobs = RedisStore(connect(redis_url)), MemoryBlobs()
+    store, blobs = RedisStore(connect(redis_url, seconds=20)), MemoryBlobs()
     done = await succeeded(House(store))
     await store.redis.hset(JobKeys(done.id).record, "state", "no json")
     await put(store, blobs, b"loose")
     removing = asyncio.create_task(remove_forever(store, blobs, AT_ONCE, 0.01))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while await store.redis.exists(keys.LOOSE, keys.GOING):
             await asyncio.sleep(0.01)
     removing.cancel()
@@ -337,7 +342,7 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
 
 
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     house, blobs = House(store), DirectoryBlobs(tmp_path)
     day = keys.numbers(TENANT, day_of(await store.now()))
     constant = {b"fettle:counts", b"fettle:changes", day.encode()}

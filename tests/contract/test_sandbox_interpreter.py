@@ -171,11 +171,13 @@ PROGRAMS: dict[str, str | bytes] = {
     "atexit exits": "import atexit, sys\natexit.register(lambda: sys.exit(3))",
     "atexit after an error": "import atexit\natexit.register(print, 'end')\n1/0",
     "thread is waited for": "import threading, time\n"
-    "def f(): time.sleep(0.1); print('late')\nthreading.Thread(target=f).start(); print('main')",
+    "said = threading.Event()\ndef f(): said.wait(); time.sleep(0.1); print('late')\n"
+    "threading.Thread(target=f).start(); print('main'); said.set()",
     "daemon thread is not": "import threading, time\n"
     "threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); print('main')",
-    "pool is waited for": "from concurrent.futures import ThreadPoolExecutor as P; import time\n"
-    "P().submit(lambda: (time.sleep(0.1), print('late'))); print('main')",
+    "pool is waited for": "from concurrent.futures import ThreadPoolExecutor as P\n"
+    "import threading, time\nsaid = threading.Event()\n"
+    "P().submit(lambda: (said.wait(), time.sleep(0.1), print('late'))); print('main'); said.set()",
     "finalizers": "import weakref\nclass A:\n  def __init__(self, n): self.n = n\n"
     "  def __del__(self): print('del', self.n)\na = A('a'); b = A('b'); b.b = b; c = [A('c')]\n"
     "weakref.finalize(a, print, 'finalized')\ndef f(): return a, b",
@@ -213,7 +215,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "threading.Thread(target=s.serve_forever, daemon=True).start()\n"
     "print(u.urlopen(f'http://127.0.0.1:{s.server_port}/mine.py').status)",
     "an alarm": "import signal, time\ndef h(*a): raise TimeoutError('rang')\n"
-    "signal.signal(signal.SIGALRM, h); signal.setitimer(signal.ITIMER_REAL, 0.05); time.sleep(9)",
+    "signal.signal(signal.SIGALRM, h); signal.setitimer(signal.ITIMER_REAL, 0.3); time.sleep(9)",
     "a module that shadows": "import statistics; print(statistics.__file__)",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 
 import pytest
 from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued, review
 
-from jobs import lifecycle
+from jobs import lifecycle, redis_events
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.lifecycle import Change, Policy
@@ -37,7 +36,7 @@ async def test_a_new_job_comes_back_as_it_was_put(store):
     record = await created(store, "j1", labels=("a", "b"), steps=("one", "two"), workspace="d" * 64)
     loaded = await store.load("j1")
     assert loaded.record == record
-    assert abs(loaded.now - await store.now()) < 1_000
+    assert abs(loaded.now - await store.now()) < 60_000
     [event] = await store.events("j1")
     assert (event.seq, event.kind, event.data["task"]) == (1, "submitted", "add")
     assert (await store.counts())[Status.QUEUED] == 1
@@ -255,16 +254,16 @@ async def test_waiting_returns_at_once_what_is_there_already(house, store):
     assert event.kind == "submitted"
 
 
-async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store):
+async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store, monkeypatch):
+    monkeypatch.setattr(redis_events, "LOOK_SECONDS", 60)  # who waits is told, and need not look
     record = await house.submit()
     assert await store.wait_events(record.id, 1, 0.02) == []
-    waits = [asyncio.create_task(store.wait_events(record.id, 1, 5)) for _ in range(3)]
+    waits = [asyncio.create_task(store.wait_events(record.id, 1, 60)) for _ in range(3)]
     await asyncio.sleep(0.02)
     await house.claim(record.id)
-    committed = time.monotonic()
-    for found in await asyncio.gather(*waits):
-        assert [event.kind for event in found] == ["started"]
-    assert time.monotonic() - committed < 0.5
+    async with asyncio.timeout(20):
+        for found in await asyncio.gather(*waits):
+            assert [event.kind for event in found] == ["started"]
 
 
 async def test_a_reader_misses_none_wherever_it_stands(house, store):
@@ -419,11 +418,12 @@ async def test_a_conversation_remembers_its_last_turns(house, store):
 
 
 async def test_workers_are_known_until_they_leave_or_fall_silent(store):
-    await store.announce("w1", {"models": ["a", "b"]}, 1)
+    await store.announce("w1", {"models": ["a", "b"]}, 60)
     await store.announce("w2", {"busy": 1}, 60)
     first, second = await store.workers()
     assert (first["id"], first["models"], second["busy"]) == ("w1", ["a", "b"], 1)
-    assert abs(first["seen_at"] - await store.now()) < 1_000
+    assert abs(first["seen_at"] - await store.now()) < 60_000
+    await store.announce("w1", {"models": ["a", "b"]}, 1)
     await asyncio.sleep(1.05)
     assert [worker["id"] for worker in await store.workers()] == ["w2"]
     await store.withdraw("w2")
@@ -435,5 +435,5 @@ async def test_who_listens_hears_of_cancelled_jobs(house, store):
     async with store.stops() as queue:
         job(await house.operations.cancel(first.id, "ann"))
         job(await house.operations.cancel(second.id, "ann"))
-        heard = [await asyncio.wait_for(queue.get(), 2) for _ in range(2)]
+        heard = [await asyncio.wait_for(queue.get(), 20) for _ in range(2)]
     assert heard == [first.id, second.id]
