@@ -36,7 +36,7 @@ class Process:
 
         threading.Thread(target=speak).start()
 
-    def asker(self, alive: bool = True, seconds: float = 2.0) -> Asker:
+    def asker(self, alive: bool = True, seconds: float = 60.0) -> Asker:
         until = time.monotonic() + seconds
         return Asker(self.reports_in, self.numbers_out, lambda: alive, until)
 

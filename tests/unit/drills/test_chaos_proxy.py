@@ -12,7 +12,7 @@ import pytest
 
 from drills.chaos.proxy import BLACK_HOLE, PARTITION, PASS, Fault, Proxy, Side, Way
 
-SOON = 5.0
+SOON = 20.0
 QUIET = 0.15
 """Long enough to say that nothing comes."""
 

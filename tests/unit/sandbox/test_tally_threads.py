@@ -34,7 +34,7 @@ def leaderless() -> Iterator[int]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b"."
-        until = time.monotonic() + 2.0
+        until = time.monotonic() + 20.0
         while (
             not processes.is_led_by_the_dead(processes.stat(process.pid))
             and time.monotonic() < until

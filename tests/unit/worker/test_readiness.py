@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,14 +23,18 @@ class Breakable:
 
     def __init__(self, *, mended: bool) -> None:
         self.mended = mended
-        self.checks = 0
+        self.looked_at: list[float] = []
         self.error: Exception = SandboxUnavailable("the engine is away")
+
+    @property
+    def checks(self) -> int:
+        return len(self.looked_at)
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         raise AssertionError("nothing is run here")
 
     async def check(self) -> tuple[Layer, ...]:
-        self.checks += 1
+        self.looked_at.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
         if not self.mended:
             raise self.error
@@ -88,10 +93,13 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
         await asyncio.sleep(0.1)
         assert sandbox.checks == 0  # nothing is known to be broken yet
         await readiness.look()
-        await asyncio.sleep(0.5)
-        assert 3 <= sandbox.checks <= 6  # 1, then after 20, 40, 80, 160, 320 ms
+        async with asyncio.timeout(20):
+            while sandbox.checks < 4:
+                await asyncio.sleep(0.01)
+        pauses = [after - at for at, after in itertools.pairwise(sandbox.looked_at)]
+        assert all(pause > least for pause, least in zip(pauses, (0.02, 0.04, 0.08), strict=True))
         sandbox.mended = True
-        await asyncio.wait_for(readiness.wait(), 5)
+        await asyncio.wait_for(readiness.wait(), 20)
         looked = sandbox.checks
         await asyncio.sleep(0.1)
         assert sandbox.checks == looked
@@ -114,7 +122,7 @@ async def test_a_hint_waits_while_the_sandbox_is_broken() -> None:
     now = await house.record(job.id)
     assert (now.status, now.attempts, now.retries) == (Status.QUEUED, 0, 0)
     await attempts.drain(1)
-    await asyncio.wait_for(taken, 1)
+    await asyncio.wait_for(taken, 20)
     assert (await house.record(job.id)).status is Status.QUEUED
     assert not readiness.works
 

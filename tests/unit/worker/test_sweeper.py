@@ -113,13 +113,13 @@ async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(answe
     house = House(store)
     alive, dead = await house.running(), await house.running()
     store.reached = False
-    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.01, grace=1.0))
-    await asyncio.sleep(0.8)
+    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.01, grace=0.5))
+    await asyncio.sleep(0.4)
     now[0] += 100_000  # every lease has run out
     store.reached = True
-    await asyncio.sleep(0.4)
+    await asyncio.sleep(0.2)
     assert await store.renew([held(alive)], 15_000) == []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while (await house.record(dead.id)).crashes == 0:
             now[0] += 10
             await asyncio.sleep(0.01)
