@@ -26,20 +26,29 @@ from sandbox.protocol import MIB
 
 UID = 61_107
 
-# Waits for a byte, so that it is in its group before it does anything.
+# Waits for a byte, so that it is in its group before it does anything. Its children eat side by
+# side: who has eaten waits until each of them has, or was killed.
 EATERS = """
-import os, sys, time
+import os, sys
 sys.stdin.read(1)
-pids = []
+over, until = os.pipe()
+begun = []
 for _ in range(8):
+    told, tell = os.pipe()
     pid = os.fork()
     if not pid:
+        os.close(until)
         held = bytearray(int(sys.argv[1]) << 20)
         held[::4096] = b"x" * len(held[::4096])
-        time.sleep(0.3)
+        os.write(tell, b".")
+        os.read(over, 1)
         os._exit(0)
-    pids.append(pid)
-ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    os.close(tell)
+    begun.append((pid, told))
+for _, told in begun:
+    os.read(told, 1)
+os.close(until)
+ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid, _ in begun]
 print(ends.count(0), ends.count(-9))
 """
 FORKS = """
@@ -229,8 +238,8 @@ def test_who_is_starved_by_his_own_children_is_rooted_out(
     program = start(group, FORKS)
     assert told(program) == "30"
     group.root_out()
-    program.wait(2)
-    until(lambda: not any(members(each) for each in directories(group)), 2)
+    program.wait(10)
+    until(lambda: not any(members(each) for each in directories(group)))
     quotas = [each / "cpu.cfs_quota_us" for each in directories(group)]
     assert [each.read_text() for each in quotas if each.exists()] == ["-1\n"]
     group.limit(200 * MIB, 64, 0.01)  # its next room's, which are written again
