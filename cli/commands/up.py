@@ -48,12 +48,14 @@ def command(**flags: int | None) -> None:
     api = load(ApiSettings, **_of(ApiSettings, given))
     up = load(UpSettings, **_of(UpSettings, given))
     worker = load(WorkerSettings)
+    if api.port == 0:  # the banner has to name it
+        api = api.model_copy(update={"port": ports.free(1)[0]})
     screen = Screen()
     logs = Logs(screen)
     with Signals() as signals, _alone(api.data_dir):
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
-        _free(ports.LOOPBACK, up.flower_port, "--flower-port")
+        _free(ports.LOOPBACK, up.flower_port, "--flower-port", api.port)
         with running(signals, logs.pump) as processes:
             try:
                 _run(processes, logs, screen, api, up, worker)
@@ -140,7 +142,12 @@ def _alone(data_dir: Path) -> Iterator[None]:
         yield
 
 
-def _free(host: str, port: int, flag: str) -> None:
+def _free(host: str, port: int, flag: str, of_api: int | None = None) -> None:
+    if port == of_api:
+        raise CliError(
+            f"API and Flower cannot both listen on port {port}",
+            next_step=f"take another one: fettle up {flag} {port + 1}",
+        )
     if ports.taken(host, port):
         by = ports.owner(port)
         raise CliError(

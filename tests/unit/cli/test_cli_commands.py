@@ -9,6 +9,8 @@ import json
 import pytest
 from tiny_service import Answer, event, job, problem, stream
 
+from cli import ports
+from cli.deployment import Deployment, environment
 from cli.main import run
 
 SUBMITTED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
@@ -138,6 +140,37 @@ def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
     (tmp_path / "fettle.toml").write_text("max_files = -1\n")
     assert run(["config"]) == 2
     assert "FETTLE_MAX_FILES (fettle.toml): " in capsys.readouterr().err
+
+
+def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FETTLE_LEASE_SECONDS", "7")
+    assert run(["up"]) == 2
+    told = capsys.readouterr()
+    assert "FETTLE_LEASE_SECONDS is 7 and FETTLE_HEARTBEAT_SECONDS 5: " in told.err
+    assert told.out == ""
+    assert not (tmp_path / ".fettle").exists()
+
+
+def test_up_wants_two_ports(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cli.bubblewrap.ensure", lambda: None)
+    (port,) = ports.free(1)
+    assert run(["up", "--port", str(port), "--flower-port", str(port)]) == 1
+    told = capsys.readouterr().err
+    assert f"API and Flower cannot both listen on port {port}" in told
+    assert f"fettle up --flower-port {port + 1}" in told
+
+
+def test_a_deployment_gives_its_workers_the_time_that_they_may_take():
+    where = {"redis_url": "r", "broker_url": "b", "data_dir": "d", "host": "h", "port": 1}
+    for drain, stop in ((None, 23.0), (3.0, 23.0), (90.0, 93.0)):
+        env = environment(**where, **({} if drain is None else {"drain_seconds": drain}))
+        assert float(env["FETTLE_DRAIN_SECONDS"]) == (drain or 20.0)
+        (worker,) = Deployment(1, env).workers(1)
+        assert worker.stop_seconds == stop
 
 
 def test_list_prints_rows_for_a_pipe(fettle, tiny):
