@@ -1,4 +1,6 @@
-"""A relay before an engine's socket, as a proxy would stand there: it can hang up on some calls."""
+"""A relay before an engine's socket, as a proxy would stand there: it can hang up on some calls, and
+keep some answers back.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+from scripted_engine import Gate
 
 
 class Relay:
@@ -16,7 +20,12 @@ class Relay:
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self._events: set[asyncio.StreamWriter] = set()
+        self._gates: dict[bytes, Gate] = {}
         self.refused = self.events = 0
+
+    def gate(self, word: bytes) -> Gate:
+        """From now on the engine's answers to calls of this word stop here."""
+        return self._gates.setdefault(word, Gate(late=True))
 
     def cut(self) -> None:
         """Hang up on all who listen to events; on nobody else."""
@@ -35,7 +44,11 @@ class Relay:
         there, back = await asyncio.open_unix_connection(self._socket)
         back.write(head)
         self._events |= {writer} if listens else set()
-        ways = [asyncio.create_task(pump(*way)) for way in ((reader, back), (there, writer))]
+        gate = next((gate for word, gate in self._gates.items() if word in head), None)
+        ways = [
+            asyncio.create_task(way)
+            for way in (pump(reader, back), _through(gate, there, writer))
+        ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -44,6 +57,17 @@ class Relay:
                 way.cancel()
             for end in (writer, back):
                 end.close()
+
+
+async def _through(
+    gate: Gate | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    if gate is not None:
+        first = await reader.read(1 << 16)
+        gate.reached.set()
+        await gate.opened.wait()
+        writer.write(first)
+    await pump(reader, writer)
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -49,8 +49,8 @@ class DockerSandbox:
         self._runtime, self._cpus = runtime, cpus
         self._station: Station | None = None
         self._trusted: set[trial.Subject] = set()
-        self._opening = asyncio.Lock()
-        self._closed = False
+        self._opening: asyncio.Task[Station] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     @property
     def standing(self) -> int:
@@ -65,14 +65,17 @@ class DockerSandbox:
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
         tried once more.
+
+        Here alone it is told that this was closed: whatever a run meets while that is done, a
+        container that is marked for removal, or gone, or a stream that is cut, comes of it.
         """
         require(command, limits)  # what is wrong with it is told before all else
-        station = await self._opened()
         try:
-            return await _in_a_container(station, command, limits)
-        except EngineLost:
-            station.lost = True
-            return await _in_a_container(await self._opened(), command, limits)
+            return await self._run(command, limits)
+        except SandboxUnavailable as error:
+            if self._closing is None:
+                raise
+            raise SandboxUnavailable("this sandbox was closed") from error
 
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
@@ -88,26 +91,47 @@ class DockerSandbox:
 
     async def close(self) -> None:
         """See `protocol.Sandbox.close`."""
-        self._closed = True
-        async with self._opening:
-            await self._leave()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)  # who stops waiting does not stop it half-way
+
+    async def _close(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
+        await self._leave()
+
+    async def _run(self, command: Command, limits: Limits) -> RunResult:
+        station = await self._opened()
+        try:
+            return await _in_a_container(station, command, limits)
+        except SandboxUnavailable:
+            if not station.lost or self._closing is not None:
+                raise
+        return await _in_a_container(await self._opened(), command, limits)
 
     async def _opened(self) -> Station:
-        async with self._opening:
-            if self._closed:
-                raise SandboxUnavailable("this sandbox was closed")
-            if self._station is not None and self._station.lost:
-                await self._leave()
-            if self._station is None:
-                self._station = await self._open()
-            return self._station
+        """The station that all runs use; who needs a new one waits with all others for the same,
+        and is told the same where there is none to be had.
+        """
+        if self._closing is not None:
+            raise SandboxUnavailable("this sandbox was closed")
+        if self._opening is None or _is_over(self._opening):
+            self._opening = asyncio.create_task(self._open())
+            self._opening.add_done_callback(_is_over)  # looked at, though nobody waits any more
+        opening = self._opening
+        await asyncio.wait({opening})
+        if opening.cancelled():  # by `close`
+            raise SandboxUnavailable("this sandbox was closed")
+        return opening.result()
 
     async def _leave(self) -> None:
-        station, self._station = self._station, None
-        if station is not None:
-            await station.close()
+        if self._station is not None:
+            await self._station.close()
+            self._station = None
 
     async def _open(self) -> Station:
+        await self._leave()
         tls = None
         if self._tls is not None:
             tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
@@ -116,9 +140,10 @@ class DockerSandbox:
         try:
             await self._try_out(station)
         except BaseException:
-            await station.close()
+            await to_its_end(asyncio.create_task(station.close()))
             raise
         station.pool.keep(self._pool_size)
+        self._station = station
         return station
 
     async def _try_out(self, station: Station) -> None:
@@ -132,7 +157,22 @@ class DockerSandbox:
         self._trusted.add(subject)
 
 
+def _is_over(opening: asyncio.Task[Station]) -> bool:
+    """Whether another is to be opened: this one failed, or what it opened was lost."""
+    if not opening.done():
+        return False
+    return opening.cancelled() or opening.exception() is not None or opening.result().lost
+
+
 async def _in_a_container(station: Station, command: Command, limits: Limits) -> RunResult:
+    try:
+        return await _one_run(station, command, limits)
+    except EngineLost:
+        station.lost |= not station.closed  # one that is being closed has its rooms to remove yet
+        raise
+
+
+async def _one_run(station: Station, command: Command, limits: Limits) -> RunResult:
     ordered = _order(station, command, limits)
     taken = await station.take(profile.shape(limits))
     answered = False
@@ -148,6 +188,7 @@ async def _in_a_container(station: Station, command: Command, limits: Limits) ->
             # The agent shares the code's uid: one that falls silent or lies was its code's doing,
             # if it was not the engine's.
             if not await station.engine.answers():
+                station.lost = True  # before its container is to be removed
                 raise EngineLost(f"the engine was lost during a run: {error}") from error
             elapsed = time.monotonic() - started
             result = died(End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED, elapsed)

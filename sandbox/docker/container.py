@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sandbox import policy
 from sandbox.docker import image
 from sandbox.docker.address import Connection
 from sandbox.docker.engine import Engine
+from sandbox.docker.leftovers import MARK
 from sandbox.docker.profile import UIDS, Kind, Shape, container, name
 from sandbox.docker.stream import Streams
 from sandbox.protocol import SandboxUnavailable
@@ -29,11 +31,13 @@ class Container:
     streams: Streams
     made: float
     """On the monotonic clock."""
+    mark: str
 
     @property
     def lost(self) -> bool:
-        """Whether it is known to have ended."""
-        return self.connection.reader.at_eof()
+        """Whether it is known to have ended, or its connection to have been cut."""
+        reader = self.connection.reader
+        return reader.at_eof() or reader.exception() is not None
 
 
 def command(*, load: bool) -> tuple[str, ...]:
@@ -50,8 +54,11 @@ def command(*, load: bool) -> tuple[str, ...]:
     return (image.PYTHON, "-P", "-c", start)
 
 
-async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Container:
-    """Make a container, and wait until its agent is ready. Raises SandboxUnavailable."""
+async def make(engine: Engine, kind: Kind, shape: Shape, mark: str, *, load: bool) -> Container:
+    """Make a container that bears the mark, and wait until its agent is ready. Of one that fails,
+    or is cancelled, nothing is left. Raises SandboxUnavailable.
+    """
+    kind = replace(kind, labels={**kind.labels, MARK: mark})
     creating = asyncio.create_task(_create(engine, kind, shape, command(load=load)))
     connection = None
     try:
@@ -65,7 +72,7 @@ async def make(engine: Engine, kind: Kind, shape: Shape, *, load: bool) -> Conta
             connection.close()
         await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
-    return Container(made, shape, connection, streams, time.monotonic())
+    return Container(made, shape, connection, streams, time.monotonic(), mark)
 
 
 async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, ...]) -> str:
@@ -79,13 +86,21 @@ async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, 
     raise SandboxUnavailable(f"the engine has {len(UIDS)} rooms, and no user for another")
 
 
-async def to_its_end(task: asyncio.Task[None]) -> None:
+async def to_its_end(task: asyncio.Task[Any]) -> None:
     """Wait for it, however often who waits is cancelled: a loop that is interrupted cancels all
     tasks, and then the pool, which is being closed for that, its builders again.
+
+    Who was cancelled meanwhile is so afterwards. How the task ended is nothing to who waits: he has
+    an end of his own to tell.
     """
+    cancelled = False
     while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OWNER = "fettle.sandbox"
+MARK = "fettle.mark"
+"""Of one making: its owner has it in mind before the engine is asked, and until the end."""
 _MACHINE, _PROCESS = "fettle.machine", "fettle.process"
 
 LIFE_SECONDS = 3600.0

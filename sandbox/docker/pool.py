@@ -107,6 +107,8 @@ class Pool:
 
     def _fill(self) -> None:
         """Have as many made as are missing and may be made at a time."""
+        if self._closed:
+            return
         missing = self._size - len(self._ready) - len(self._builders)
         for _ in range(min(missing, BUILDERS - len(self._builders))):
             task = asyncio.create_task(self._build(self._shape))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import uuid
 
 from sandbox.docker import container, image, leftovers, profile, seccomp
-from sandbox.docker.container import Container
+from sandbox.docker.container import Container, to_its_end
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.image import Image
-from sandbox.docker.leftovers import OWNER, Owner
+from sandbox.docker.leftovers import MARK, OWNER, Owner
 from sandbox.docker.pool import Pool
 from sandbox.docker.profile import Kind, Shape
 from sandbox.protocol import Limits, SandboxUnavailable
@@ -17,8 +18,6 @@ from sandbox.protocol import Limits, SandboxUnavailable
 OOM_SECONDS = 0.5
 """How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
 SWEEP_SECONDS = 60.0
-STRAY_SECONDS = 120.0
-"""How old a container of our own is at least that nobody here holds and none is being made as."""
 CUT_SECONDS = 0.2
 """Before what was cut is connected anew: less than a run waits for word of a kill."""
 
@@ -33,6 +32,7 @@ class Station:
         self.lost = self.closed = False
         self._owner, self._events = owner, events
         self._held: set[str] = set()
+        self._makings: set[asyncio.Task[Container]] = set()
         self._kills: dict[str, asyncio.Event] = {}
         self._taken: dict[str, Container] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
@@ -45,18 +45,17 @@ class Station:
         return "pids" in self.facts.bounds
 
     async def take(self, shape: Shape) -> Container:
-        """A container for one run in this shape."""
+        """A container for one run in this shape. Raises SandboxUnavailable."""
         taken = await self.pool.take(shape)
-        if self.closed:
-            await self.pool.give_back(taken)
-            raise EngineLost("the engine was left before a run began")
         self._kills[taken.id], self._taken[taken.id] = asyncio.Event(), taken
-        if taken.shape != shape:
-            try:
+        try:
+            if self.closed:  # at the moment when it was made
+                raise _left()
+            if taken.shape != shape:
                 await self.engine.update(taken.id, profile.update(shape))
-            except BaseException:
-                self.give_back(taken)
-                raise
+        except BaseException:
+            await to_its_end(self.give_back(taken))
+            raise
         return taken
 
     def give_back(self, taken: Container) -> asyncio.Task[None]:
@@ -84,25 +83,58 @@ class Station:
         return kill.is_set()
 
     async def close(self) -> None:
-        """End every container, those with a run in them too; with an engine that is gone there is
-        nothing to wait for.
+        """End every container, those with a run in them and those that are being made too; with an
+        engine that is gone there is nothing to wait for. Raises nothing of the engine's.
+
+        From its first step on no other is made, and whatever a run meets here is of this doing.
         """
         self.closed = True
         for taken in tuple(self._taken.values()):
             self.give_back(taken)
-        for chore in self._chores:
-            chore.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
+        ending = (*self._chores, *self._makings)
+        for each in ending:
+            each.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
         await self.pool.close()
-        if not self.lost:
+        if not self.lost:  # only strays are left now, and what has been ended just before
+            self._held.clear()
             with contextlib.suppress(SandboxUnavailable):
-                await self._remove_left(f"{OWNER}={self._owner.id}", strays_after=0.0)
+                await self._remove_left(f"{OWNER}={self._owner.id}")
         self._events.lines.close()
 
     async def _make(self, shape: Shape, load: bool) -> Container:
-        made = await container.make(self.engine, self.kind, shape, load=load)
-        self._held.add(made.id)
-        return made
+        """One that is made in a task of its own: it ends whole or undone, whether it is this that
+        is closed meanwhile, or who asked for it that is cancelled.
+        """
+        if self.closed:
+            raise _left()
+        making = asyncio.create_task(self._made(shape, load))
+        self._makings.add(making)
+        making.add_done_callback(self._makings.discard)
+        try:
+            await asyncio.wait({making})
+        except asyncio.CancelledError:
+            await to_its_end(asyncio.create_task(self._unmake(making)))
+            raise
+        if making.cancelled():
+            raise _left()
+        return making.result()
+
+    async def _made(self, shape: Shape, load: bool) -> Container:
+        mark = uuid.uuid4().hex
+        self._held.add(mark)
+        try:
+            return await container.make(self.engine, self.kind, shape, mark, load=load)
+        except BaseException:
+            self._held.discard(mark)
+            raise
+
+    async def _unmake(self, making: asyncio.Task[Container]) -> None:
+        making.cancel()
+        await asyncio.wait({making})
+        if not making.cancelled() and making.exception() is None:  # it was made just then
+            with contextlib.suppress(SandboxUnavailable):
+                await self._end(making.result())
 
     async def _end(self, ended: Container) -> None:
         try:
@@ -110,7 +142,7 @@ class Station:
                 await self.engine.remove(ended.id)
         finally:
             ended.connection.close()
-            self._held.discard(ended.id)  # gone, or a stray: the engine refused to remove it
+            self._held.discard(ended.mark)  # gone, or a stray: the engine refused to remove it
 
     async def _listen(self) -> None:
         """Note kills for memory, until the engine has gone. A connection that is cut on its way, as
@@ -136,19 +168,28 @@ class Station:
         """Remove what dead workers have left behind, and strays, now and from time to time."""
         while True:
             with contextlib.suppress(SandboxUnavailable):  # who runs something next will tell
-                await self._remove_left(OWNER, STRAY_SECONDS)
+                await self._remove_left(OWNER)
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def _remove_left(self, label: str, strays_after: float) -> None:
+    async def _remove_left(self, label: str) -> None:
         """Remove, of what bears the label, what dead workers have left behind, and what is ours and
         held by nobody: its making was not answered in time, or an engine under load did not manage
-        to remove it.
+        to remove it. One that the engine refuses to remove does not save the others.
         """
         for seen in await self.engine.containers(label):
             ours = seen.labels.get(OWNER) == self._owner.id
-            stray = ours and seen.id not in self._held and seen.age >= strays_after
+            stray = ours and seen.labels.get(MARK) not in self._held
             if stray or leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
-                await self.engine.remove(seen.id)
+                try:
+                    await self.engine.remove(seen.id)
+                except EngineLost:
+                    raise
+                except SandboxUnavailable:
+                    continue
+
+
+def _left() -> EngineLost:
+    return EngineLost("the engine was left before a run began")
 
 
 async def open_station(engine: Engine, name: str, runtime: str | None, cpus: float) -> Station:

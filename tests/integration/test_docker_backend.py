@@ -24,7 +24,7 @@ from engine_relay import relayed
 
 from sandbox import policy
 from sandbox.docker import DockerSandbox, container, profile, station, trial
-from sandbox.docker.leftovers import OWNER
+from sandbox.docker.leftovers import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 
 TOP = Path(__file__).resolve().parents[2]
@@ -77,11 +77,20 @@ def rooms(looking: docker.DockerClient) -> list[str]:
     return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
 
 
-async def none_left(looking: docker.DockerClient, seconds: float = 20.0) -> bool:
+def at_work(looking: docker.DockerClient) -> list[str]:
+    return [each["Id"] for each in looking.api.containers(filters={"label": OWNER})]
+
+
+async def come_to_be(true: Callable[[], object], seconds: float = 20.0) -> bool:
+    """Whether it is so in the end."""
     until = time.monotonic() + seconds
-    while rooms(looking) and time.monotonic() < until:
-        await asyncio.sleep(0.1)
-    return not rooms(looking)
+    while not true() and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    return bool(true())
+
+
+async def none_left(looking: docker.DockerClient) -> bool:
+    return await come_to_be(lambda: not rooms(looking))
 
 
 async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
@@ -94,7 +103,7 @@ async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
         assert "mine" not in said.pop()
         await backend.warmed()
         assert backend.standing == 1
-        assert first not in rooms(looking)
+        assert await come_to_be(lambda: first not in rooms(looking))
     assert rooms(looking) == []
 
 
@@ -119,18 +128,25 @@ async def test_runs_at_once_each_have_a_container(sandbox, looking) -> None:
     assert rooms(looking) == []
 
 
-async def test_no_two_rooms_of_an_engine_are_one_user(sandbox, monkeypatch) -> None:
+async def test_no_two_rooms_of_an_engine_are_one_user(sandbox, looking, monkeypatch) -> None:
     monkeypatch.setattr(container, "UIDS", profile.UIDS[:3])
-    code = "import getpass, os, time; print(getpass.getuser(), os.getuid()); time.sleep(1.5)"
+    code = """
+import getpass, os, time
+print(getpass.getuser(), os.getuid())
+while not os.path.exists('/tmp/enough'): time.sleep(0.05)
+"""
     async with sandbox(pool_size=0) as one, sandbox(pool_size=0) as other:
         async with asyncio.TaskGroup() as runs:
             said = [
                 runs.create_task(each.run(Command.python(code), QUICK))
                 for each in (one, other, one)
             ]
-            await asyncio.sleep(0.8)
+            assert await come_to_be(lambda: len(at_work(looking)) == len(said))
             with pytest.raises(SandboxUnavailable, match="has 3 rooms, and no user for another"):
                 await other.run(HELLO, QUICK)
+            for each in at_work(looking):
+                done = looking.api.exec_create(each, ["touch", "/tmp/enough"])
+                looking.api.exec_start(done)
         assert {each.result().stdout.text for each in said} == {
             f"user {uid}\n" for uid in profile.UIDS[:3]
         }
@@ -217,10 +233,9 @@ async def test_a_container_that_stands_still_is_killed_at_the_deadline(
     async with sandbox() as backend:
         await backend.warmed()
         (taken,) = rooms(looking)
-        run = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5)))
-        await asyncio.sleep(0.1)
-        await asyncio.to_thread(looking.api.pause, taken)
-        assert (await run).end is End.TIMEOUT
+        looking.api.pause(taken)
+        result = await backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5))
+        assert result.end is End.TIMEOUT
         assert taken not in rooms(looking)
 
 
@@ -292,22 +307,18 @@ async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(station, "CUT_SECONDS", 1.2)  # the kill falls between
     monkeypatch.setattr(station, "OOM_SECONDS", 5.0)
-    hold = Command.python("import time; time.sleep(0.7); x = bytearray(b'x') * (200 << 20)")
+    hold = Command.python("x = bytearray(b'x') * (200 << 20)")
     async with (
         relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
         sandbox(engine=host) as backend,
     ):
         await backend.warmed()
         (taken,) = rooms(looking)
-        running = asyncio.create_task(backend.run(hold, QUICK))
-        await asyncio.sleep(0.2)
         # Below the code's own limit, so that it is the kernel that ends it.
-        await asyncio.to_thread(
-            looking.api.update_container, taken, mem_limit="100m", memswap_limit="100m"
-        )
+        looking.api.update_container(taken, mem_limit="100m", memswap_limit="100m")
         relay.cut()
-        assert (await running).end is End.MEMORY
-        assert relay.events == 2
+        assert (await backend.run(hold, QUICK)).end is End.MEMORY
+        assert await come_to_be(lambda: relay.events == 2)
 
 
 WORKER = """
@@ -373,7 +384,8 @@ async def a_stray(looking: docker.DockerClient) -> AsyncIterator[str]:
     """A container of a backend's own that it does not know of, as one whose making was answered
     too late; it never started."""
     [held, *_] = [looking.api.inspect_container(each) for each in rooms(looking)]
-    made = looking.api.create_container(held["Image"], "true", labels=held["Config"]["Labels"])
+    labels = {name: said for name, said in held["Config"]["Labels"].items() if name != MARK}
+    made = looking.api.create_container(held["Image"], "true", labels=labels)
     yield made["Id"]
     with contextlib.suppress(docker.errors.NotFound):
         looking.api.remove_container(made["Id"], force=True)
@@ -383,7 +395,6 @@ async def test_a_container_of_its_own_that_nobody_holds_is_swept(
     sandbox, looking, monkeypatch
 ) -> None:
     monkeypatch.setattr(station, "SWEEP_SECONDS", 0.2)
-    monkeypatch.setattr(station, "STRAY_SECONDS", 1.0)
     async with sandbox(pool_size=1) as backend:
         await backend.warmed()
         held = set(rooms(looking))
@@ -448,6 +459,26 @@ async def test_closing_ends_the_runs_that_are_under_way(sandbox, looking) -> Non
             with pytest.raises(SandboxUnavailable, match="closed"):
                 await running
             assert rooms(looking) == []
+
+
+@pytest.mark.parametrize("call", [b"/containers/create", b"/attach", b"/start"])
+async def test_closing_ends_a_run_whose_container_is_being_made(
+    engine, sandbox, looking, tmp_path, call: bytes
+) -> None:
+    async with (
+        relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
+        sandbox(engine=host, pool_size=0) as backend,
+    ):
+        gate = relay.gate(call)
+        running = asyncio.create_task(backend.run(HELLO, QUICK))
+        await gate.reached.wait()
+        closing = asyncio.create_task(backend.close())
+        await asyncio.wait({closing}, timeout=0.3)
+        gate.opened.set()
+        await closing
+        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+            await running
+        assert rooms(looking) == []
 
 
 async def test_a_closed_backend_runs_nothing(sandbox, looking) -> None:

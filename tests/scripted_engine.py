@@ -1,0 +1,208 @@
+"""A small Docker engine of our own that makes no rooms: for what a real one does only by chance.
+
+It keeps a list of containers and speaks as much of the API as `sandbox/docker` asks for. Each kind
+of call can be stopped at a gate, before or after it has had its effect, and be answered otherwise.
+What is in a container says that it is ready, and nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from sandbox.docker import image
+from sandbox.docker.stream import STDOUT
+
+STEPS = {
+    "ping": r"GET /_ping",
+    "info": r"GET .*/info",
+    "image": r"GET .*/images/",
+    "events": r"GET .*/events",
+    "list": r"GET .*/containers/json",
+    "create": r"POST .*/containers/create",
+    "attach": r"POST .*/attach",
+    "start": r"POST .*/start",
+    "update": r"POST .*/update",
+    "wait": r"POST .*/wait",
+    "remove": r"DELETE ",
+}
+INFO = {"ServerVersion": "1", "Runtimes": {"runc": {}}, "SecurityOptions": ["name=seccomp"]}
+CUT = 0
+"""Instead of a status: the connection is hung up."""
+
+
+@dataclass
+class Gate:
+    """Where a call waits until it is `opened`. Late: it has had its effect before."""
+
+    late: bool = False
+    answer: int | None = None
+    """A status that is told instead of the engine's own, or CUT."""
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass
+class Held:
+    """A container."""
+
+    labels: Mapping[str, str]
+    created: float
+    attached: asyncio.StreamWriter | None = None
+    started: bool = False
+
+
+@dataclass
+class ScriptedEngine:
+    """What it holds, who is connected, and what was asked."""
+
+    host: str
+    gates: dict[str, Gate] = field(default_factory=dict)
+    containers: dict[str, Held] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    listeners: list[asyncio.StreamWriter] = field(default_factory=list)
+    connections: int = 0
+    _made: int = 0
+
+    def gate(self, step: str, *, late: bool = False, answer: int | None = None) -> Gate:
+        """From now on calls of this kind stop."""
+        self.gates[step] = Gate(late, answer)
+        return self.gates[step]
+
+    def tell(self, container: str, action: str, **attributes: str) -> None:
+        """An event, to all who listen."""
+        event = {"Action": action, "Actor": {"ID": container, "Attributes": attributes}}
+        data = json.dumps(event).encode() + b"\n"
+        for writer in self.listeners:
+            writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection: one request, or the streams of a container."""
+        self.connections += 1
+        try:
+            await self._answer(reader, writer)
+            await reader.read()  # until the other side has gone
+        except (OSError, EOFError):
+            pass
+        finally:
+            self.connections -= 1
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        size = int(re.search(r"Content-Length: (\d+)", head)[1])
+        body = json.loads(await reader.readexactly(size) or b"null")
+        line = unquote(head.partition(" HTTP/")[0])
+        step = next(name for name, form in STEPS.items() if re.match(form, line))
+        self.asked.append(step)
+        gate = self.gates.get(step)
+        act = getattr(self, f"_{step}")
+        if gate is None:
+            _send(writer, *act(line, body, writer))
+            self._ready()
+            return
+        done = act(line, body, writer) if gate.late else None
+        gate.reached.set()
+        await gate.opened.wait()
+        if gate.answer == CUT:
+            writer.close()
+        elif gate.answer is not None:
+            _send(writer, gate.answer, {"message": "the engine has its reasons"})
+        else:
+            _send(writer, *(done or act(line, body, writer)))
+            self._ready()
+
+    def _ready(self) -> None:
+        """Those that are started and attached to say it once."""
+        for each in self.containers.values():
+            if each.started and each.attached:
+                each.attached.write(bytes((STDOUT, 0, 0, 0, 0, 0, 0, 1)) + b"R")
+                each.started = False
+
+    def _ping(self, *_: Any) -> tuple[int, Any]:
+        return 200, "OK"
+
+    def _info(self, *_: Any) -> tuple[int, Any]:
+        return 200, INFO
+
+    def _image(self, *_: Any) -> tuple[int, Any]:
+        return 200, {"Id": "sha256:1", "Config": {"Labels": {image.LABEL: image.digest()}}}
+
+    def _events(self, _: str, __: Any, writer: asyncio.StreamWriter) -> tuple[int, Any]:
+        self.listeners.append(writer)
+        return 200, ...
+
+    def _list(self, line: str, *_: Any) -> tuple[int, Any]:
+        (wanted,) = json.loads(line.partition("filters=")[2])["label"]
+        return 200, [
+            {"Id": id_, "Labels": held.labels, "Created": held.created}
+            for id_, held in self.containers.items()
+            if wanted in held.labels or wanted in {f"{k}={v}" for k, v in held.labels.items()}
+        ]
+
+    def _create(self, _: str, body: Any, __: Any) -> tuple[int, Any]:
+        self._made += 1
+        self.containers[f"c{self._made}"] = Held(body["Labels"], time.time())
+        return 201, {"Id": f"c{self._made}"}
+
+    def _attach(self, line: str, _: Any, writer: asyncio.StreamWriter) -> tuple[int, Any]:
+        return self._with(line, 101, lambda held: setattr(held, "attached", writer))
+
+    def _start(self, line: str, *_: Any) -> tuple[int, Any]:
+        return self._with(line, 204, lambda held: setattr(held, "started", True))
+
+    def _update(self, line: str, *_: Any) -> tuple[int, Any]:
+        return self._with(line, 200, lambda _: None)
+
+    def _wait(self, line: str, *_: Any) -> tuple[int, Any]:
+        return self._with(line, 200, lambda _: None)
+
+    def _remove(self, line: str, *_: Any) -> tuple[int, Any]:
+        status = self._with(line, 204, lambda held: held.attached and held.attached.close())
+        self.containers.pop(_id(line), None)
+        return status
+
+    def _with(self, line: str, status: int, do: Callable[[Held], Any]) -> tuple[int, Any]:
+        held = self.containers.get(_id(line))
+        if held is None:
+            return 404, {"message": "No such container"}
+        do(held)
+        return status, None
+
+
+def _id(line: str) -> str:
+    return re.search(r"/containers/(\w+)", line)[1]
+
+
+def _send(writer: asyncio.StreamWriter, status: int, body: Any) -> None:
+    fields = [f"HTTP/1.1 {status} So", f"Date: {formatdate(usegmt=True)}", "Api-Version: 1.43"]
+    if body is ...:
+        fields, data = [*fields, "Transfer-Encoding: chunked"], b""
+    elif status == 101:
+        fields, data = [*fields, "Connection: Upgrade", "Upgrade: tcp"], b""
+    else:
+        data = b"" if status == 204 else json.dumps(body).encode()
+        fields.append(f"Content-Length: {len(data)}")
+    writer.write("\r\n".join((*fields, "", "")).encode() + data)
+
+
+@asynccontextmanager
+async def scripted(place: Path) -> AsyncIterator[ScriptedEngine]:
+    """One at a socket of this path. At its end nobody may be connected any more."""
+    engine = ScriptedEngine(f"unix://{place}")
+    async with await asyncio.start_unix_server(engine.serve, place):
+        yield engine
+        for gate in engine.gates.values():
+            gate.opened.set()
+        async with asyncio.timeout(5):
+            while engine.connections:
+                await asyncio.sleep(0.005)

@@ -1,0 +1,184 @@
+"""A backend that is closed, or sweeps, in the very moment when something else is under way.
+
+The engine is one of our own (`scripted_engine`), which stops there until it is let go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from scripted_engine import CUT, Held, ScriptedEngine, scripted
+
+from sandbox.docker import DockerSandbox, station
+from sandbox.docker.leftovers import OWNER
+from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
+
+HELLO = Command.python("print('hello')")
+OTHER = Limits(memory_bytes=100 * MIB)
+OPENING = ("ping", "info", "image", "events")
+MAKING = ("create", "attach", "start")
+ANSWERS = (None, 404, 500, CUT)
+
+
+@asynccontextmanager
+async def backed(place: Path, size: int = 0) -> AsyncIterator[tuple[ScriptedEngine, DockerSandbox]]:
+    """An engine and a backend; at the end it is closed, and has no task and no connection left."""
+    before = asyncio.all_tasks()
+    async with scripted(place / "engine.sock") as engine:
+        backend = DockerSandbox(engine=engine.host, pool_size=size)
+        try:
+            yield engine, backend
+        finally:
+            await backend.close()
+    while left := asyncio.all_tasks() - before:  # the engine's own are at their end
+        assert all(task.get_coro().__qualname__ == "ScriptedEngine.serve" for task in left), left
+        await asyncio.wait(left, timeout=5)
+
+
+async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str, **gate) -> None:
+    """Close it when a call of this kind has been reached, which goes on only afterwards."""
+    held = engine.gates.get(step) or engine.gate(step, **gate)
+    await held.reached.wait()
+    closing = asyncio.create_task(backend.close())
+    await asyncio.wait({closing}, timeout=0.05)
+    held.opened.set()
+    await closing
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize(
+    ("step", "late"),
+    [*((step, False) for step in (*OPENING, *MAKING)), *((step, True) for step in MAKING)],
+)
+async def test_who_runs_while_it_is_closed_is_told_just_that(
+    tmp_path: Path, step: str, late: bool, answer: int | None
+) -> None:
+    async with backed(tmp_path) as (engine, backend):
+        engine.gate(step, late=late, answer=answer)
+        runs = [asyncio.create_task(backend.run(HELLO, Limits())) for _ in range(2)]
+        await closed_at(engine, backend, step)
+        for run in runs:
+            with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+                await run
+        assert engine.containers == {}
+
+
+@pytest.mark.parametrize("answer", [*ANSWERS, 409])
+@pytest.mark.parametrize("step", ["update", "list", "remove"])
+async def test_so_is_who_has_his_container_already(
+    tmp_path: Path, step: str, answer: int | None
+) -> None:
+    async with backed(tmp_path, 1) as (engine, backend):
+        await backend.warmed()
+        engine.gate(step, answer=answer)
+        run = asyncio.create_task(backend.run(HELLO, OTHER))
+        if step != "update":
+            while "update" not in engine.asked:
+                await asyncio.sleep(0.001)
+            closing = asyncio.create_task(backend.close())
+            await engine.gates[step].reached.wait()
+            engine.gates[step].opened.set()
+            await closing
+        else:
+            await closed_at(engine, backend, step)
+        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+            await run
+        assert engine.containers == {} or step == "remove"
+
+
+async def test_one_that_is_being_made_is_swept_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However old it is by an engine's clock that was put forward meanwhile, and although its own
+    worker does not know its name yet; nor by another backend of the same process.
+    """
+    monkeypatch.setattr(station, "SWEEP_SECONDS", 0.01)
+    async with backed(tmp_path) as (engine, backend):
+        other = DockerSandbox(engine=engine.host, pool_size=0)
+        making = engine.gate("create", late=True)
+        runs = [asyncio.create_task(each.run(HELLO, Limits())) for each in (backend, other)]
+        while len(engine.containers) < len(runs):
+            await asyncio.sleep(0.001)
+        for held in engine.containers.values():
+            held.created = 0.0
+        engine.asked.clear()
+        while engine.asked.count("list") < 6:
+            await asyncio.sleep(0.001)
+        assert "remove" not in engine.asked
+        making.opened.set()
+        while engine.asked.count("start") < 2:
+            await asyncio.sleep(0.001)
+        await other.close()
+        assert "remove" in engine.asked
+        assert len(engine.containers) == 1
+        await backend.close()
+        for run in runs:
+            with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+                await run
+        assert engine.containers == {}
+
+
+async def test_one_that_cannot_be_removed_does_not_save_the_others(tmp_path: Path) -> None:
+    async with backed(tmp_path) as (engine, backend):
+        engine.containers |= {f"left{n}": Held({OWNER: "x"}, 0.0) for n in range(3)}
+        engine.gate("remove", answer=500).opened.set()
+        run = asyncio.create_task(backend.run(HELLO, Limits()))
+        while engine.asked.count("remove") < 3:
+            await asyncio.sleep(0.001)
+        await backend.close()
+        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+            await run
+
+
+@pytest.mark.parametrize("step", ["start", "update"])
+async def test_who_is_cancelled_is_so_whatever_the_engine_says_meanwhile(
+    tmp_path: Path, step: str
+) -> None:
+    async with backed(tmp_path, 1 if step == "update" else 0) as (engine, backend):
+        if step == "update":
+            await backend.warmed()
+        failing = engine.gate(step, answer=CUT)
+        removing = engine.gate("remove", answer=500)
+        run = asyncio.create_task(backend.run(HELLO, OTHER))
+        await failing.reached.wait()
+        failing.opened.set()
+        await removing.reached.wait()
+        run.cancel()  # while its container is removed, since its engine was lost
+        await asyncio.sleep(0)
+        assert not run.done()
+        removing.opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert engine.asked.count("ping") == 1  # and no other try was made
+
+
+async def test_who_waits_no_more_for_the_end_does_not_stop_it(tmp_path: Path) -> None:
+    async with backed(tmp_path, 2) as (engine, backend):
+        await backend.warmed()
+        removing = engine.gate("remove")
+        impatient = asyncio.create_task(backend.close())
+        await removing.reached.wait()
+        impatient.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await impatient
+        removing.opened.set()
+        await backend.close()
+        assert engine.containers == {}
+
+
+async def test_all_who_wait_for_an_engine_are_told_at_once_that_there_is_none(
+    tmp_path: Path,
+) -> None:
+    async with backed(tmp_path) as (engine, backend):
+        asked = engine.gate("ping", answer=CUT)
+        runs = [asyncio.create_task(backend.run(HELLO, Limits())) for _ in range(5)]
+        await asked.reached.wait()
+        asked.opened.set()
+        for run in runs:
+            with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+                await run
+        assert engine.asked == ["ping"]
