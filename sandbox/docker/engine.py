@@ -6,7 +6,8 @@ Whatever an engine cannot do is SandboxUnavailable, in its own words.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 from sandbox.docker import exchange
 from sandbox.docker.address import Address, Connection
-from sandbox.docker.exchange import Broken, Lines, Response
+from sandbox.docker.exchange import Broken, Lines, Refused, Response
 from sandbox.protocol import SandboxUnavailable
 
 NEWEST_API = (1, 51)
@@ -92,7 +93,7 @@ class Engine:
 
     async def facts(self) -> Facts:
         """What it says of itself."""
-        told = (await self._expect("GET", "/info")).body
+        told = self._fields(await self._expect("GET", "/info"))
         flags = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "pids"}
         bounds = {word for flag, word in flags.items() if told.get(flag)}
         bounds |= {"cpu"} if told.get("CpuCfsQuota") else set()
@@ -111,23 +112,20 @@ class Engine:
         response = await self._ask("GET", f"/images/{quote(name, safe='/:@')}/json")
         if response.status == 404:
             return None
-        return dict(self._checked(response, "/images").body)
+        return self._fields(self._checked(response, "/images"))
 
     async def create(self, body: Mapping[str, Any], name: str) -> str | None:
         """Make a container; returns its id, or None where another has the name."""
         response = await self._ask("POST", f"/containers/create?{urlencode({'name': name})}", body)
         if response.status == 409:
             return None
-        return str(self._checked(response, "/containers/create").body["Id"])
+        return str(self._fields(self._checked(response, "/containers/create"))["Id"])
 
     async def attach(self, container: str) -> Connection:
         """A made container's streams, in both directions."""
-        query = "stream=1&stdin=1&stdout=1&stderr=1"
-        path = self._path(f"/containers/{container}/attach?{query}")
-        try:
-            return await exchange.hijack(self.address, path, seconds=_SECONDS)
-        except Broken as error:
-            raise EngineLost(_lost(error)) from error
+        path = f"/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1"
+        with self._told(path):
+            return await exchange.hijack(self.address, self._path(path), seconds=_SECONDS)
 
     async def start(self, container: str) -> None:
         """Start it."""
@@ -149,6 +147,8 @@ class Engine:
         """All containers that bear a label, running or not."""
         filters = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
         told = await self._expect("GET", f"/containers/json?{filters}")
+        if not isinstance(told.body, list):
+            raise self._cut()
         now = _date(told.fields)
         return tuple(
             Seen(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
@@ -161,12 +161,14 @@ class Engine:
         """
         filters = {"type": ["container"], "event": [kind], "label": [label]}
         query = {"filters": json.dumps(filters)} | ({} if since is None else {"since": f"{since}"})
-        path = self._path(f"/events?{urlencode(query)}")
+        path = f"/events?{urlencode(query)}"
+        with self._told(path):
+            lines = await exchange.follow(self.address, self._path(path), seconds=_SECONDS)
         try:
-            lines = await exchange.follow(self.address, path, seconds=_SECONDS)
-        except Broken as error:
-            raise EngineLost(_lost(error)) from error
-        return Events(lines, _date(lines.fields))
+            return Events(lines, _date(lines.fields))
+        except SandboxUnavailable:
+            lines.close()
+            raise
 
     async def _expect(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
@@ -176,10 +178,22 @@ class Engine:
     def _checked(self, response: Response, what: str) -> Response:
         if response.status < 300:
             return response
-        raise SandboxUnavailable(
+        raise self._refusal(response, what)
+
+    def _refusal(self, response: Response, what: str) -> SandboxUnavailable:
+        return SandboxUnavailable(
             f"the engine at {self.address} refused {what.partition('?')[0]} "
             f"({response.status}): {response.message}"
         )
+
+    def _fields(self, response: Response) -> Mapping[str, Any]:
+        """A body that is an object; of one that bears no length nobody else sees that it was cut."""
+        if not isinstance(response.body, dict):
+            raise self._cut()
+        return response.body
+
+    def _cut(self) -> EngineLost:
+        return EngineLost(_lost(Broken(f"{self.address}: an answer that is not an engine's")))
 
     async def _ask(
         self,
@@ -191,10 +205,18 @@ class Engine:
         versioned: bool = True,
     ) -> Response:
         where = self._path(path) if versioned else path
-        try:
+        with self._told(path):
             return await exchange.ask(self.address, method, where, body, seconds=seconds)
+
+    @contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        """What went wrong in an exchange, in words for who runs something."""
+        try:
+            yield
         except Broken as error:
             raise EngineLost(_lost(error)) from error
+        except Refused as error:
+            raise self._refusal(error.response, path) from error
 
     def _path(self, path: str) -> str:
         return f"/v{self._api}{path}"

@@ -23,6 +23,14 @@ class Broken(Exception):
     """There was no whole answer: nobody there, a timeout, or an answer that is not HTTP."""
 
 
+class Refused(Exception):
+    """There was a whole answer, but not the stream that was asked for."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.message)
+        self.response = response
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """A response's status and header fields (names in lower case)."""
@@ -55,24 +63,25 @@ async def ask(
         async with asyncio.timeout(seconds):
             connection = await connect(address)
             head = await _send(connection, method, path, body, {"Connection": "close"})
-            data = await _body(connection.reader, head)
+            return await _whole(connection, head)
     except _FAULTS as error:
         raise _broken(address, error) from error
     finally:
         if connection is not None:
             connection.close()
-    return Response(head.status, head.fields, _decoded(data))
 
 
 async def hijack(address: Address, path: str, *, seconds: float) -> Connection:
-    """A connection that is the container's streams from here on. Raises Broken."""
+    """A connection that is the container's streams from here on. Raises Broken, Refused."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "tcp"}
     connection, _ = await _begin(address, "POST", path, upgrade, {101, 200}, seconds)
     return connection
 
 
 async def follow(address: Address, path: str, *, seconds: float) -> Lines:
-    """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises Broken."""
+    """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises Broken,
+    Refused.
+    """
     closing = {"Connection": "close"}
     return Lines(*await _begin(address, "GET", path, closing, {200}, seconds))
 
@@ -119,15 +128,15 @@ async def _begin(
         async with asyncio.timeout(seconds):
             connection = await connect(address)
             head = await _send(connection, method, path, None, fields)
-        if head.status in wanted:
-            kept, connection = connection, None
-            return kept, head
+            if head.status not in wanted:
+                raise Refused(await _whole(connection, head))
+        kept, connection = connection, None
+        return kept, head
     except _FAULTS as error:
         raise _broken(address, error) from error
     finally:
         if connection is not None:
             connection.close()
-    raise Broken(f"{address}: {head.status} to {path.partition('?')[0]}")
 
 
 def _broken(address: Address, error: Exception) -> Broken:
@@ -167,13 +176,13 @@ async def _line(reader: asyncio.StreamReader) -> str:
     return line.decode("latin-1").rstrip("\r\n")
 
 
-async def _body(reader: asyncio.StreamReader, head: Head) -> bytes:
+async def _whole(connection: Connection, head: Head) -> Response:
     data = bytearray()
-    async for part in _parts(reader, head):
+    async for part in _parts(connection.reader, head):
         data += part
         if len(data) > BODY_BYTES:
             raise ValueError(f"an answer of more than {BODY_BYTES} bytes")
-    return bytes(data)
+    return Response(head.status, head.fields, _decoded(bytes(data)))
 
 
 async def _parts(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:

@@ -150,3 +150,40 @@ def test_certificates_that_are_not_there_are_told(tmp_path: Path) -> None:
     tls = address.Tls(*(tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")))
     with pytest.raises(SandboxUnavailable, match=r"ca\.pem"):
         address.parse("tcp://engine", tls)
+
+
+async def test_a_stream_that_is_refused_is_told_in_the_engines_words(tmp_path: Path) -> None:
+    place = tmp_path / "engine.sock"
+    said = b'{"message": "No such container: abc"}'
+    answer = b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
+    async with serving(place, answer):
+        engine = Engine(Address("unix", str(place)))
+        for asking in (engine.attach("abc"), engine.events("a", "oom")):
+            with pytest.raises(SandboxUnavailable, match=r"refused.*404.*No such") as told:
+                await asking
+            assert not isinstance(told.value, EngineLost)  # it answers
+
+
+async def test_an_answer_that_was_cut_where_its_length_is_unknown_is_none(tmp_path: Path) -> None:
+    place = tmp_path / "engine.sock"
+    async with serving(place, b'HTTP/1.1 200 OK\r\n\r\n{"Id": "ab'):
+        engine = Engine(Address("unix", str(place)))
+        for asking in (engine.facts(), engine.create({}, "x"), engine.containers("a")):
+            with pytest.raises(EngineLost, match="no Docker engine answers"):
+                await asking
+
+
+async def test_a_stream_of_events_without_a_date_is_not_left_open(tmp_path: Path) -> None:
+    place, gone = tmp_path / "engine.sock", asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await reader.read()
+        gone.set()
+        writer.close()
+
+    async with await asyncio.start_unix_server(serve, place):
+        with pytest.raises(SandboxUnavailable, match="no date"):
+            await Engine(Address("unix", str(place))).events("a", "oom")
+        async with asyncio.timeout(5):
+            await gone.wait()
