@@ -1,5 +1,5 @@
-"""A relay before an engine's socket, as a proxy would stand there: it can hang up on some calls, and
-keep some answers back.
+"""A relay before an engine's socket, as a proxy would stand there: it can hang up on some calls,
+and keep some answers back.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from scripted_engine import Gate
 
 class Relay:
     """Passes connections on. `refused`: how many to `/events` it will hang up on, and `events`: how
-    many it has passed on.
+    many it has passed on. `orders_cut`: on how many containers' streams it will hang up as soon as
+    an order went over them.
     """
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self._events: set[asyncio.StreamWriter] = set()
         self._gates: dict[bytes, Gate] = {}
-        self.refused = self.events = 0
+        self.refused = self.events = self.orders_cut = 0
 
     def gate(self, word: bytes) -> Gate:
         """From now on the engine's answers to calls of this word stop here."""
@@ -47,7 +48,10 @@ class Relay:
         gate = next((gate for word, gate in self._gates.items() if word in head), None)
         ways = [
             asyncio.create_task(way)
-            for way in (pump(reader, back), _through(gate, there, writer))
+            for way in (
+                self._orders(reader, back) if b"/attach" in head else pump(reader, back),
+                _through(gate, there, writer),
+            )
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -57,6 +61,15 @@ class Relay:
                 way.cancel()
             for end in (writer, back):
                 end.close()
+
+    async def _orders(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(await reader.read(1 << 16))
+        await writer.drain()
+        if self.orders_cut:
+            self.orders_cut -= 1
+            return
+        await pump(reader, writer)
 
 
 async def _through(

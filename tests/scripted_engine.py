@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 from sandbox.docker import image
 from sandbox.docker.stream import STDOUT
@@ -71,6 +71,8 @@ class ScriptedEngine:
     asked: list[str] = field(default_factory=list)
     listeners: list[asyncio.StreamWriter] = field(default_factory=list)
     connections: int = 0
+    orders: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    """Containers, as an order goes to them."""
     _made: int = 0
 
     def gate(self, step: str, *, late: bool = False, answer: int | None = None) -> Gate:
@@ -90,6 +92,10 @@ class ScriptedEngine:
         self.connections += 1
         try:
             await self._answer(reader, writer)
+            if await reader.read(1):
+                self.orders.put_nowait(
+                    next(id_ for id_, each in self.containers.items() if each.attached is writer)
+                )
             await reader.read()  # until the other side has gone
         except (OSError, EOFError):
             pass
@@ -101,7 +107,7 @@ class ScriptedEngine:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         size = int(re.search(r"Content-Length: (\d+)", head)[1])
         body = json.loads(await reader.readexactly(size) or b"null")
-        line = unquote(head.partition(" HTTP/")[0])
+        line = unquote_plus(head.partition(" HTTP/")[0])
         step = next(name for name, form in STEPS.items() if re.match(form, line))
         self.asked.append(step)
         gate = self.gates.get(step)
@@ -196,10 +202,17 @@ def _send(writer: asyncio.StreamWriter, status: int, body: Any) -> None:
 
 
 @asynccontextmanager
-async def scripted(place: Path) -> AsyncIterator[ScriptedEngine]:
-    """One at a socket of this path. At its end nobody may be connected any more."""
+async def scripted(place: Path | None) -> AsyncIterator[ScriptedEngine]:
+    """One at a socket of this path; without one, at a port of loopback. At its end nobody may be
+    connected any more.
+    """
     engine = ScriptedEngine(f"unix://{place}")
-    async with await asyncio.start_unix_server(engine.serve, place):
+    if place is None:
+        server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
+        engine.host = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    else:
+        server = await asyncio.start_unix_server(engine.serve, place)
+    async with server:
         yield engine
         for gate in engine.gates.values():
             gate.opened.set()

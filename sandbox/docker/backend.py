@@ -13,7 +13,7 @@ from sandbox import frames, policy
 from sandbox.docker import image, profile, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
 from sandbox.docker.container import Container, to_its_end
-from sandbox.docker.engine import Engine, EngineLost
+from sandbox.docker.engine import Engine, EngineLost, RoomLost
 from sandbox.docker.layers import layers
 from sandbox.docker.station import Station, open_station
 from sandbox.layers import probe
@@ -63,8 +63,8 @@ class DockerSandbox:
         return None if self._station is None else self._station.image.id
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost is
-        tried once more.
+        """See `protocol.Sandbox.run`. A run is free of effects, so one whose engine was lost, or
+        the way to its container, is tried once more.
 
         Here alone it is told that this was closed: whatever a run meets while that is done, a
         container that is marked for removal, or gone, or a stream that is cut, comes of it.
@@ -105,8 +105,9 @@ class DockerSandbox:
         station = await self._opened()
         try:
             return await _in_a_container(station, command, limits)
-        except SandboxUnavailable:
-            if not station.lost or self._closing is not None:
+        except SandboxUnavailable as error:
+            again = station.lost or isinstance(error, RoomLost)
+            if not again or self._closing is not None:
                 raise
         return await _in_a_container(await self._opened(), command, limits)
 
@@ -179,24 +180,34 @@ async def _one_run(station: Station, command: Command, limits: Limits) -> RunRes
     try:
         started = time.monotonic()
         try:
-            async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS):
+            async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS) as deadline:
                 result = await _talk(taken, ordered, command, limits)
             answered = True
         except (EOFError, OSError, Forged) as error:
-            if station.closed:  # with this backend, or because another run found it lost
-                raise EngineLost("the engine was left during a run") from error
-            # The agent shares the code's uid: one that falls silent or lies was its code's doing,
-            # if it was not the engine's.
-            if not await station.engine.answers():
-                station.lost = True  # before its container is to be removed
-                raise EngineLost(f"the engine was lost during a run: {error}") from error
             elapsed = time.monotonic() - started
+            cut = not deadline.expired() and not isinstance(error, Forged)
+            await _require_its_own_fault(station, taken, error, cut=cut)
             result = died(End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED, elapsed)
         return await _explained(result, station, taken)
     finally:
         gone = station.give_back(taken)
         if not answered:
             await to_its_end(gone)
+
+
+async def _require_its_own_fault(
+    station: Station, taken: Container, error: Exception, *, cut: bool
+) -> None:
+    """The agent shares the code's uid: one that falls silent or lies was its code's doing. Raises
+    EngineLost or RoomLost where it was the engine's, or of who stands between.
+    """
+    if station.closed:  # with this backend, or because another run found it lost
+        raise EngineLost("the engine was left during a run") from error
+    if not await station.engine.answers():
+        station.lost = True  # before its container is to be removed
+        raise EngineLost(f"the engine was lost during a run: {error}") from error
+    if cut and not await station.fate(taken).was_its_own():
+        raise RoomLost(f"the connection to a run's container was cut: {error}") from error
 
 
 async def _talk(taken: Container, ordered: Order, command: Command, limits: Limits) -> RunResult:
@@ -213,7 +224,7 @@ async def _explained(result: RunResult, station: Station, taken: Container) -> R
     """The kernel kills for memory without a word to the agent: only the engine is told."""
     killed = result.signal == signal.SIGKILL or result.end is End.KILLED
     failed = killed or (result.end is End.EXITED and not result.succeeded)
-    if failed and await station.was_short_of_memory(taken, wait=killed):
+    if failed and await station.fate(taken).was_short_of_memory(wait=killed):
         return replace(result, end=End.MEMORY, exit_code=None, signal=None)
     return result
 

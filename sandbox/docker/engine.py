@@ -6,7 +6,7 @@ Whatever an engine cannot do is SandboxUnavailable, in its own words.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -27,6 +27,10 @@ _PING_SECONDS = 10.0
 
 class EngineLost(SandboxUnavailable):
     """The engine does not answer."""
+
+
+class RoomLost(SandboxUnavailable):
+    """The engine answers, but the connection to a container of its own was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,10 @@ class Engine:
         """Kill it and remove it; returns when it is gone, whoever removed it."""
         response = await self._ask("DELETE", f"/containers/{container}?force=1&v=1")
         if response.status == 409:  # it has ended, and the engine is at it
-            await self._ask("POST", f"/containers/{container}/wait?condition=removed")
+            try:
+                await self._ask("POST", f"/containers/{container}/wait?condition=removed")
+            except EngineLost as error:  # it answers, but has a container that it cannot get rid of
+                raise SandboxUnavailable("the engine did not finish a removal") from error
         elif response.status != 404:
             self._checked(response, "removal")
 
@@ -155,11 +162,11 @@ class Engine:
             for each in told.body
         )
 
-    async def events(self, label: str, kind: str, since: int | None = None) -> Events:
-        """The events of one kind, of containers that bear a label, from now on; or `since` a time
-        before, as far back as the engine remembers them.
+    async def events(self, label: str, kinds: Sequence[str], since: int | None = None) -> Events:
+        """The events of these kinds, of containers that bear a label, from now on; or `since` a
+        time before, as far back as the engine remembers them.
         """
-        filters = {"type": ["container"], "event": [kind], "label": [label]}
+        filters = {"type": ["container"], "event": [*kinds], "label": [label]}
         query = {"filters": json.dumps(filters)} | ({} if since is None else {"since": f"{since}"})
         path = f"/events?{urlencode(query)}"
         with self._told(path):
@@ -187,7 +194,7 @@ class Engine:
         )
 
     def _fields(self, response: Response) -> Mapping[str, Any]:
-        """A body that is an object; of one that bears no length nobody else sees that it was cut."""
+        """A body that is an object; where it bears no length, nobody sees before that it is cut."""
         if not isinstance(response.body, dict):
             raise self._cut()
         return response.body

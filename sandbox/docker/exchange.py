@@ -130,10 +130,11 @@ async def _begin(
             head = await _send(connection, method, path, None, fields)
             if head.status not in wanted:
                 raise Refused(await _whole(connection, head))
-        kept, connection = connection, None
-        return kept, head
     except _FAULTS as error:
         raise _broken(address, error) from error
+    else:
+        kept, connection = connection, None
+        return kept, head
     finally:
         if connection is not None:
             connection.close()

@@ -9,14 +9,13 @@ import uuid
 from sandbox.docker import container, image, leftovers, profile, seccomp
 from sandbox.docker.container import Container, to_its_end
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
+from sandbox.docker.fate import EVENTS, Fate
 from sandbox.docker.image import Image
 from sandbox.docker.leftovers import MARK, OWNER, Owner
 from sandbox.docker.pool import Pool
 from sandbox.docker.profile import Kind, Shape
 from sandbox.protocol import Limits, SandboxUnavailable
 
-OOM_SECONDS = 0.5
-"""How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
 SWEEP_SECONDS = 60.0
 CUT_SECONDS = 0.2
 """Before what was cut is connected anew: less than a run waits for word of a kill."""
@@ -33,7 +32,7 @@ class Station:
         self._owner, self._events = owner, events
         self._held: set[str] = set()
         self._makings: set[asyncio.Task[Container]] = set()
-        self._kills: dict[str, asyncio.Event] = {}
+        self._fates: dict[str, Fate] = {}
         self._taken: dict[str, Container] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
         self.pool = Pool(profile.shape(Limits()), self._make, self._end)
@@ -47,16 +46,19 @@ class Station:
     async def take(self, shape: Shape) -> Container:
         """A container for one run in this shape. Raises SandboxUnavailable."""
         taken = await self.pool.take(shape)
-        self._kills[taken.id], self._taken[taken.id] = asyncio.Event(), taken
+        self._fates[taken.id], self._taken[taken.id] = Fate(), taken
         try:
-            if self.closed:  # at the moment when it was made
-                raise _left()
-            if taken.shape != shape:
-                await self.engine.update(taken.id, profile.update(shape))
+            await self._fit(taken, shape)
         except BaseException:
             await to_its_end(self.give_back(taken))
             raise
         return taken
+
+    async def _fit(self, taken: Container, shape: Shape) -> None:
+        if self.closed:  # at the moment when it was made
+            raise _left()
+        if taken.shape != shape:
+            await self.engine.update(taken.id, profile.update(shape))
 
     def give_back(self, taken: Container) -> asyncio.Task[None]:
         """Its run is over: it is ended in the background, or waited for by who awaits this.
@@ -64,23 +66,17 @@ class Station:
         A second time it is the same end: the one who closes this may have been first.
         """
         if self._taken.pop(taken.id, None) is not None:
-            self._kills.pop(taken.id)
+            self._fates.pop(taken.id)
             ending = self._endings[taken.id] = self.pool.give_back(taken)
             ending.add_done_callback(lambda _: self._endings.pop(taken.id, None))
             return ending
         return self._endings.get(taken.id) or asyncio.create_task(asyncio.sleep(0))
 
-    async def was_short_of_memory(self, taken: Container, *, wait: bool) -> bool:
-        """Whether the kernel has ended a process of this container for its memory; `wait` a moment
-        for the engine to tell it.
+    def fate(self, taken: Container) -> Fate:
+        """What the engine tells of a container that was taken; nothing any more of one that was
+        given back, by who closes this.
         """
-        kill = self._kills.get(taken.id)
-        if kill is None:  # closed meanwhile
-            return False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(OOM_SECONDS if wait else 0):
-                await kill.wait()
-        return kill.is_set()
+        return self._fates.get(taken.id) or Fate()
 
     async def close(self) -> None:
         """End every container, those with a run in them and those that are being made too; with an
@@ -145,15 +141,15 @@ class Station:
             self._held.discard(ended.mark)  # gone, or a stray: the engine refused to remove it
 
     async def _listen(self) -> None:
-        """Note kills for memory, until the engine has gone. A connection that is cut on its way, as
-        by a proxy that takes it for idle, is made anew: no run is the worse for it.
+        """Note how containers fare, until the engine has gone. A connection that is cut on its way,
+        as by a proxy that takes it for idle, is made anew: no run is the worse for it.
         """
         began = self._events.began
         while True:
             async for event in self._events.lines:
-                kill = self._kills.get(event.get("Actor", {}).get("ID", ""))
-                if kill is not None:
-                    kill.set()
+                fate = self._fates.get(event.get("Actor", {}).get("ID", ""))
+                if fate is not None:
+                    fate.hear(event)
             self._events.lines.close()
             await asyncio.sleep(CUT_SECONDS)
             try:
@@ -212,8 +208,8 @@ async def open_station(engine: Engine, name: str, runtime: str | None, cpus: flo
 
 
 async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:
-    """Kills for memory in this owner's containers. Those of a time before may be told twice."""
-    return await engine.events(f"{OWNER}={owner.id}", "oom", since)
+    """How this owner's containers fare. What was of a time before may be told twice."""
+    return await engine.events(f"{OWNER}={owner.id}", EVENTS, since)
 
 
 def _require(facts: Facts, runtime: str | None) -> None:

@@ -23,7 +23,7 @@ import pytest
 from engine_relay import relayed
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, container, profile, station, trial
+from sandbox.docker import DockerSandbox, container, fate, profile, station, trial
 from sandbox.docker.leftovers import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 
@@ -302,11 +302,26 @@ async def test_runs_under_way_survive_that_another_found_the_engine_lost(
         assert (await running).stdout.text == "through\n"
 
 
+async def test_a_container_whose_connection_is_cut_is_not_taken_for_its_codes_fault(
+    engine, sandbox, tmp_path
+) -> None:
+    async with (
+        relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
+        sandbox(engine=host, pool_size=0) as backend,
+    ):
+        relay.orders_cut = 1
+        assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
+        assert relay.events == 1  # the engine was not taken for lost
+        relay.orders_cut = 2
+        with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
+            await backend.run(HELLO, QUICK)
+
+
 async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
     engine, sandbox, looking, monkeypatch, tmp_path
 ) -> None:
     monkeypatch.setattr(station, "CUT_SECONDS", 1.2)  # the kill falls between
-    monkeypatch.setattr(station, "OOM_SECONDS", 5.0)
+    monkeypatch.setattr(fate, "OOM_SECONDS", 5.0)
     hold = Command.python("x = bytearray(b'x') * (200 << 20)")
     async with (
         relayed(engine.host, tmp_path / "relay.sock") as (relay, host),

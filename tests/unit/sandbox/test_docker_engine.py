@@ -158,7 +158,7 @@ async def test_a_stream_that_is_refused_is_told_in_the_engines_words(tmp_path: P
     answer = b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
     async with serving(place, answer):
         engine = Engine(Address("unix", str(place)))
-        for asking in (engine.attach("abc"), engine.events("a", "oom")):
+        for asking in (engine.attach("abc"), engine.events("a", ["oom"])):
             with pytest.raises(SandboxUnavailable, match=r"refused.*404.*No such") as told:
                 await asking
             assert not isinstance(told.value, EngineLost)  # it answers
@@ -184,6 +184,6 @@ async def test_a_stream_of_events_without_a_date_is_not_left_open(tmp_path: Path
 
     async with await asyncio.start_unix_server(serve, place):
         with pytest.raises(SandboxUnavailable, match="no date"):
-            await Engine(Address("unix", str(place))).events("a", "oom")
+            await Engine(Address("unix", str(place))).events("a", ["oom"])
         async with asyncio.timeout(5):
             await gone.wait()
