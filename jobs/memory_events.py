@@ -1,11 +1,11 @@
-"""The events of jobs in one process, and who waits for them."""
+"""The events of jobs in one process, who waits for them, and the word of jobs that shall stop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from jobs.codec import event_body, read_event
 from jobs.events import Event, NewEvent
@@ -20,6 +20,7 @@ class MemoryEvents:
         self._events: dict[str, list[Event]] = defaultdict(list)
         self._keys: dict[str, set[str]] = defaultdict(set)
         self._readers: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._stops: set[asyncio.Queue[str]] = set()
 
     def append(self, job_id: str, events: Sequence[NewEvent], epoch: int | None = None) -> None:
         """Add those that are new; `epoch`: of the attempt that tells them."""
@@ -50,6 +51,21 @@ class MemoryEvents:
         finally:
             self._readers[job_id].discard(appended)
         return self.after(job_id, seq)
+
+    def stop(self, job_id: str) -> None:
+        """Tell who listens that a job is cancelled."""
+        for queue in self._stops:
+            queue.put_nowait(job_id)
+
+    @contextlib.asynccontextmanager
+    async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
+        """Ids of jobs whose attempt shall stop now."""
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        self._stops.add(queue)
+        try:
+            yield queue
+        finally:
+            self._stops.discard(queue)
 
     def inherit(self, job_id: str, parent_id: str) -> None:
         """Take what another job's graph has said for said."""

@@ -1,4 +1,4 @@
-"""Jobs in Redis by what they have in common: pages of a listing, and how many there are."""
+"""Jobs in Redis by what they have in common: those due, pages of a listing, how many there are."""
 
 from __future__ import annotations
 
@@ -25,13 +25,30 @@ MOST_WALKED, MOST_LOOKS = 20_000, 100_000
 
 
 class RedisListing:
-    """Reads alone; see Store for each method. A search looks at so many jobs, so often, at most."""
+    """See Store for each method. A search looks at so many jobs, so often, at most."""
 
     def __init__(self, redis: Redis, *, walked: int = MOST_WALKED, looks: int = MOST_LOOKS) -> None:
         self._redis = redis
         self._bounds = (walked, looks)
         self._words = RedisWords(redis)
+        self._listed = redis.register_script((SCRIPTS / "listed.lua").read_text())
         self._find = redis.register_script((SCRIPTS / "find.lua").read_text())
+
+    async def due(self, now: int, limit: int) -> Sequence[str]:
+        """Ids of jobs whose time has come."""
+        return await self._ids(keys.DUE, str(now), limit)
+
+    async def overdue(self, now: int, limit: int) -> Sequence[str]:
+        """Ids of jobs whose review is to be looked at."""
+        return await self._ids(keys.AWAITING_REVIEW, str(now), limit)
+
+    async def finished(self, before: int, limit: int) -> Sequence[str]:
+        """Ids of final jobs that ended before a time."""
+        return await self._ids(keys.FINISHED, f"({before}", limit)
+
+    async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
+        found = await reached(self._listed(keys=[index], args=[most, limit, keys.JOB]))
+        return [job_id.decode() for job_id in found]
 
     async def page(self, tenant: str, sought: Sought, *, limit: int, offset: int) -> Page:
         """A tenant's jobs, newest first; what waits for somebody, oldest first."""

@@ -17,7 +17,7 @@ from jobs.redis_script import SCRIPTS
 FORGOTTEN_MS = 3_600_000
 
 
-class Roster:
+class RedisRoster:
     """Who works here."""
 
     def __init__(self, redis: Redis) -> None:
