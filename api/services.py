@@ -20,11 +20,11 @@ from api.rate_limit import RateLimit
 from jobs.admission import Room
 from jobs.blobs import Blobs
 from jobs.credentials import Credentials
-from jobs.credentials_redis import RedisCredentials
 from jobs.fail_point import FailPoint
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
+from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import RedisStore, connect
 from jobs.spec import Priority
 from jobs.storage import open_blobs

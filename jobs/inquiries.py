@@ -53,7 +53,7 @@ class Inquiries:
 
     @contextlib.asynccontextmanager
     async def asked(self) -> AsyncIterator[asyncio.Queue[str]]:
-        """The questions from now on, for `read`; empty ones say that some may have been missed."""
+        """The questions from now on, for `take`; empty ones say that some may have been missed."""
         async with reaching(), self._listener.subscribed(keys.INQUIRIES) as heard:
             yield heard.queue
 

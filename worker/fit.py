@@ -7,7 +7,7 @@ import asyncio
 from agents.models import ModelOptions, ModelPool
 from agents.models.rate_limit import Pace
 from agents.ports import Bounds
-from jobs.credentials_redis import RedisCredentials
+from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import RedisStore
 from jobs.storage import open_blobs
 from settings.worker import WorkerSettings

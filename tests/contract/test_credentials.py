@@ -15,8 +15,8 @@ from jobs.credentials import (
     new_id,
     new_secret,
 )
-from jobs.credentials_redis import RedisCredentials
 from jobs.errors import StoreUnavailable
+from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import connect
 
 ADA = Credential("k1", "ada", "acme", (Scope.READ, Scope.REVIEW), 1_000, "operator")

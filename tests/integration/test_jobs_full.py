@@ -17,11 +17,11 @@ from jobs.blob_index import HeldBlobs
 from jobs.blobs import DirectoryBlobs
 from jobs.change import Change
 from jobs.credentials import Credential, Scope
-from jobs.credentials_redis import RedisCredentials
 from jobs.delivery import Delivery
 from jobs.errors import StoreUnavailable
 from jobs.keys import JobKeys
 from jobs.record import Status
+from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention
 from jobs.spec import OnExpiry

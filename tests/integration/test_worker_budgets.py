@@ -18,9 +18,9 @@ from working_model import works
 from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.credentials import Credential, Scope, digest_of
-from jobs.credentials_redis import RedisCredentials
 from jobs.operations import Operations, Submitted
 from jobs.record import Reason, Status
+from jobs.redis_credentials import RedisCredentials
 from jobs.spec import JobSpec
 
 LLAMA = "groq:llama-3.3-70b-versatile"
