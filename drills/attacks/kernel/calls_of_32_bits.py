@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drills.attacks.attack import Attack
 from drills.attacks.steps.here import reaches
-from drills.attacks.steps.machine import execute
+from drills.attacks.steps.machine import asks_its_pid, execute
 from drills.attacks.steps.raw import apart
 
 GET_PID = "b814000000cd80c3"  # mov eax, 20; int 0x80; ret
 
 
-def probe(given: dict[str, Any]) -> str | None:
-    import os
-
-    if os.uname().machine != "x86_64":
-        return None
-    answer = apart(lambda: execute(given["code"]))
-    return f"process {answer}, said the kernel" if answer is not None and answer > 0 else None
-
-
 def absent() -> str | None:
-    there = reaches(probe, (apart, execute), {"code": GET_PID})
+    there = reaches(asks_its_pid, (apart, execute), {"code": GET_PID})
     return None if there else "this kernel has no 32-bit calls"
 
 
 ATTACK = Attack(
-    probe,
+    asks_its_pid,
     expects="the caller is killed, or is told that there is no such call",
     given={"code": GET_PID},
     uses=(apart, execute),

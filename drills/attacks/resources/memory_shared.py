@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drills.attacks.attack import Attack, Raised
 from drills.attacks.steps.memory import fill_shared
 from sandbox.protocol import MIB, End, Limits
 
-
-def probe(given: dict[str, Any]) -> str | None:
-    return fill_shared(given)
-
-
 ATTACK = Attack(
-    probe,
+    fill_shared,
     expects="pages that no process has mapped in its tables are counted too, or cannot be had",
     limits=Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB),
     given={"each": 40},
     ends=frozenset({End.MEMORY}),
-    uses=(fill_shared,),
     control=Raised(Limits(memory_bytes=1024 * MIB)),
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from drills.attacks.attack import Attack, Bare
+from drills.attacks.steps.memory import held_by_all
 from sandbox.protocol import MIB, End, Limits
 
 
 def probe(given: dict[str, Any]) -> str | None:
     import fcntl
     import os
-    import signal
 
     def fill() -> int:
         held = 0
@@ -28,18 +28,7 @@ def probe(given: dict[str, Any]) -> str | None:
                 continue
         return held
 
-    read, write = os.pipe()
-    pids = []
-    for _ in range(4):
-        pid = os.fork()
-        if pid == 0:
-            os.write(write, fill().to_bytes(8, "big"))
-            signal.pause()
-        pids.append(pid)
-    os.close(write)
-    held = sum(int.from_bytes(os.read(read, 8), "big") for _ in pids)
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    held = held_by_all(4, fill)
     return f"{held >> 20} MiB in pipes" if held >= given["enough"] else None
 
 
@@ -49,6 +38,7 @@ ATTACK = Attack(
     limits=Limits(memory_bytes=64 * MIB),
     given={"enough": 128 * MIB},
     ends=frozenset({End.MEMORY}),
+    uses=(held_by_all,),
     control=Bare(host_root=True),
     alone=True,
 )

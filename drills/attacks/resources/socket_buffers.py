@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from drills.attacks.attack import Attack
+from drills.attacks.steps.memory import held_by_all
 from sandbox.protocol import MIB, End, Limits
 
 
 def probe(given: dict[str, Any]) -> str | None:
-    import os
-    import signal
     import socket
-    import time
 
     def fill() -> int:
         held, kept = 0, []
@@ -35,19 +33,7 @@ def probe(given: dict[str, Any]) -> str | None:
                 one.detach()
         return held
 
-    read, write = os.pipe()
-    pids = []
-    for _ in range(6):
-        pid = os.fork()
-        if pid == 0:
-            os.write(write, fill().to_bytes(8, "big"))
-            signal.pause()
-        pids.append(pid)
-    os.close(write)
-    held = sum(int.from_bytes(os.read(read, 8), "big") for _ in pids)
-    time.sleep(0.4)
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    held = held_by_all(6, fill)
     return f"{held >> 20} MiB in sockets" if held >= given["enough"] else None
 
 
@@ -57,5 +43,6 @@ ATTACK = Attack(
     limits=Limits(memory_bytes=64 * MIB, workspace_bytes=8 * MIB),
     given={"enough": 256 * MIB},
     ends=frozenset({End.MEMORY, End.DISK}),
+    uses=(held_by_all,),
     alone=True,
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from drills.attacks.attack import Attack
+from drills.attacks.steps.memory import held_by_all
 from sandbox.protocol import MIB, End, Limits
 
 
 def probe(given: dict[str, Any]) -> str | None:
-    import os
-    import signal
     import socket
     import time
 
@@ -22,7 +21,7 @@ def probe(given: dict[str, Any]) -> str | None:
         one.connect(server.getsockname())
         return [one, server.accept()[0]]
 
-    def fill(wished: int, told: int) -> int:
+    def fill(wished: int) -> int:
         held, more = 0, bytes(1 << 20)
         kept: list[socket.socket] = []
         server = socket.create_server(("127.0.0.1", 0))
@@ -39,24 +38,12 @@ def probe(given: dict[str, Any]) -> str | None:
                     except BlockingIOError:
                         idle += 1
                         time.sleep(0.001)
-        os.write(told, held.to_bytes(8, "big"))
-        signal.pause()
-        return len(kept)
+        for one in kept:
+            one.detach()
+        return held
 
     for wished in (4 << 20, 0):
-        read, write = os.pipe()
-        pids = []
-        for _ in range(6):
-            pid = os.fork()
-            if pid == 0:
-                fill(wished, write)
-                os._exit(0)
-            pids.append(pid)
-        os.close(write)
-        held = sum(int.from_bytes(os.read(read, 8), "big") for _ in pids)
-        time.sleep(0.4)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        held = held_by_all(6, fill, wished)
         if held >= given["enough"]:
             return f"{held >> 20} MiB in TCP's sockets, of {wished} bytes by wish"
     return None
@@ -68,5 +55,6 @@ ATTACK = Attack(
     limits=Limits(memory_bytes=64 * MIB, workspace_bytes=8 * MIB),
     given={"each": 48 * MIB, "enough": 192 * MIB},
     ends=frozenset({End.MEMORY}),
+    uses=(held_by_all,),
     alone=True,
 )

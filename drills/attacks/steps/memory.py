@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -25,3 +26,27 @@ def fill_shared(given: dict[str, Any]) -> str | None:
     time.sleep(0.4)
     touched = sum(len(part) for part in parts if part[0] == 1)
     return f"{touched >> 20} MiB of shared memory" if touched == 8 * len(parts[0]) else None
+
+
+def held_by_all(processes: int, fill: Callable[..., int], *told: Any) -> int:
+    """The bytes that so many processes have the kernel hold at once, as `fill(*told)` counts its
+    own. What that has opened must stay open behind it: what its objects close, the kernel lets go.
+    """
+    import os
+    import signal
+    import time
+
+    read, write = os.pipe()
+    pids = []
+    for _ in range(processes):
+        pid = os.fork()
+        if pid == 0:
+            os.write(write, fill(*told).to_bytes(8, "big"))
+            signal.pause()
+        pids.append(pid)
+    os.close(write)
+    held = sum(int.from_bytes(os.read(read, 8), "big") for _ in pids)
+    time.sleep(0.4)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return held
