@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from collections.abc import Sequence
-
 import click
 
 from cli import bubblewrap
 from cli.context import load
+from cli.drill import drill
 from cli.engine_flags import engine_flags
 from cli.screen import Screen
-from cli.signals import Stopped
 from drills.engine import USUAL, engine
 from settings.sandbox import Backend, SandboxSettings
 
@@ -58,26 +53,14 @@ def command(
     flags += [flag for glob in globs for flag in ("--only", glob)]
     flags += ["--json"] if as_json else []
     if listing:
-        return _drill([*flags, "--list"])
+        return drill("attacks", [*flags, "--list"])
+    flags += ["--python", str(settings.sandbox_python)]
     if Backend.LOCAL in wanted:
         bubblewrap.ensure()
     if Backend.DOCKER not in wanted:
-        return _drill([*flags, "--python", str(settings.sandbox_python)])
+        return drill("attacks", flags)
     screen = Screen(stderr=as_json)
     docker = settings.model_copy(update={"sandbox": Backend.DOCKER})
     usual = None if own_engine else USUAL
     with engine(docker, lambda text: screen.line("engine", text), usual) as ready:
-        return _drill([*flags, "--python", str(settings.sandbox_python), *engine_flags(ready)])
-
-
-def _drill(flags: Sequence[str]) -> int:
-    """Run the suite in a process of its own; returns its exit code when it has cleared up."""
-    # -P: a folder `drills` in the user's own project must not stand in for ours.
-    process = subprocess.Popen([sys.executable, "-P", "-m", "drills.attacks", *flags])
-    try:
-        return process.wait()
-    except KeyboardInterrupt as stopped:
-        if isinstance(stopped, Stopped) and stopped.exit_code != 128 + signal.SIGINT:
-            process.terminate()  # a terminal's Ctrl-C has reached it too, another signal has not
-        process.wait()
-        raise
+        return drill("attacks", [*flags, *engine_flags(ready)])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from cli import bubblewrap
-from cli.signals import Signals, Stopped
+from cli.drill import drill
 
 
 @click.command()
@@ -56,19 +53,4 @@ def command(
         bubblewrap.ensure()
     words = [f"--{name}={value}" for name, value in told.items() if value is not None]
     words += ["--json"] if as_json else []
-    return _drill(words)
-
-
-def _drill(words: list[str]) -> int:
-    """Run the drill in a process of its own; returns its exit code when it has cleared up."""
-    # -P: a folder `drills` in the user's own project must not stand in for ours.
-    process = subprocess.Popen([sys.executable, "-P", "-m", "drills.chaos", *words])
-    with Signals() as signals:
-        try:
-            return process.wait()
-        except Stopped as stopped:
-            signals.hold()  # it clears up first, however often we are asked
-            if stopped.exit_code != 128 + signal.SIGINT:
-                process.terminate()  # a terminal's Ctrl-C has reached it too, this has not
-            process.wait()
-            raise
+    return drill("chaos", words)

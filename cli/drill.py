@@ -1,0 +1,25 @@
+"""A drill in a process of its own, which clears up before we end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from cli.signals import Signals, Stopped
+
+
+def drill(name: str, words: Sequence[str]) -> int:
+    """The exit code of `python -m drills.NAME`. Raises Stopped when it has ended, if we shall."""
+    # -P: a folder `drills` in the user's own project must not stand in for ours.
+    process = subprocess.Popen([sys.executable, "-P", "-m", f"drills.{name}", *words])
+    with Signals() as signals:
+        try:
+            return process.wait()
+        except Stopped as stopped:
+            signals.hold()  # it clears up first, however often we are asked
+            if stopped.exit_code != 128 + signal.SIGINT:
+                process.terminate()  # a terminal's Ctrl-C has reached it too, this has not
+            process.wait()
+            raise
