@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from agents.asking import ask_for
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render
+from agents.prompting import render, render_task
 from agents.state import State
 
 MOST = 3
@@ -32,10 +32,7 @@ class Questions(BaseModel):
 
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
-    job = state["job"]
-    request = render(
-        "asker_task", task=job["task"], earlier=job["earlier"], files=job["files"], clarified=[]
-    )
+    request = render_task("asker_task", state)
     messages = [SystemMessage(render("asker_system", most=MOST)), HumanMessage(request)]
     answer = await ask_for(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []

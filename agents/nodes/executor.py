@@ -14,7 +14,7 @@ from agents.checks.carried import carried_by, failing
 from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render
+from agents.prompting import render, render_task
 from agents.proving import last_work
 from agents.repair.opened import open_failures
 from agents.runs import EXECUTOR, last_number
@@ -92,14 +92,10 @@ def _request(state: State, ports: Ports) -> str:
 
 def task_of(state: State, ports: Ports) -> str:
     """The task with its plan, as whoever works on it is told at first."""
-    job = state["job"]
-    return render(
+    return render_task(
         "executor_task",
-        task=job["task"],
-        earlier=job["earlier"],
-        files=job["files"],
+        state,
         plan=state["plan"],
-        clarified=state.get("clarified", []),
         checks=sorted(carried_by(state, ports).files),
         interface=state.get("interface", ""),
     )

@@ -15,7 +15,7 @@ from agents.checks.judge import judge
 from agents.checks.sieve import Kept, empty_solution, readable, sieved
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
-from agents.prompting import render
+from agents.prompting import render, render_task
 from agents.state import State
 
 TESTER: Final = "tester"
@@ -45,14 +45,8 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Tests that were tried on what there is before the work begins: what passes there shows
     nothing, and what cannot be collected shows nothing ever. Both are thrown out.
     """
-    ports, job = runtime.context, state["job"]
-    request = render(
-        "tester_task",
-        task=job["task"],
-        earlier=job["earlier"],
-        files=job["files"],
-        clarified=state.get("clarified", []),
-    )
+    ports = runtime.context
+    request = render_task("task", state)
     messages = [SystemMessage(render("tester_system", most=MOST_FILES)), HumanMessage(request)]
     answer = await ask_for(runtime, TESTER, messages, Tests)
     if answer.value is None:

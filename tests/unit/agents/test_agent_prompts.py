@@ -47,11 +47,10 @@ CHECKED = {
 }
 VALUES: dict[str, dict[str, object]] = {
     "planner_system": {"install": True, "fetch": False, "parallel": True},
-    "planner_task": {**JOB, "clarified": CLARIFIED},
+    "task": {**JOB, "clarified": CLARIFIED},
     "asker_system": {"most": 3},
     "asker_task": {**JOB, "clarified": []},
     "tester_system": {"most": 3},
-    "tester_task": {**JOB, "clarified": CLARIFIED},
     "executor_system": {"tools": ["install", "fetch"]},
     "executor_task": {
         **JOB,
@@ -148,7 +147,7 @@ def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
 
 
 def test_what_people_type_is_not_a_template() -> None:
-    assert "Add {{ two }} numbers." in render("planner_task", **VALUES["planner_task"])
+    assert "Add {{ two }} numbers." in render("task", **VALUES["task"])
 
 
 def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
@@ -186,7 +185,7 @@ def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
 def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
     plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": ""}
     assert render("executor_task", **plain).endswith("The plan:\n\n1. One.\n")
-    assert render("planner_task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
+    assert render("task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
 
 
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed() -> None:
