@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+PR_SET_CHILD_SUBREAPER = 36
 STOPPED = frozenset("ZX")
 
 
@@ -46,6 +48,11 @@ class Process:
         return False
 
 
+def adopt_orphans() -> None:
+    """From now on orphans below this process become its children (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def process(pid: int) -> Process | None:
     """The process, or None."""
     try:
@@ -60,13 +67,13 @@ def process(pid: int) -> Process | None:
 
 def children(pid: int) -> list[Process]:
     """Its children, the oldest first."""
-    return sorted((p for p in _all() if p.parent == pid), key=lambda p: (p.began, p.pid))
+    return sorted((p for p in everyone() if p.parent == pid), key=lambda p: (p.began, p.pid))
 
 
 def below(*pids: int) -> list[Process]:
     """Everything below the processes, however deep."""
     by_parent: dict[int, list[Process]] = {}
-    for each in _all():
+    for each in everyone():
         by_parent.setdefault(each.parent, []).append(each)
     found: list[Process] = []
     waiting = list(pids)
@@ -77,7 +84,8 @@ def below(*pids: int) -> list[Process]:
     return found
 
 
-def _all() -> Iterable[Process]:
+def everyone() -> Iterable[Process]:
+    """All processes that can be seen."""
     for path in Path("/proc").glob("[0-9]*"):
         if (found := process(int(path.name))) is not None:
             yield found

@@ -1,4 +1,5 @@
-"""The keeper of a bare process: `python -m drills.attacks.keeper UID SECONDS PROCESSES ARGV...`.
+"""The keeper of a bare process:
+`python -m drills.attacks.keeper REPORT UID SECONDS PROCESSES ARGV...`.
 
 It adopts every orphan below, whatever session it puts itself into, and kills all of them in the
 end; so a control may do its worst, and nothing of it stays. The last thing it does is to write to
@@ -8,7 +9,6 @@ the descriptor REPORT, as JSON: the status, how the program ended, what outlived
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import resource
@@ -17,9 +17,9 @@ import sys
 import time
 from pathlib import Path
 
+from drills import family
 from sandbox.protocol import MIB
 
-_PR_SET_CHILD_SUBREAPER = 36
 _SETTLE_SECONDS = 0.3
 _ROUNDS_SECONDS = 1.0
 _MOST_SECONDS = 10.0
@@ -35,7 +35,7 @@ def main() -> None:
     """Keep one program; see the module."""
     report, uid, seconds, processes = int(sys.argv[1]), *map(float, sys.argv[2:5])
     os.set_inheritable(report, False)
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    family.adopt_orphans()
     pid = os.fork()
     if pid == 0:
         _become(int(uid), int(processes), sys.argv[5:])
@@ -53,7 +53,9 @@ def _become(uid: int, processes: int, argv: list[str]) -> None:
         os.setsid()
         for bound, value in _BOUNDS.items():
             resource.setrlimit(bound, (value, value))
-        there = sum(_owner(pid) == os.geteuid() for pid in _parents()) if uid < 0 else 0
+        there = (
+            sum(_owner(each.pid) == os.geteuid() for each in family.everyone()) if uid < 0 else 0
+        )
         resource.setrlimit(resource.RLIMIT_NPROC, (there + processes, there + processes))
         if uid >= 0:
             os.setgroups([])
@@ -88,13 +90,13 @@ def _end_all(uid: int) -> None:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        family = _descendants() or _descendants()
-        if not family:
+        below = _descendants() or _descendants()
+        if not below:
             return
         if uid >= 0 and time.monotonic() > started + _ROUNDS_SECONDS:
             _kill_user(uid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in family:
+            for pid in below:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
         time.sleep(0.005)
@@ -109,25 +111,12 @@ def _kill_user(uid: int) -> None:
     os.waitpid(pid, 0)
 
 
-def _parents() -> dict[int, int]:
-    found = {}
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            words = place.read_bytes().rpartition(b")")[2].split()
-            if words[0] != b"Z":
-                found[int(place.parent.name)] = int(words[1])
-    return found
-
-
 def _children() -> list[int]:
-    return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+    return [each.pid for each in family.children(os.getpid()) if each.state != "Z"]
 
 
 def _descendants() -> list[int]:
-    parents, found = _parents(), {os.getpid()}
-    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= grown
-    return sorted(found - {os.getpid()})
+    return [each.pid for each in family.below(os.getpid()) if each.state != "Z"]
 
 
 def _owner(pid: int) -> int:

@@ -148,12 +148,7 @@ async def _own(
     async with client, asyncio.TaskGroup() as doing:
         keeping = doing.create_task(_keep(house, log))
         load = Load(client, specs.own, _prefix(), progress)
-        striking = doing.create_task(_strike(plan, faults))
-        await _loaded(wish, plan, load, progress)
-        await striking
-        progress.doing = "coming to rest"
-        await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
-        await faults.settled()
+        await _break_under(load, wish, plan, faults, progress)
         keeping.cancel()
     redis = connect(house.redis.url)
     try:
@@ -171,23 +166,30 @@ async def _named(
     wish: Wish, plan: Schedule, place: Place, log: OperationLog, progress: Progress
 ) -> Outcome:
     faults = SupervisedFaults(place.supervisor or 0, wish.bounds, log, progress.struck)
-    async with Client(place.url, place.key, log) as client, asyncio.TaskGroup() as doing:
+    async with Client(place.url, place.key, log) as client:
         load = Load(client, specs.named, _prefix(), progress)
-        striking = doing.create_task(_strike(plan, faults))
-        await _loaded(wish, plan, load, progress)
-        await striking
-        progress.doing = "coming to rest"
-        await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
-        await faults.settled()
+        await _break_under(load, wish, plan, faults, progress)
     reading = await witness.of_api(place.url, place.key, load.job_ids)
     planned = Counter(str(fault.kind) for fault in plan.faults if fault.kind in SIGNALS)
     return _outcome(wish, planned, reading, log, progress, load, {})
 
 
-async def _loaded(wish: Wish, plan: Schedule, load: Load, progress: Progress) -> None:
+async def _break_under(
+    load: Load,
+    wish: Wish,
+    plan: Schedule,
+    faults: Faults | SupervisedFaults,
+    progress: Progress,
+) -> None:
+    """All jobs and all faults; then until the jobs are at rest, and what was broken is mended."""
     progress.begin()
     progress.doing = "under way"
-    await load.submit_all(plan.jobs, wish.minutes * 60)
+    async with asyncio.TaskGroup() as doing:
+        doing.create_task(_strike(plan, faults))
+        await load.submit_all(plan.jobs, wish.minutes * 60)
+    progress.doing = "coming to rest"
+    await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
+    await faults.settled()
 
 
 async def _strike(plan: Schedule, faults: Faults | SupervisedFaults) -> None:

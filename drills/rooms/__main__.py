@@ -10,9 +10,10 @@ import click
 
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
+from drills import family
 from drills.engine import engine
 from drills.outer import told
-from drills.rooms.census import Census, adopt_orphans, uids
+from drills.rooms.census import Census, uids
 from drills.rooms.drill import Outcome, drill
 from drills.rooms.growth import MIB, spark
 from settings.sandbox import Backend, SandboxSettings
@@ -34,7 +35,7 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     """Run a mix of good and bad programs in a row, and count what is left."""
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
-    adopt_orphans()
+    family.adopt_orphans()
     with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         census = Census(ready, uids(ready))
         outcome = asyncio.run(

@@ -8,7 +8,6 @@ among them, with its containers, their shims and its mounts.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import os
 import resource
@@ -17,21 +16,16 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from drills import family
 from sandbox import policy
 from sandbox.docker import profile
 from settings.children import inherited
 from settings.sandbox import Backend, SandboxSettings
 
-PR_SET_CHILD_SUBREAPER = 36
 LABEL = "fettle.sandbox"
 """Which every container of a room bears."""
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
 _GROUPS = Path("/sys/fs/cgroup")
-
-
-def adopt_orphans() -> None:
-    """From now on orphans below this process become its children."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 @dataclass(slots=True)
@@ -46,9 +40,7 @@ class Census:
 
     def count(self) -> dict[str, int]:
         """Everything that must not grow, by name. An engine's descriptors are its own affair."""
-        parents = _parents()
-        below = _below(os.getpid(), parents)
-        children = {pid for pid in below if parents[pid] == os.getpid()}
+        below, children = _below(), _children()
         self.supervisors |= children
         found = {
             "processes": len(below),
@@ -66,13 +58,12 @@ class Census:
         """Resident bytes of this process, and of its supervisor. An engine's are its own affair."""
         found = {"worker": _resident(os.getpid())}
         if self.settings.sandbox is Backend.LOCAL:
-            children = {pid for pid, parent in _parents().items() if parent == os.getpid()}
-            found["supervisor"] = sum(map(_resident, children))
+            found["supervisor"] = sum(map(_resident, _children()))
         return found
 
     def memory_below(self) -> int:
         """Resident bytes of everything below this process; shared pages count for each."""
-        return sum(map(_resident, _below(os.getpid(), _parents())))
+        return sum(map(_resident, _below()))
 
     def _groups(self) -> Iterator[str]:
         """Control groups that a supervisor or an engine of ours has made, with those below."""
@@ -124,23 +115,15 @@ def _temporary() -> Iterator[Path]:
         yield from Path(place).iterdir()
 
 
-def _parents() -> dict[int, int]:
-    """Every process that lives, or that its parent has not reaped, and its parent."""
-    found = {}
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, parent = place.read_bytes().rpartition(b")")[2].split()[:2]
-            # An orphan's zombie is ours to reap, as it would be init's.
-            if state != b"Z" or int(parent) != os.getpid():
-                found[int(place.parent.name)] = int(parent)
-    return found
+def _below() -> list[int]:
+    """Those that live, or that their parent has not reaped: an orphan's zombie is ours to reap, as
+    it would be init's."""
+    own = os.getpid()
+    return [each.pid for each in family.below(own) if each.state != "Z" or each.parent != own]
 
 
-def _below(top: int, parents: dict[int, int]) -> set[int]:
-    found = {top}
-    while grown := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= grown
-    return found - {top}
+def _children() -> set[int]:
+    return {each.pid for each in family.children(os.getpid()) if each.state != "Z"}
 
 
 def _lines(path: str) -> int:

@@ -8,9 +8,9 @@ import os
 import signal
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from drills import family
 from drills.attacks.attack import Attack, Bare
 from drills.attacks.judges import broken, held, reached
 from drills.attacks.scene import LEFT_SECONDS, Scene, marked
@@ -80,11 +80,9 @@ def above(pid: int) -> list[int]:
     line = []
     while pid > 1:
         line.append(pid)
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_bytes()
-        except OSError:
+        if (found := family.process(pid)) is None:
             return []
-        pid = int(stat.rpartition(b")")[2].split()[1])
+        pid = found.parent
         if pid == os.getpid():
             return line
     return []
@@ -106,10 +104,7 @@ def outliving(pids: list[int]) -> list[int]:
 
 
 def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except OSError:
-        return False
+    return (found := family.process(pid)) is not None and found.lives
 
 
 def judge(seen: Seen) -> Verdict:
