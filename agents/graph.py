@@ -49,7 +49,7 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
 
     `tools` are those of the executor: the same for every job, so that prompts begin alike.
 
-    None: a job that is never paused can do without checkpoints, and so without a thread.
+    `checkpointer` None: a job that is never paused can do without, and so without a thread.
     """
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("asker", asker)

@@ -1,8 +1,9 @@
-"""The HTTP front: JSON API, event streams, documentation page. Knows jobs, nothing of graphs.
+"""The HTTP front: JSON API, event streams, web pages. Knows jobs, nothing of graphs.
 
 main       create_app: settings -> application
 routes     one file a noun
-schemas    what goes over the wire, as pydantic models; the command line reads with them
+pages      what a person sees in a browser, at /app
+schemas    what goes over the wire, as pydantic models
 services   what the routes work with, opened at start-up and closed at the end
 problems   every way to say no, as RFC 9457 problems
 """

@@ -36,16 +36,9 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("`fettle up`", UpSettings),
 )
 
-SHARED = (
-    StoreSettings,
-    SandboxSettings,
-    ModelSettings,
-    RoutingSettings,
-    MoneySettings,
-    RateSettings,
-    ToolSettings,
-    WebhookSettings,
-)
+SHARED = [
+    kind for _, kind in SECTIONS if issubclass(WorkerSettings, kind) and kind is not WorkerSettings
+]
 """What other settings are made of; told once."""
 
 HEAD = """\

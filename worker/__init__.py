@@ -11,4 +11,6 @@ leases       one thread renews every lease of the process and announces the work
 sweeper      due jobs without a hint, leases that ran out
 checkpoints  LangGraph's saver on plain Redis
 ports/       what `agents.ports` asks for, over `jobs`
+packages/    wheels for jobs, by an operator's list; reach/: pages, by his list of hosts
+webhooks/    sends what is in the outbox
 """

@@ -1,1 +1,1 @@
-"""What goes over the wire. Free of FastAPI: the command line reads and writes with these."""
+"""What goes over the wire, as pydantic models. Free of FastAPI."""

@@ -25,7 +25,7 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
         command = printable(tests[0]["id"])
         yield Line("checks", f"passed by exit code alone in {took}: {command}", Tone.WARN)
     elif data.get("judged_by") == "exit_code":
-        yield Line("checks", f"not passed, by exit code alone, in {took}", good)
+        yield Line("checks", f"not passed, by exit code alone, in {took}", Tone.BAD)
     else:
         yield Line("checks", f"{len(tests) - len(failing)} of {len(tests)} passed in {took}", good)
     if data["problem"]:

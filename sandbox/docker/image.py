@@ -20,8 +20,6 @@ from sandbox.protocol import SandboxUnavailable
 LABEL = "fettle.room"
 BUILD = "deploy/sandbox-image.sh"
 PYTHON = f"{policy.VENV}/bin/python"
-FONTS = f"{policy.ROOM_SOURCE}/fonts"
-"""matplotlib's font cache as it was built with the image; each room has a copy of its own."""
 
 _TOP = Path(__file__).resolve().parent.parent.parent
 _SOURCES = ("sandbox/__init__.py", "sandbox/paths.py")

@@ -16,7 +16,6 @@ from jobs.record import JobRecord, Reason, Status
 from jobs.spec import OnExpiry
 
 WAITS = Status.AWAITING_REVIEW
-FINAL = tuple(status for status in Status if status.final)
 FEEDBACK = "in other words, please"
 ACTIONS = (
     {"action": "approve"},
