@@ -132,7 +132,9 @@ async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[S
         else:
             # a caller may have named a number that no event will ever exceed
             loaded = await house.store.load(job_id)
-            over = loaded is None or loaded.record.status.final
+            ended = loaded is None or loaded.record.status.final
+            # which may have come since the look: its last events are still to be told
+            over = ended and not await house.store.events(job_id, after, limit=1)
         if over:
             return
 

@@ -1,0 +1,41 @@
+"""Who follows a job hears of its end, whenever it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from job_examples import RESULT, House, held, job
+
+from api.routes.events import _followed
+from jobs.memory_store import MemoryStore
+
+
+class QuietBeforeTheEnd(MemoryStore):
+    """A wait for events that ends without any, and the job's end right behind it."""
+
+    house: House | None = None
+
+    async def wait_events(self, job_id: str, after: int, seconds: float) -> Any:
+        if self.house is None:
+            return await super().wait_events(job_id, after, seconds)
+        house, self.house = self.house, None
+        running = await house.claim(job_id)
+        job(await house.operations.succeed(held(running), RESULT, ""))
+        return ()
+
+
+async def test_an_end_between_two_looks_is_told() -> None:
+    store = QuietBeforeTheEnd()
+    made = House(store)
+    submitted = await made.submit()
+    settings = SimpleNamespace(stream_heartbeat_seconds=0.01)
+    services = cast("Any", SimpleNamespace(store=store, settings=settings, closing=asyncio.Event()))
+    told = []
+    async for facts in _followed(services, submitted.id, 0):
+        if not told:
+            store.house = made
+        told += [fact.kind for fact in facts]
+    assert told == ["submitted", "started", "succeeded"]
+    assert [len(facts) async for facts in _followed(services, submitted.id, 99)] == [0]
