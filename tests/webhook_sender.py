@@ -18,7 +18,7 @@ from worker.webhooks.signing import key_of
 
 async def main(redis_url: str, url: str, secret: str) -> None:
     """Send until killed."""
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     await send_forever(store, Endpoint(httpx.URL(url), (key_of(secret),), 5.0, private=True), 0.1)
 
 

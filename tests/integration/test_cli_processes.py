@@ -66,7 +66,7 @@ def test_a_signal_ends_them(tmp_path, signum):
 
 
 def test_a_killed_parent_takes_its_children_with_it(tmp_path):
-    told = end(tmp_path, signal.SIGKILL, SLEEPER, SLEEPER, grace=5)
+    told = end(tmp_path, signal.SIGKILL, SLEEPER, SLEEPER, grace=20)
     assert (told["code"], told["left"]) == (-signal.SIGKILL, [])
 
 
@@ -84,6 +84,7 @@ def stop(*_):
     pathlib.Path(sys.argv[1]).write_text(str(time.monotonic()))
     sys.exit()
 signal.signal(signal.SIGTERM, stop)
+pathlib.Path(sys.argv[1] + "-waits").touch()
 time.sleep(60)
 """
     with Signals() as signals:
@@ -92,7 +93,10 @@ time.sleep(60)
             argv = (sys.executable, "-c", code, str(tmp_path / str(tier)))
             program = Program(f"tier {tier}", argv, dict(os.environ), tier)
             processes.start(program, subprocess.DEVNULL)
-        time.sleep(0.5)
+        ends = time.monotonic() + 20
+        while not all((tmp_path / f"{tier}-waits").exists() for tier in (0, 1)):
+            assert time.monotonic() < ends
+            time.sleep(0.01)
         processes.stop()
     ended = [float((tmp_path / str(tier)).read_text()) for tier in (0, 1)]
     assert ended[0] > ended[1]

@@ -99,5 +99,5 @@ def test_it_runs_as_a_process_of_its_own() -> None:
         urls = json.loads(process.stdout.readline())
         reply = httpx.post(f"{urls['openai']}/chat/completions", json=BODY)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
+        assert process.wait(20) == 0
     assert reply.json()["choices"][0]["message"]["content"] == "hi"

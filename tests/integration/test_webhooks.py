@@ -82,7 +82,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 async def house(redis_url):
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     made = House(store)
     made.operations = Operations(store, lambda *_: None, Policy(), webhooks=True)
     yield made
@@ -90,7 +90,7 @@ async def house(redis_url):
 
 
 def endpoint(receiver: Receiver, **changed) -> Endpoint:
-    plain = {"url": httpx.URL(receiver.url), "keys": (key_of(SECRET),), "seconds": 2.0}
+    plain = {"url": httpx.URL(receiver.url), "keys": (key_of(SECRET),), "seconds": 20.0}
     return Endpoint(**{**plain, "private": True, **changed})
 
 
@@ -161,10 +161,10 @@ async def test_a_name_is_asked_for_once_and_led_to_what_was_looked_at(house, rec
 
 async def test_a_receiver_that_hangs_is_given_up(house, receiver):
     await ended(house)
-    receiver.slow = 1.0
+    receiver.slow = 30.0
     begun = time.monotonic()
     await send_some(house.store, endpoint(receiver, seconds=0.2))
-    assert time.monotonic() - begun < 0.9
+    assert time.monotonic() - begun < 20
     (waits,), _ = await house.store.outbox.waiting(9)
     assert waits.error == "no answer within 0.2 s"
 

@@ -65,7 +65,7 @@ class Worker:
 
     def below(self, name: str, count: int = 1) -> list[family.Process]:
         """Those of that name, as soon as there are so many."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 20
         while len(found := [p for p in family.below(self.process.pid) if p.name == name]) < count:
             assert time.monotonic() < deadline, found
             time.sleep(0.01)
@@ -85,7 +85,7 @@ def worker() -> Iterator[Worker]:
 
 
 def gone(process: family.Process) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while process.lives:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -134,7 +134,7 @@ def test_a_zygote_that_is_killed_is_noticed(worker: Worker) -> None:
 def test_there_is_none_beside_other_threads() -> None:
     script = (
         "import threading, time; from worker.zygote import Zygote\n"
-        "threading.Thread(target=time.sleep, args=(0.5,), daemon=True).start()\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
         "print(Zygote.born(int))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
