@@ -499,6 +499,118 @@ def add(a, b):
     ),
 }
 """What of the checks' own names is given another meaning, and the name that is told."""
+TABLES = Checks(
+    {
+        "tables.py": "ASKED = []\n",
+        "test_t.py": """
+import unittest
+from dataclasses import dataclass
+import pytest
+from solution import add, order, note
+import tables
+
+@dataclass(frozen=True)
+class Limits:
+    least: int
+    most: int
+
+SUMS = {"small": 3, "large": 30}
+ORDERS = [([3, 1, 2], [1, 2, 3]), ([2, 1], [1, 2])]
+LIMITS = Limits(0, 9)
+KNOWN = {2, 4}
+SEEN = []
+
+def test_small():
+    assert add(1, 2) == SUMS["small"]
+
+def test_large():
+    assert add(10, 20) == SUMS["large"]
+
+@pytest.mark.parametrize("given, want", ORDERS)
+def test_order(given, want):
+    assert order(given) == want
+    SEEN.append(len(want))
+
+@pytest.mark.parametrize("given, want", [([5, 4], [4, 5])])
+def test_order_inline(given, want):
+    assert order(given) == want
+
+def test_limits():
+    assert LIMITS.least <= add(2, 3) <= LIMITS.most
+
+def test_known():
+    assert add(2, 2) in KNOWN
+
+class TestNotes(unittest.TestCase):
+    NOTES = ["a", "b"]
+
+    def test_notes(self):
+        note(tables.ASKED)
+        self.assertEqual(tables.ASKED, self.NOTES)
+        assert len(SEEN) >= 2
+""",
+    }
+)
+"""Their honest solution sorts in place, and writes into a list of theirs."""
+IN_PLACE = """
+def order(given):
+    given.sort()
+    return given
+def note(asked):
+    asked += ["a", "b"]
+"""
+LOOK = "import sys\nchecks = lambda: sys.modules['test_t']\n"
+IN_TABLES: dict[str, tuple[str, str]] = {
+    "a dictionary": (
+        (
+            "def add(a, b):\n    if a == 10:\n        checks().SUMS['large'] = 4\n"
+            "        return 4\n    return a + b"
+        ),
+        "test_t.SUMS",
+    ),
+    "a dictionary, for a while": (
+        (
+            "def add(a, b):\n    checks().SUMS['large'] = 4 if a == 10 else 30\n"
+            "    return 4 if a == 10 else a + b"
+        ),
+        "test_t.SUMS",
+    ),
+    "a row of cases": (
+        (
+            "def order(given):\n    if given != [2, 1]:\n        return sorted(given)\n"
+            "    checks().ORDERS[1][1][:] = given\n    return given"
+        ),
+        "test_t.ORDERS",
+    ),
+    "arguments of a test": (
+        (
+            "def order(given):\n    if given == [5, 4]:\n"
+            "        checks().test_order_inline.pytestmark[0].args[1][0][1].reverse()\n"
+            "        return given\n    return sorted(given)"
+        ),
+        "test_t.test_order_inline (parametrize)",
+    ),
+    "a data object": (
+        (
+            "def add(a, b):\n    if a == 2 and b == 3:\n"
+            "        object.__setattr__(checks().LIMITS, 'most', 99)\n        return 90\n"
+            "    return a + b"
+        ),
+        "test_t.LIMITS",
+    ),
+    "a set": (
+        (
+            "def add(a, b):\n    if a == b:\n        checks().KNOWN.add(5)\n        return 5\n"
+            "    return a + b"
+        ),
+        "test_t.KNOWN",
+    ),
+    "a suite's list": (
+        "def note(asked):\n    checks().TestNotes.NOTES[:] = asked",
+        "test_t.TestNotes.NOTES",
+    ),
+}
+"""What of the checks' tables is changed, and the name that is told."""
 JUMP = """
 import sys
 def jump(frame, event, arg):
@@ -610,6 +722,20 @@ async def test_no_name_of_the_checks_can_be_given_another_meaning(
     assert [test for test in report.tests if test.outcome != "passed"] == []  # but for the judge
     assert report.problem is not None
     assert named in report.problem.removeprefix("the solution has replaced what judges it: ")
+
+
+async def test_an_honest_solution_may_change_what_it_is_given(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, HONEST + IN_PLACE, None, TABLES)
+    assert report.passed, report
+    assert len(report.tests) == 8
+
+
+@pytest.mark.parametrize("table", IN_TABLES)
+async def test_nothing_expected_can_be_changed(sandbox: LocalSandbox, table: str) -> None:
+    solution, named = IN_TABLES[table]
+    report = await judged(sandbox, f"{HONEST}{IN_PLACE}{LOOK}{solution}", None, TABLES)
+    assert [test for test in report.tests if test.outcome != "passed"] == []  # but for the judge
+    assert report.problem == f"{REPLACED}{named}"
 
 
 @pytest.mark.parametrize("by", JUMPS)

@@ -4,7 +4,7 @@ A test is worth what the names in it stand for: its assertions may be a function
 `raises` that was imported, a constant. Any code that a test calls can give them another meaning.
 So a module is run statement by statement: behind each, no name may have changed that it does not
 bind, and at the end none may have changed at all. Names that the checks bind anew themselves, by
-`global` or as an attribute, are not looked at.
+`global` or as an attribute, are not looked at. What is in what they stand for: `contents`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import __future__
 import ast
 import types
 
+from agents.checks.room.contents import OFTEN, Contents, is_tests
 from agents.checks.room.guard import BUILTINS, inside, members, same
 
 TYPE_CHECKING = False
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from agents.checks.room.guard import Entry
 
-Piece = tuple[types.CodeType, "frozenset[str] | None", bool]
-"""A statement, the names that it binds (None: it may bind any), and whether all that it can do is
-to bind them.
+Piece = tuple[types.CodeType, "frozenset[str] | None", bool, ast.stmt]
+"""A statement, the names that it binds (None: it may bind any), whether all that it can do is to
+bind them, and itself.
 """
 _Seen = dict[str, tuple[object, tuple[object, ...]]]
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -34,7 +35,9 @@ class Bindings:
     """Of all modules that are made of `texts`."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._free = frozenset(name for text in texts for name in _bound_anew(ast.parse(text)))
+        trees = list(map(ast.parse, texts))
+        self._free = frozenset(name for tree in trees for name in _bound_anew(tree))
+        self._contents = Contents(trees)
         self._modules: dict[int, tuple[str, Mapping[str, Any], _Seen]] = {}
         self._members: list[Entry] = []
         self._early: list[str] = []
@@ -46,7 +49,7 @@ class Bindings:
         own = former.keys() & BUILTINS & names.keys()  # of builtins' names, when it is loaded anew
         seen = {name: (names[name], inside(names[name])) for name in own}
         self._modules[id(names)] = where, names, seen
-        for code, bound, quiet in pieces:
+        for code, bound, quiet, node in pieces:
             try:
                 exec(code, names)  # noqa: S102
             finally:
@@ -55,10 +58,16 @@ class Bindings:
                 for name in list(seen) if bound is None else seen.keys() & bound:
                     del seen[name]
                 self._see(where, names, seen, bound if bound and quiet else names)
+                if is_tests(where):
+                    self._contents.see(where, names, node)
+
+    def look(self) -> None:
+        """Take down what is in another state now, though it may be put back later."""
+        self._early += self._contents.changed(OFTEN)
 
     def replaced(self) -> list[str]:
         """Names that stand for something else than the checks have them stand for."""
-        found = list(self._early)
+        found = [*self._early, *self._contents.changed()]
         for where, names, seen in self._modules.values():
             found += self._changed(where, names, seen, frozenset())
         found += [
@@ -97,6 +106,7 @@ def pieces(tree: ast.Module, path: str) -> list[Piece]:
             compile(ast.Module([node], []), path, "exec", flags, dont_inherit=True),
             _bound(node),
             _is_quiet(node),
+            node,
         )
         for node in tree.body
     ]

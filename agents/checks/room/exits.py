@@ -11,9 +11,11 @@ import gc
 from itertools import islice
 from types import CodeType, FunctionType
 
+from agents.checks.room.meanings import dotted, meanings
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from types import FrameType, TracebackType
 
     from agents.checks.room.sources import Sources
@@ -89,12 +91,12 @@ def _place(code: CodeType, instruction: int) -> tuple[int | None, ...]:
 def _exits(text: str) -> Iterator[tuple[int | None, ...]]:
     """The places where a source calls or raises what ends a script."""
     tree = ast.parse(text)
-    meanings = _meanings(tree)
+    known = meanings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            found = _dotted(node.func, meanings) in _CALLED
+            found = dotted(node.func, known) in _CALLED
         elif isinstance(node, ast.Raise):
-            found = _dotted(getattr(node.exc, "func", node.exc), meanings) in _RAISED
+            found = dotted(getattr(node.exc, "func", node.exc), known) in _RAISED
         else:
             continue
         if not found:
@@ -104,24 +106,3 @@ def _exits(text: str) -> Iterator[tuple[int | None, ...]]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func  # where an interpreter has the call of a method begin, on another line
             yield name.end_lineno, (name.end_col_offset or 0) - len(name.attr), *end
-
-
-def _meanings(tree: ast.AST) -> dict[str, str]:
-    """What names mean that the source gives a meaning: whole names of what is imported."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found[node.id] = ""
-        elif isinstance(node, ast.Import):
-            found |= {each.asname: each.name for each in node.names if each.asname}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {
-                (each.asname or each.name): f"{node.module}.{each.name}" for each in node.names
-            }
-    return found
-
-
-def _dotted(node: ast.AST | None, meanings: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value, meanings)}.{node.attr}"
-    return meanings.get(node.id, node.id) if isinstance(node, ast.Name) else ""

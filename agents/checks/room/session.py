@@ -121,6 +121,7 @@ class Session:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Ask before a test, report behind it."""
+        self._sources.look()
         self._teller.begin()
         self._reports = []
         intact = _code(item) is self._codes.get(item.nodeid)

@@ -75,6 +75,10 @@ class Sources:
             sys.meta_path.remove(self)
         sys.meta_path.insert(0, self)
 
+    def look(self) -> None:
+        """Take down what of the checks' own is in another state now."""
+        self._bindings.look()
+
     def replaced(self) -> list[str]:
         """Names of the checks' modules, and in them, under which something else stands."""
         there = {name: sys.modules[name] for name in self._names if name in sys.modules}
