@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.errors import CliError
+from cli.errors import CliError, Refused
 from cli.events import Event
 from cli.service import Job, Service
 from cli.written import as_text
@@ -29,6 +29,8 @@ OF_NO_MATTER = (
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
+NOT_FOUND = 404
+TO_RECORD = 'fettle run --record FILE "..."'
 EXECUTOR = "executor"
 START = "start"
 
@@ -53,17 +55,27 @@ class Original:
 
 
 def fetch(service: Service, job_id: str) -> Original:
-    """Raises CliError for a job that cannot be played again; Refused where it was not recorded."""
+    """Raises CliError for a job that cannot be played again."""
     job = service.job(job_id)
     if why := _unfit(job):
         raise CliError(f"{job_id} cannot be played again", why)
-    recording = service.recording(job_id)
+    recording = _recording(service, job_id)
     spec = {name: job["spec"][name] for name in ASKED if name in job["spec"]}
     files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
     asked = {**spec, "files": files, "model": f"recording:{job_id}"}
     if checks := job["spec"].get("checks"):
         asked["checks"] = _checks(service, job_id, checks)
     return Original(job, recording, asked, tuple(_decisions(service, job)))
+
+
+def _recording(service: Service, job_id: str) -> bytes:
+    try:
+        return service.recording(job_id)
+    except Refused as error:
+        if error.problem.status != NOT_FOUND:
+            raise
+        title = f"{job_id} cannot be played again"
+        raise CliError(title, error.problem.detail, f"submit it so: {TO_RECORD}") from None
 
 
 def _unfit(job: Job) -> str | None:

@@ -180,7 +180,11 @@ def test_a_job_that_was_not_recorded_says_how_one_is(tiny, capsys):
     tiny.on("GET /jobs/j1", Answer(200, whole()))
     tiny.on("GET /jobs/j1/recording", problem(404, "Not found", "submit it with `record`"))
     assert run(["--url", tiny.url, "replay", "j1"]) == 1
-    assert "submit it with `record`" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "j1 cannot be played again" in told
+    assert "submit it with `record`" in told
+    assert "fettle run --record FILE" in told
+    assert "fettle list" not in told  # which would find it: the job is there
 
 
 @pytest.fixture
