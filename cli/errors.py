@@ -18,6 +18,11 @@ BAD_USAGE = 2
 NOT_REACHABLE = 3
 
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
+_LISTED = {
+    "keys": "`fettle keys list` shows the keys",
+    "workers": "`fettle doctor` names the workers",
+    "webhooks": "`fettle webhooks list` shows the messages that have not arrived",
+}
 
 
 class CliError(Exception):
@@ -76,8 +81,8 @@ def _advice(problem: Problem) -> str:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"
         case 403:
             return "use a key with the scope that this needs (`fettle keys list` shows them)"
-        case 404 | 409 if problem.about == "keys":
-            return "`fettle keys list` shows the keys"
+        case 404 | 409 if problem.about in _LISTED:
+            return _LISTED[problem.about]
         case 404:
             return "`fettle list` shows the jobs that this key can see"
         case 409:

@@ -68,7 +68,7 @@ def sum_up(header: Header, results: Sequence[Result]) -> Summary:
         exercises=header.set["exercises"],
         tries=len(results),
         measured=len(measured),
-        not_measured=Counter(result.why_not for result in results if result.why_not),
+        not_measured=Counter(_kind(result.why_not) for result in results if result.why_not),
         first=_rate(judged, first_of),
         final=_rate(judged, final_of),
         levels=_levels(judged),
@@ -85,6 +85,11 @@ def sum_up(header: Header, results: Sequence[Result]) -> Summary:
         job_seconds=median([result.job_seconds for result in measured] or [0.0]),
         worked_seconds=median([result.worked_seconds for result in measured] or [0.0]),
     )
+
+
+def _kind(why_not: str) -> str:
+    """Without the details, which are told exercise by exercise."""
+    return why_not.partition(": ")[0]
 
 
 def first_of(result: Result) -> Verdict | None:

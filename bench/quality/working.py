@@ -59,7 +59,7 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
 def told(job: Job) -> Result:
     """What a finished job tells of itself. Pure."""
     reason = job["reason"]
-    lost = reason if reason in NOT_THE_MODELS else None
+    lost = f"{reason}: {job['detail']}" if reason in NOT_THE_MODELS else None
     runs: Sequence[Mapping[str, Any]] = job["runs"]
     return Result(
         id="",

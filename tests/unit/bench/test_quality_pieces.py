@@ -137,7 +137,10 @@ def test_what_a_job_tells_of_itself():
     ],
 )
 def test_what_says_nothing_of_the_model_is_not_measured(status, reason, measured):
-    assert told(a_job(status=status, reason=reason)).measured is measured
+    lost = told(a_job(status=status, reason=reason, detail="set a key"))
+    assert lost.measured is measured
+    if not measured and reason:
+        assert lost.why_not == f"{reason}: set a key"
 
 
 HEADER = Header(
@@ -150,7 +153,7 @@ def results() -> list[Result]:
     return [
         Result("a", 1, level="easy", first=Verdict(False), final=Verdict(True), cost=cost),
         Result("b", 1, level="hard", first=Verdict(True), final=Verdict(True), cost=cost),
-        Result("c", 1, why_not="internal"),
+        Result("c", 1, why_not="internal: a detail"),
     ]
 
 

@@ -247,6 +247,9 @@ def test_drain(fettle, tiny):
     tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
     code, told, _ = fettle("drain", "host:7:ab")
     assert (code, told) == (0, "asked: host:7:ab hands on what it holds, and stops\n")
+    code, _, said = fettle("drain", "nobody")
+    assert code == 1
+    assert "`fettle doctor` names the workers" in said
 
 
 def test_retry(fettle, tiny):
