@@ -75,7 +75,31 @@ class Running:
 
     def kill(self) -> None:
         """SIGKILL to the command alone."""
-        os.kill(json.loads(self.report.read_text())["pid"], signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def pid(self) -> int:
+        """The command's own; 0 before it has begun."""
+        told = self.report.read_text() if self.report.exists() else ""
+        return int(json.loads(told)["pid"]) if told else 0
+
+    def worked(self) -> float:
+        """Seconds of a core that the command has used so far: whatever else the machine does."""
+        told = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_until_caught(self, signum: int, seconds: float = 60) -> None:
+        """Wait until a signal that would end any program is the command's own affair."""
+        deadline = time.monotonic() + seconds
+        while not self._caught() >> (signum - 1) & 1:
+            assert time.monotonic() < deadline, f"does not catch {signum}:\n{self.text}"
+            time.sleep(0.005)
+
+    def _caught(self) -> int:
+        if not self.pid:
+            return 0
+        told = Path(f"/proc/{self.pid}/status").read_text()
+        return int(told.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
         """Wait for the end; returns the exit code, and fails where a process is left behind."""

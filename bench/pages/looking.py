@@ -23,6 +23,14 @@ QUERIES: tuple[dict[str, Any], ...] = (
     {"label": "team-3", "status": "succeeded"},
     {"text": "plot number"},
 )
+TIMING = """() => new Promise((done) => {
+  new PerformanceObserver((seen) => {
+    const [painted] = seen.getEntriesByName("first-contentful-paint");
+    const [whole] = performance.getEntriesByType("navigation");
+    if (painted) done([whole.loadEventEnd, painted.startTime]);
+  }).observe({ type: "paint", buffered: true });
+})"""
+"""A page may have been loaded before it is painted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +62,7 @@ def look(context: BrowserContext, house: House, job_id: str) -> Looked:
     """One look, in a tab of its own."""
     page = context.new_page()
     page.goto(f"{house.url}/app/jobs/{job_id}", wait_until="load")
-    timing = page.evaluate(
-        "() => [performance.getEntriesByType('navigation')[0].loadEventEnd,"
-        " performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0]"
-    )
+    timing = page.evaluate(TIMING)
     run = page.locator("details.run:not([open]) > summary").first
     opened = _timed(run.click, lambda: page.wait_for_selector("details.run[open] .code"))
     more = page.locator(".gap button")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -24,9 +23,8 @@ def env(tmp_path) -> dict[str, str]:
 
 def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
-        begun = time.monotonic()
         demo.wait_for("played from recordings")
-        assert time.monotonic() - begun < 2
+        assert demo.worked() < 2
         assert demo.end() == 0
 
     assert demo.text.count("no GROQ_API_KEY or GOOGLE_API_KEY") == 1

@@ -185,6 +185,38 @@ def test_from_a_link_to_an_approval(site):
         expect(page.locator(".files-body")).to_contain_text("in.txt")
 
 
+HEAR = """button => {
+  window.said = new Promise((done) => {
+    new MutationObserver(() => done(button.textContent)).observe(button, { childList: true });
+  });
+}"""
+"""Hears what a button says: for a moment, which on a busy machine may be over before one looks."""
+FOLLOW = """event => {
+  event.scrollIntoView({ block: "center" });
+  const regions = [...document.querySelectorAll(".region")];
+  window.painted = [];
+  const frame = () => {
+    const last = new ResizeObserver(() => {
+      last.disconnect();
+      const tall = regions.reduce((sum, region) => sum + region.offsetHeight, 0);
+      painted.push([event.getBoundingClientRect().top, tall]);
+      requestAnimationFrame(frame);
+    });
+    last.observe(event);
+  };
+  requestAnimationFrame(frame);
+}"""
+"""Notes of each frame where it shows an event, and how tall all is that stands above: as the last
+observer, whose word comes behind the page's own and right before painting. What a page measures in
+between nobody sees."""
+PAINTED = """() => new Promise((done) => {
+  const begun = painted.length;
+  const look = () => (painted.length > begun + 2 ? done(painted) : requestAnimationFrame(look));
+  look();
+})"""
+"""What was noted, once some frames more have come."""
+
+
 def test_an_edit_runs_before_it_counts(site):
     job_id = site.submit("recording:plot", "The task is to be edited.")
     with site.visiting() as visitor:
@@ -202,18 +234,24 @@ def test_an_edit_runs_before_it_counts(site):
         expect(page.locator(".evidence .output")).to_have_text("by hand\n")
         assert site.call("GET", f"/jobs/{job_id}")["status"] == "awaiting_review"
         visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page.locator(".evidence .copy").first.click()
-        expect(page.locator(".evidence .copy").first).to_have_text("Copied")
+        copy = page.locator(".evidence .copy").first
+        copy.evaluate(HEAR)
+        copy.click()
+        assert page.evaluate("said") == "Copied"
         assert page.evaluate("navigator.clipboard.readText()") == code
         page.set_viewport_size({"width": 1280, "height": 400})
-        read = page.locator(".event-planned")
-        read.evaluate("event => event.scrollIntoView({block: 'center'})")
-        height = read.bounding_box()["y"]
+        page.locator(".event-planned").evaluate(FOLLOW)
+        page.evaluate(PAINTED)
         said = {"action": "revise", "feedback": "Plot it."}
         site.call("POST", f"/jobs/{job_id}/review", json=said)
         expect(page.locator(".event-review_opened")).to_have_count(3)
         expect(page.locator("#review-panel")).to_contain_text("Plot it.")
-        assert abs(read.bounding_box()["y"] - height) < 4
+        expect(page.locator(".changes-title")).to_be_attached()
+        expect(page.locator("#review-panel img")).to_have_js_property("naturalHeight", 40)
+        painted = page.evaluate(PAINTED)
+        places, tall = zip(*painted, strict=True)
+        assert max(places) - min(places) < 4, painted
+        assert max(tall) - min(tall) > 400, "nothing has changed above it"
 
 
 def test_a_page_misses_nothing_while_the_service_restarts(site):
@@ -229,8 +267,9 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
         site.start()
         expect(page.locator("#review-panel")).to_be_visible(timeout=30_000)
         expect(page.locator("#link-state")).to_be_hidden()
-        shown = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
         told = site.call("GET", f"/jobs/{job_id}")["last_event"]
+        expect(page.locator(f"#e{told}")).to_be_attached()  # a region may be ahead of the events
+        shown = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
         assert shown == list(range(1, told + 1))
         assert page.locator(".event-review_opened").count() == 1
         assert page.evaluate("window.here") == 1
@@ -245,7 +284,9 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
         page = visitor.go(f"/app/jobs/{job_id}")
         spoken = page.locator("#streamed")
         with redis.Redis.from_url(site.house.redis_url) as client:
+            ends = time.monotonic() + 20
             while not client.pubsub_numsub(JobKeys(job_id).tokens)[0][1]:
+                assert time.monotonic() < ends, "the page does not listen"
                 time.sleep(0.05)
             for text in (f"one {EVIL}", " two"):
                 client.publish(JobKeys(job_id).tokens, json.dumps([{**said, "text": text}]))
@@ -302,6 +343,7 @@ def test_by_keyboard_alone(site):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.id") == f"waits-{job_id}":
                 break
+        expect(page.locator(f"#waits-{job_id}")).to_be_focused()
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/app/jobs/{job_id}#review")
         expect(page.locator("#review-panel")).to_be_visible()

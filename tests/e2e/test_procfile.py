@@ -76,7 +76,7 @@ def test_web_worker_and_flower(tmp_path, start):
             FETTLE_BROKER_URL=server.url.removesuffix("0") + "1",
             FETTLE_DATA_DIR=str(tmp_path / "data"),
         )
-        assert start("flower", env).wait(10) != 0
+        assert start("flower", env).wait(60) != 0
         assert "FLOWER_BASIC_AUTH" in (tmp_path / "flower.log").read_text()
 
         start("web", env)
