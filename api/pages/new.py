@@ -156,9 +156,8 @@ def _told(visitor: Visitor, refused: Refused) -> Response:
         errors.setdefault(name, _sentence(told))
     elsewhere = [f"{name}: {said}" for name, said in errors.items() if name not in _FIELDS]
     general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
-    return page(
-        "new_wrong.html", visitor, status=422, errors=errors, general=general, fields=_FIELDS
-    )
+    values = {"errors": errors, "general": general, "fields": _FIELDS}
+    return page("new_wrong.html", visitor, status=422, headers={"HX-Reswap": "none"}, **values)
 
 
 def _sentence(told: Mapping[str, Any]) -> str:

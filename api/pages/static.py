@@ -38,6 +38,7 @@ BUNDLES = {
         "js/reading.js",
         "js/keys.js",
         "js/parts.js",
+        "js/lost.js",
         "js/draft.js",
         "js/new.js",
     ),

@@ -6,8 +6,10 @@
   // What is folded away and has a draft is there again behind the change.
   const begun = (field) =>
     field.value !== field.defaultValue && (field.offsetParent !== null || !field.dataset.draft);
+  // A form with nothing in it yet counts, too: whoever goes to it begins to type, and where it had
+  // gone these keys would press buttons.
   const busy = (region) =>
-    region.querySelector("dialog[open]") !== null
+    region.querySelector("dialog[open], .unfolded:not([hidden]) textarea, textarea:focus") !== null
     || [...region.querySelectorAll("textarea, input:not([type])")].some(begun);
 
   const offer = (region) => {
@@ -49,9 +51,15 @@
   document.addEventListener("htmx:afterRequest", (event) => {
     const { successful, elt } = event.detail;
     const region = elt.closest(".region");
-    if (region && successful && elt.matches("form")) elt.reset();
+    if (region && successful && elt.matches("form")) {
+      elt.reset();
+      const folds = elt.closest(".unfolded");
+      if (folds) folds.hidden = true;
+    }
     release(region);
   });
 
-  document.addEventListener("close", (event) => release(event.target.closest(".region")), true);
+  for (const left of ["close", "fold"]) {
+    document.addEventListener(left, (event) => release(event.target.closest(".region")), true);
+  }
 })();

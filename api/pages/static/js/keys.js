@@ -18,7 +18,10 @@
     });
   }
 
-  const fold = (part) => { part.hidden = true; };
+  const fold = (part) => {
+    part.hidden = true;
+    part.dispatchEvent(new Event("fold"));
+  };
 
   const unfold = (id) => {
     for (const part of document.querySelectorAll(".unfolded")) part.hidden = part.id !== id;
@@ -35,6 +38,12 @@
 
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.classList.contains("unfolded")) unfold(event.target.id);
+  });
+
+  // What is unfolded is fetched once: somebody may have changed it since.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, target } = event.detail;
+    if (elt.dataset.unfolds && target.querySelector("textarea")) event.preventDefault();
   });
 
   document.addEventListener("keydown", (event) => {

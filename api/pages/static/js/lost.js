@@ -1,0 +1,17 @@
+// An answer that never came, or came from something between us, is told of: else a decision that was
+// lost on its way looks like one that was taken. What we refuse ourselves says how to show it.
+(() => {
+  const notice = document.getElementById("notice");
+  const ours = (xhr) => xhr.status && (xhr.status < 400 || /^hx-/m.test(xhr.getAllResponseHeaders()));
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!ours(event.detail.xhr)) event.detail.shouldSwap = false;
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { elt, successful, xhr } = event.detail;
+    const told = notice.querySelector("[data-lost]");
+    if (successful && told && ("poll" in elt.dataset || elt.matches("form"))) told.remove();
+    if (!ours(xhr) && !told) notice.append(document.getElementById("lost").content.cloneNode(true));
+  });
+})();
