@@ -179,6 +179,7 @@ class Scene:
 @contextlib.asynccontextmanager
 async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
     """A house with its model's server and no worker yet; `env` goes to the workers."""
+    env = {"FETTLE_LEASE_SECONDS": f"{Scene.lease:g}", **env}
     with a_house(folder, GROQ_API_KEY="a", **env) as house:
         async with house.operations() as operations:
             scene = Scene(house, operations, OperationLog())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from faults_house import TWICE, Scene, Work, processes, sleeps, until
-from house import House, a_house
+from house import MORTAL, House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
 from bench.provider import Hang, ProviderServer, always
@@ -25,7 +25,7 @@ QUICK, MORE = 30, 20
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+    with a_house(tmp_path, GROQ_API_KEY="a", FETTLE_LEASE_SECONDS=MORTAL) as made:
         yield made
 
 

@@ -16,7 +16,7 @@ from settings.base import DEVELOPMENT_KEY
 
 
 async def statuses(redis_url: str) -> dict[Status, int]:
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     counts = {status: count for status, count in (await store.counts()).items() if count}
     await store.close()
     return counts

@@ -118,7 +118,7 @@ async def test_a_full_redis_frees_itself(own_house: House, tmp_path: Path) -> No
     ]
     file = next(path for path in (tmp_path / "blobs").rglob("*") if path.is_file())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while file.exists() or await store.load(
                 asked.id
             ):  # rejected by the clock, then removed

@@ -20,7 +20,7 @@ def machine(redis_url):
         def open_store(self):
             with redis.Redis.from_url(redis_url) as client:
                 client.flushall()
-            return RedisStore(connect(redis_url))
+            return RedisStore(connect(redis_url, seconds=20))
 
         async def come_due(self, record):
             past = await self.house.store.now() - 1

@@ -14,7 +14,7 @@ from worker.indexing import adopt
 
 @pytest.fixture
 async def house(redis_url):
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     yield House(store)
     await store.close()
 

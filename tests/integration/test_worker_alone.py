@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house, ok
+from house import MORTAL, House, a_house, ok
 from recorded import one_run
 
 from drills import family
@@ -78,7 +78,7 @@ async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at
     model = house.record("alone", one_run("alone", "print('x')"))
     async with house.operations() as operations:
         job_id = await crashed_twice(house, operations, model)
-        deadly = house.worker(fail_point="before_claim")
+        deadly = house.worker(fail_point="before_claim", lease_seconds=MORTAL)
         async with asyncio.timeout(30):
             while house.logs().count("job's own process ended") < STARTS:
                 await asyncio.sleep(0.02)
@@ -87,7 +87,7 @@ async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at
         house.worker()
         await house.ready(2)
         hints = Hints(house.broker_url)
-        async with asyncio.timeout(2 + 5):  # the lease, and a process that is made for it
+        async with asyncio.timeout(2 + 18):  # the lease, and a process that is made for it
             while (await house.record_of(operations, job_id)).status is Status.QUEUED:
                 hints.send(job_id, Priority.NORMAL)
                 await asyncio.sleep(0.25)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import s3_server
-from house import House, a_house
+from house import MORTAL, House, a_house
 from recorded import answers, approves, plans, runs
 
 from jobs import manifest
@@ -45,7 +45,7 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
     ]
     model = house.record("two", turns)
     one, two = house.folder / "one", house.folder / "two"
-    house.worker(data_dir=str(one))
+    house.worker(data_dir=str(one), lease_seconds=MORTAL)
     async with house.operations() as operations:
         job_id = await house.submit(operations, JobSpec("two runs", model=model))
         await house.told(operations, job_id, "run_finished")

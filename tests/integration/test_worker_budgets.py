@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
-from house import TENANT, House, a_house
+from house import MORTAL, TENANT, House, a_house
 from working_model import works
 
 from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
@@ -104,7 +104,7 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None
         return billed(request)
 
     with ProviderServer(hangs_once) as server:
-        first = house.worker(groq_base_url=server.groq_url)
+        first = house.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
         async with house.operations() as operations:
             job_id = await submit(operations, max_tokens=100_000)
             await asyncio.wait_for(hung.wait(), 30)

@@ -25,7 +25,7 @@ class State(TypedDict, total=False):
 
 
 async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> None:
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     house = House(store)
     may_go, arrived = asyncio.Event(), asyncio.Event()
 
@@ -70,7 +70,7 @@ class Cut(Exception):
 
 
 async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str) -> None:
-    store = RedisStore(connect(redis_url))
+    store = RedisStore(connect(redis_url, seconds=20))
     house = House(store)
     save, left = unfenced(store.redis), 0
 

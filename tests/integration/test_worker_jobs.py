@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import redis_servers
-from house import TENANT, House, a_house, ok
+from house import MORTAL, TENANT, House, a_house, ok
 from recorded import answers, approves, calls, one_run, plans, runs, turn
 
 from jobs import manifest
@@ -145,20 +145,17 @@ async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house:
         approves("r2"),
     ]
     model = house.record("killed", turns)
-    first = house.worker()
+    first = house.worker(lease_seconds=MORTAL)
     async with house.operations() as operations:
         job_id = await house.submit(operations, JobSpec(task="count", model=model))
-        async with asyncio.timeout(20):
-            while "run_finished" not in await house.kinds(operations, job_id):
-                await asyncio.sleep(0.05)
-        await asyncio.sleep(0.5)
+        await house.told(operations, job_id, "model_called", times=3)  # its second run begins
         first.kill()
         first.wait()
         house.worker()
         killed = time.monotonic()
         job = await house.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, house.logs()
-        assert time.monotonic() - killed < 2 + 0.5 + 12  # lease, sweep; a start and a run
+        assert time.monotonic() - killed < 2 + 0.5 + 22  # lease, sweep; a start and a run
         said = await house.kinds(operations, job_id)
         assert said.count("run_finished") == 2
         assert said.count("model_called") == 5
@@ -180,7 +177,7 @@ async def test_a_stopping_worker_hands_its_job_on(house: House) -> None:
     async with house.operations() as operations:
         job_id = await house.submit(operations, JobSpec(task="slow", model=model))
         await house.until(operations, job_id, Status.RUNNING)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while "model_called" not in await house.kinds(operations, job_id):
                 await asyncio.sleep(0.02)
         assert house.stop_workers() == [0]
@@ -205,12 +202,10 @@ async def test_cancel_kills_the_run_and_is_final(shared: House) -> None:
             while (await shared.kinds(operations, job_id)).count("model_called") < 2:
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)
-        asked = time.monotonic()
         ok(await operations.cancel(job_id, "ann"))
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(8):  # long before the run ends by itself
             while f'"{job_id}", "event": "attempt stopped"' not in shared.logs():
                 await asyncio.sleep(0.05)
-        assert time.monotonic() - asked < 2
         await asyncio.sleep(0.5)
         loaded = await operations.store.load(job_id)
         assert loaded is not None
@@ -320,7 +315,7 @@ async def test_logs_are_one_object_a_line_with_the_job(shared: House) -> None:
         job_id = await shared.submit(operations, JobSpec(task="log", model=model))
         await shared.until(operations, job_id)
     told: list[dict[str, Any]] = []
-    async with asyncio.timeout(10):  # what is said of the end follows it
+    async with asyncio.timeout(20):  # what is said of the end follows it
         while not told or told[-1]["event"] != "attempt ended":
             await asyncio.sleep(0.05)
             lines = [json.loads(line) for line in shared.logs().splitlines()]

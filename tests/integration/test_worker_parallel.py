@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from house import a_house
+from house import MORTAL, a_house
 
 from bench.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -21,7 +21,7 @@ STEPS = [
     {"does": "Write two.txt.", "after": []},
     {"does": "Join them.", "after": [1, 2]},
 ]
-APART_SECONDS = 0.5
+APART_SECONDS = 1.5
 
 
 def _run(code: str, seconds: float = 0.0) -> Reply:
@@ -74,7 +74,7 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
 ) -> None:
     script = TwoAtOnce()
     with a_house(tmp_path, GROQ_API_KEY="a") as house, ProviderServer(script) as server:
-        house.worker(groq_base_url=server.groq_url)
+        house.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
         async with house.operations() as operations:
             spec = JobSpec(task="Write two files.", model=MODEL, parallel=True)
             job_id = await house.submit(operations, spec)

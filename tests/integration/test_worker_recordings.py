@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, a_house, ok
+from house import MORTAL, House, a_house, ok
 from working_model import works
 
 from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
@@ -73,7 +73,8 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: 
 async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(house: House) -> None:
     async with house.operations() as operations:
         with ProviderServer(learns) as server:
-            house.worker(groq_base_url=server.groq_url, fail_point="after_journal:2")
+            cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
+            house.worker(groq_base_url=server.groq_url, **cut)
             asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
             job_id = await house.submit(operations, asked)
             await house.told(operations, job_id, "model_called", times=2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house
+from house import MORTAL, House, a_house
 from working_model import works
 
 from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
@@ -39,7 +39,8 @@ async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(house
     with ProviderServer(judges) as server:
         url = server.groq_url
         # dies with the plan paid for and on record, and the router's word before it
-        house.worker(groq_base_url=url, fail_point="after_journal:2", **ROUTES)
+        cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
+        house.worker(groq_base_url=url, **cut, **ROUTES)
         async with house.operations() as operations:
             job_id = await house.submit(operations, JobSpec(task=DOUBTED, model="auto"))
             house.workers[0].wait(30)

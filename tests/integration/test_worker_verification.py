@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house
+from house import MORTAL, House, a_house
 from recorded import calls, one_run, turn
 
 from jobs import manifest
@@ -17,6 +17,8 @@ from jobs.record import Status
 from jobs.spec import JobSpec, Kind
 
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+TOO_LONG = ("the time for all checks was over", "the checks ran for longer than they may")
+"""Said by who judges in the room, or for him where he is late himself."""
 SLOW = f"import time\ntime.sleep(2)\n{TEST}"
 
 
@@ -62,7 +64,7 @@ async def test_a_verification_succeeds_with_its_report_passed_or_not(house: Hous
 
 @pytest.mark.invariant("J8")
 async def test_a_verification_whose_worker_died_is_made_again_once(house: House) -> None:
-    worker = house.worker()
+    worker = house.worker(lease_seconds=MORTAL)
     async with house.operations() as operations:
         spec = await verification(house, "def add(a, b):\n    return a + b\n", SLOW)
         job_id = await house.submit(operations, spec)
@@ -88,7 +90,7 @@ async def test_a_verification_that_runs_for_too_long_is_told_so(house: House) ->
         assert job.status is Status.SUCCEEDED, house.logs()
         assert job.result is not None
         assert job.result.checks is not None
-        assert job.result.checks["problem"] == "the time for all checks was over"
+        assert job.result.checks["problem"] in TOO_LONG
 
 
 async def test_a_jobs_checks_and_its_result_say_what_passed(house: House) -> None:
@@ -122,7 +124,7 @@ async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(hou
     )
     house.worker()
     async with house.operations() as operations:
-        spec = JobSpec("add", model=model, questions=True, questions_expire_seconds=1)
+        spec = JobSpec("add", model=model, questions=True, questions_expire_seconds=3)
         job_id = await house.submit(operations, spec)
         waiting = await house.until(operations, job_id, Status.AWAITING_REVIEW)
         assert waiting.review is not None
