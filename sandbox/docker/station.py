@@ -80,11 +80,12 @@ class Station:
 
     async def close(self) -> None:
         """End every container, those with a run in them and those that are being made too; with an
-        engine that is gone there is nothing to wait for. Raises nothing of the engine's.
+        engine that is gone, or hangs, there is nothing to wait for. Raises nothing of the engine's.
 
         From its first step on no other is made, and whatever a run meets here is of this doing.
         """
         self.closed = True
+        self.lost = self.lost or not await self.engine.answers()
         for taken in tuple(self._taken.values()):
             self.give_back(taken)
         ending = (*self._chores, *self._makings)

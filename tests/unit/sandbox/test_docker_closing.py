@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
-from scripted_engine import CUT, Held, ScriptedEngine, scripted
+from scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, station
+from sandbox.docker import engine as dialogue
 from sandbox.docker.leftovers import OWNER
 from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
 
@@ -49,10 +51,12 @@ async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str, *
     await closing
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize(
-    ("step", "late"),
-    [*((step, False) for step in (*OPENING, *MAKING)), *((step, True) for step in MAKING)],
+    ("step", "late", "answer"),
+    [
+        *((step, False, 500) for step in OPENING),
+        *product(MAKING, (False, True), ANSWERS),
+    ],
 )
 async def test_who_runs_while_it_is_closed_is_told_just_that(
     tmp_path: Path, step: str, late: bool, answer: int | None
@@ -182,3 +186,55 @@ async def test_all_who_wait_for_an_engine_are_told_at_once_that_there_is_none(
             with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
                 await run
         assert engine.asked == ["ping"]
+
+
+async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)
+    async with backed(tmp_path, 1) as (engine, backend):
+        await backend.warmed()
+        run = asyncio.create_task(backend.run(HELLO, Limits()))
+        await engine.orders.get()
+        for step in STEPS:
+            engine.gate(step)
+        async with asyncio.timeout(2):
+            await backend.close()
+        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+            await run
+
+
+async def test_cancelled_at_any_moment_a_run_leaves_nothing(tmp_path: Path) -> None:
+    async with backed(tmp_path) as (engine, backend):
+        for steps in range(400):
+            run = asyncio.create_task(backend.run(HELLO, Limits()))
+            await turns(steps)
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+            assert engine.containers == {}, steps
+            if engine.orders.qsize() > 3:
+                return
+        raise AssertionError("no run came so far as to be given its order")
+
+
+async def test_closed_at_any_moment_it_leaves_nothing(tmp_path: Path) -> None:
+    ordered = 0
+    for steps in range(0, 400, 4):
+        async with backed(tmp_path, steps % 8 // 4) as (engine, backend):
+            run = asyncio.create_task(backend.run(HELLO, OTHER))
+            await turns(steps)
+            await backend.close()
+            with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+                await run
+            assert engine.containers == {}, steps
+            ordered += not engine.orders.empty()
+        if ordered > 3:
+            return
+    raise AssertionError("no run came so far as to be given its order")
+
+
+async def turns(number: int) -> None:
+    """So many turns of the event loop."""
+    for _ in range(number):
+        await asyncio.sleep(0)
