@@ -32,6 +32,7 @@ from agents.models.role import LIGHT, Role
 from agents.models.structured import Answer, ask, read
 from agents.models.toll import Toll, tolled
 from agents.models.wires import Piece
+from agents.models.wording import too_long
 from agents.models.written import turn_of, written
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "read",
     "ready",
     "tolled",
+    "too_long",
     "turn_of",
     "written",
 ]

@@ -36,7 +36,22 @@ class ModelRefused(ModelError):
 
 
 class ContextExceeded(ModelRefused):
-    """The request was refused for its length alone."""
+    """The request was refused for its length alone.
+
+    `room` is how many tokens it may have, `took` how many it had, where the provider says so.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        room: int | None = None,
+        took: int | None = None,
+    ) -> None:
+        super().__init__(message, status=status)
+        self.room = room
+        self.took = took
 
 
 class ModelUnavailable(ModelError):

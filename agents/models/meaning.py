@@ -13,6 +13,7 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyMalformed,
 )
+from agents.models.overlong import told
 from agents.models.retry_after import retry_after_seconds
 from agents.models.surrogates import text_of
 
@@ -22,9 +23,9 @@ _FOR_NOW = frozenset({408, 409, 425, 429, 498})
 # OpenAI's word for an empty account, sent with status 429: waiting does not fill it.
 _NO_MONEY = "insufficient_quota"
 # OpenAI, Groq, DeepSeek, OpenRouter and vLLM speak of the context's length, llama.cpp of its size,
-# Anthropic of a prompt that is too long, Gemini of the input token count.
+# Anthropic of a prompt that is too long or of the context's limit, Gemini of the input token count.
 _TOO_LONG = re.compile(
-    r"context[ _](length|size|window)|prompt is too long|input token count", re.IGNORECASE
+    r"context[ _](length|size|window|limit)|prompt is too long|input token count", re.IGNORECASE
 )
 # An error within a reply has a type in place of a status.
 # https://docs.anthropic.com/en/api/errors
@@ -55,7 +56,8 @@ def meaning(
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
     if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
-        return ContextExceeded(message, status=status)
+        room, took = told(message, details)
+        return ContextExceeded(message, status=status, room=room, took=took)
     return ModelRefused(message, status=status)
 
 

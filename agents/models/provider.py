@@ -24,7 +24,7 @@ from typing_extensions import override
 from agents.models.bound import likely_used, most_used
 from agents.models.classify import classify
 from agents.models.ending import told_apart
-from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.errors import ContextExceeded, ModelError, ModelUnavailable
 from agents.models.foreign import understood_by
 from agents.models.handed import watched
 from agents.models.listener import LISTENER
@@ -53,7 +53,8 @@ class ProviderModel(BaseChatModel):
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
     context: int | None
-    """Tokens of a request with its reply; None: not known."""
+    """Tokens of a request with its reply; None: not known. It is less where its provider has
+    refused a request for its length, and told how long it may be."""
     rate_limit: RateLimit
     caching: dict[str, Any]
     """What goes with a request of a conversation; one with a forced tool is a single question."""
@@ -117,6 +118,8 @@ class ProviderModel(BaseChatModel):
                 return await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
                 await toll.failed(error)
+                if isinstance(error, ContextExceeded) and error.room is not None:
+                    self.context = min(error.room, self.context or error.room)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:

@@ -26,11 +26,16 @@ def worded(error: ModelError, full_name: str) -> str:
     if status is None or status < 400 or isinstance(error, ReplyMalformed):
         return f"{full_name}: {said}"
     if isinstance(error, ContextExceeded) and status != 413:
-        means, advice = _TOO_LONG
-    else:
-        means, advice = _meaning(status, ModelName.parse(full_name).of)
+        return too_long(full_name, f"{status}: {said}")
+    means, advice = _meaning(status, ModelName.parse(full_name).of)
     told = f"{full_name}: {means} ({status}: {said})"
     return f"{told}; {advice}" if advice else told
+
+
+def too_long(full_name: str, why: str) -> str:
+    """That a request does not fit into a model's context, and what to do."""
+    means, advice = _TOO_LONG
+    return f"{full_name}: {means} ({why}); {advice}"
 
 
 def _meaning(status: int, provider: Provider) -> tuple[str, str]:
