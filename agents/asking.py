@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agents.calls import model_call
+from agents.context import Messages
 from agents.models import Answer, Role, ask
 from agents.models.structured import read
 from agents.place import place
 from agents.ports import Ports
 from agents.prompting import render
+from agents.spare import past
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -23,7 +24,7 @@ T = TypeVar("T", bound=BaseModel)
 async def ask_for(
     runtime: Runtime[Ports],
     role: Role,
-    messages: Sequence[BaseMessage],
+    messages: Messages,
     schema: type[T],
     *,
     level: int = 0,
@@ -33,14 +34,14 @@ async def ask_for(
     if first.value is not None:
         return first
     repair = render("repair", error=first.error, tool=schema.__name__)
-    again = [*messages, AIMessage(first.said or "(nothing)"), HumanMessage(repair)]
+    again = [*messages, past(first.said or "(nothing)"), HumanMessage(repair)]
     return await _ask(runtime, role, again, schema, ordinal=1, level=level)
 
 
 async def _ask(
     runtime: Runtime[Ports],
     role: Role,
-    messages: Sequence[BaseMessage],
+    messages: Messages,
     schema: type[T],
     *,
     ordinal: int,
@@ -49,9 +50,9 @@ async def _ask(
     ports = runtime.context
     fresh: Answer[T] | None = None
 
-    async def call(model: BaseChatModel) -> AIMessage:
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
         nonlocal fresh
-        fresh = await ask(model, messages, schema)
+        fresh = await ask(model, given, schema)
         return fresh.message
 
     at = place(runtime.execution_info, ordinal)

@@ -10,12 +10,14 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.budget import BudgetToll
+from agents.context import Draft, Messages, asked_within
 from agents.fallback import first_to_answer
 from agents.keepable import keepable
 from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
@@ -64,10 +66,11 @@ async def model_call(
     ports: Ports,
     role: Role,
     at: Place,
-    messages: Sequence[BaseMessage],
-    call: Callable[[Any], Awaitable[AIMessage]],
+    messages: Messages,
+    call: Callable[[Any, Messages], Awaitable[AIMessage]],
     *,
     offered: Sequence[str] = (),
+    draft: Draft | None = None,
     whole: Whole | None = None,
     level: int = 0,
     more: Callable[[AIMessage], Sequence[Fact]] = lambda _: (),
@@ -75,13 +78,15 @@ async def model_call(
     """One call of the model of `role`, made once. `offered` are the names of its tools.
 
     `call` asks the chat model that it is given: that of the role at this `level`, or one that
-    stands in for it. The charge and the event name the one that answered.
+    stands in for it; and asks it the messages that it is given: as much of `messages`, or of
+    `draft`, as that model has room for. The charge and the event name the one that answered.
     `whole` is the request as the model gets it, where there is more to it than `messages` and
     `offered` say. A recording's turn is kept before the call is on record: the event names it.
     `more` are facts that the reply itself tells.
     """
     name = ports.models.name(role, level)
     given = whole or Whole(messages, offered)
+    drawn = draft or Draft.of(messages, offered)
 
     toll: BudgetToll
 
@@ -89,7 +94,7 @@ async def model_call(
         nonlocal toll
         toll = BudgetToll(ports.budget, ports.prices, name)
         with tolled(toll):
-            return await call(model)
+            return await asked_within(model, role, drawn, partial(call, model))
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agents.prompting import render
 
@@ -57,7 +57,7 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
     return found
 
 
-def text_of(message: AnyMessage) -> str:
+def text_of(message: BaseMessage) -> str:
     """The text of a message. `BaseMessage.text` makes an object of its own each time, and a long
     conversation is gone through for each request."""
     content = message.content

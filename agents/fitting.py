@@ -2,8 +2,8 @@
 
 `agents.trimming` keeps it short for its price, by bounds that are the same for all models. Here it
 is cut to what one model has room for: first by the same steps in a smaller size, then by the middle
-of long outputs and by leaving fewer exchanges. The task and all feedback stay: what does not fit
-then is for the provider to refuse.
+of long outputs and by leaving fewer exchanges. What is spare in requests and feedback goes, too
+(`agents.lightening`); the task stays.
 """
 
 from __future__ import annotations
@@ -11,32 +11,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from agents.exchanges import KEPT_EXCHANGES, said, without_old_exchanges
+from agents.exchanges import KEPT_EXCHANGES, text_of, without_old_exchanges
+from agents.lightening import lightened
 from agents.ports import Bounds
-from agents.texts import head_and_tail
+from agents.texts import head_and_tail, weight
 from agents.trimming import shown, without_old_output
 
-CHARACTERS_A_TOKEN = 3
-"""Of code and figures in most tokenizers; prose has four."""
+BYTES_A_TOKEN = 3
+"""Of code and figures, and of Chinese, in most tokenizers; English prose has four."""
 LEAST_ROOM = 4_000
 _STEPS = ((KEPT_EXCHANGES, 8_000), (KEPT_EXCHANGES, 3_000), (3, 1_500), (2, 800), (1, 400))
 """Exchanges that stay, and characters of each of their outputs: the first that fits will do."""
 
 
 def room(tokens: int, beside: int) -> int:
-    """Characters of conversation for which a request of so many tokens has room.
+    """Bytes of messages for which a request of so many tokens has room.
 
-    `beside` are the characters that go with each: the instructions, and the tools on offer.
+    `beside` are the bytes that go with each: the instructions, and the tools on offer.
     """
-    return max(LEAST_ROOM, tokens * CHARACTERS_A_TOKEN - beside)
+    return max(LEAST_ROOM, tokens * BYTES_A_TOKEN - beside)
 
 
 def fitted(
     messages: Sequence[AnyMessage], usual: list[AnyMessage], bounds: Bounds, most: int | None
 ) -> list[AnyMessage]:
-    """What a request has of the conversation, in about `most` characters; None: no matter.
+    """What a request has of the conversation, in about `most` bytes; None: no matter.
 
     `usual` is what is `shown` of it by these bounds, whatever the model.
     """
@@ -46,17 +47,41 @@ def fitted(
     conversation = _least(bounds.conversation, most // 2)
     smaller = replace(bounds, history=history, conversation=conversation)
     given = usual if smaller == bounds else shown(messages, smaller)
+    if size(given) <= most:
+        return given
+    said = lightened(messages, _spare_bytes(messages, most))
     for kept, output in _STEPS:
+        given = _stepped(said, history, most // 3, kept, output)
         if size(given) <= most:
-            break
-        whole = without_old_exchanges(without_old_output(messages, history), most // 3, kept)
-        given = [_cut(message, output) for message in whole]
-    return given
+            return given
+    least = _stepped(messages, history, most // 3, *_STEPS[-1])
+    return lightened(least, size(least) - most)
 
 
-def size(messages: Sequence[AnyMessage]) -> int:
-    """Its characters, with the arguments of the model's calls."""
-    return sum(map(said, messages))
+def size(messages: Sequence[BaseMessage]) -> int:
+    """Its bytes, with the arguments of the model's calls."""
+    return sum(map(_weight, messages))
+
+
+def _weight(message: BaseMessage) -> int:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    args = (str(value) for call in calls for value in call["args"].values())
+    return weight(text_of(message)) + sum(map(weight, args))
+
+
+def _spare_bytes(messages: Sequence[AnyMessage], most: int) -> int:
+    """How much of requests and feedback is too much: what is spare in them may have a third of
+    what the rest of them leaves of the room."""
+    asked = [message for message in messages if isinstance(message, HumanMessage)]
+    least = size(lightened(asked, size(asked)))
+    return size(asked) - least - max(0, most - least) // 3
+
+
+def _stepped(
+    messages: Sequence[AnyMessage], history: int, said: int, kept: int, output: int
+) -> list[AnyMessage]:
+    whole = without_old_exchanges(without_old_output(messages, history), said, kept)
+    return [_cut(message, output) for message in whole]
 
 
 def _least(bound: int | None, most: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NotRequired
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
@@ -25,6 +25,7 @@ from agents.per_job_model import PerJob
 from agents.ports import Fact, Place, Ports
 from agents.prompting import render
 from agents.proving import prove
+from agents.spare import Prompt
 from agents.state import ArtifactFields, Messages, Repair, Run
 from agents.steps import at_end
 from agents.texts import trimmed
@@ -60,9 +61,9 @@ class Pass(AgentState[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a pass begins with; `text` is what is asked of it."""
+    """What a pass begins with; `asks` is what is asked of it."""
 
-    text: str
+    asks: Prompt
     at: Place
     revision: int
     runs_before: int
@@ -111,7 +112,7 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
     """One pass, over these ports."""
     got = await agent.ainvoke(
         {
-            "messages": [*asked.history, HumanMessage(asked.text)],
+            "messages": [*asked.history, asked.asks.message()],
             "revision": asked.revision,
             "runs_before": asked.runs_before,
             "apart": asked.apart,

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from agents.calls import model_call
+from agents.context import Messages
 from agents.difficulty import Difficulty, Looks, Thresholds, looks
 from agents.models import ModelError, Role, ask, read
 from agents.ports import Fact, Place, Ports
@@ -75,8 +76,8 @@ async def _asked(ports: Ports, seen: Looks, task: str, files: int) -> Decided:
     request = render("router_task", task=task, files=files)
     messages = [SystemMessage(render("router_system")), HumanMessage(request)]
 
-    async def call(model: BaseChatModel) -> AIMessage:
-        return (await ask(model, messages, Judged)).message
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        return (await ask(model, given, Judged)).message
 
     try:
         message = await model_call(ports, ROUTER, _AT, messages, call, offered=(Judged.__name__,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
 _BULLET = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
 
 SHORTEST_REPEAT = 12
@@ -11,12 +12,19 @@ SHORTEST_REPEAT = 12
 
 
 def head_and_tail(text: str, limit: int) -> str:
-    """`text` within about `limit` characters: its head and its tail, and how much was left out."""
+    """`text` within about `limit` characters (1 or more): its head and its tail, and how much was
+    left out, now and when it was cut before."""
     if len(text) <= limit:
         return text
-    head = text[: limit // 2]
-    tail = text[-(limit - limit // 2) :]
-    return f"{head}\n[... {len(text) - limit} characters left out ...]\n{tail}"
+    head, tail = limit // 2, limit - limit // 2
+    middle = text[head:-tail]
+    gone = len(middle) + sum(int(cut[1]) - len(cut[0]) for cut in _LEFT_OUT.finditer(middle))
+    return f"{text[:head]}\n[... {gone} characters left out ...]\n{text[-tail:]}"
+
+
+def weight(text: str) -> int:
+    """Its bytes in UTF-8: three of them are about a token, of code as of Chinese."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def trimmed(answer: str, limit: int) -> str:

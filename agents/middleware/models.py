@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -10,23 +11,22 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
 
 from agents.calls import Whole, model_call
+from agents.context import TOOL_BYTES, Draft, Messages
 from agents.errors import BudgetExhausted
-from agents.fitting import fitted, room, size
+from agents.fitting import fitted
 from agents.history import has_run, replies, this_pass
 from agents.mending import course_of
-from agents.models import MALFORMED, ContextExceeded, ProviderModel, ReplyMalformed, malformed
+from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Fact, Place, Ports
 from agents.prompting import render
 from agents.runs import EXECUTOR
 from agents.steps import at_reply
+from agents.texts import weight
 from agents.trimming import shown
 
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 """Gemini's word for it; Groq answers with an error instead."""
-
-TOOL_CHARACTERS = 1_000
-"""About what a tool's description takes, with its arguments."""
 
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
@@ -76,9 +76,11 @@ async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
 
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
-    async def call(model: BaseChatModel) -> AIMessage:
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
         try:
-            response = await _answer(request.override(model=model), asked.messages, handler)
+            response = await handler(
+                request.override(model=model, messages=cast("list[AnyMessage]", given))
+            )
         except ReplyMalformed as error:
             return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
         reply = response.result[0]
@@ -97,37 +99,18 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         told = at_reply(before, reply, state.get("steps", 0))
         return told.facts(Place(*state["outer"]), replies(before), state["revision"])
 
+    draft = _draft(request, asked.messages)
     return await model_call(
-        ports, EXECUTOR, at, asked.messages, call, whole=whole, level=level, more=moved
+        ports, EXECUTOR, at, asked.messages, call, draft=draft, whole=whole, level=level, more=moved
     )
 
 
-async def _answer(
-    request: ModelRequest[Ports], usual: list[AnyMessage], handler: Ask
-) -> ModelResponse[Any]:
-    """What the model says to as much of the conversation as it has room for: `usual`, or less.
-
-    Where its provider finds that too long all the same, to half of it.
-    """
+def _draft(request: ModelRequest[Ports], usual: list[AnyMessage]) -> Draft:
+    """The conversation: `usual`, or as much less of it as the model has room for."""
     bounds = request.runtime.context.bounds
-    given = fitted(request.messages, usual, bounds, _room(request))
-    try:
-        return await handler(request.override(messages=given))
-    except ContextExceeded:
-        less = fitted(request.messages, usual, bounds, size(given) // 2)
-        if size(less) >= size(given):
-            raise
-        return await handler(request.override(messages=less))
-
-
-def _room(request: ModelRequest[Ports]) -> int | None:
-    """Characters for which the model has room; None where that is not known."""
-    model = request.model
-    tokens = model.most_input if isinstance(model, ProviderModel) else None
-    if tokens is None:
-        return None
-    told = len(str(request.system_message.text)) if request.system_message else 0
-    return room(tokens, told + TOOL_CHARACTERS * len(request.tools))
+    told = weight(str(request.system_message.text)) if request.system_message else 0
+    sized = partial(fitted, request.messages, usual, bounds)
+    return Draft(sized, told + TOOL_BYTES * len(request.tools))
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

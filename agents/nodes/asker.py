@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agents.asking import ask_for
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render, render_task
+from agents.prompting import render, task_prompt
 from agents.state import State
 
 MOST = 3
@@ -32,8 +32,8 @@ class Questions(BaseModel):
 
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
-    request = render_task("asker_task", state)
-    messages = [SystemMessage(render("asker_system", most=MOST)), HumanMessage(request)]
+    request = task_prompt("asker_task", state)
+    messages = [SystemMessage(render("asker_system", most=MOST)), request.message()]
     answer = await ask_for(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"

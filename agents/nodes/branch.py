@@ -15,7 +15,8 @@ from agents.nodes.executor import task_of
 from agents.passing import Agent, Passed, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render
+from agents.prompting import prompt, render
+from agents.spare import Prompt
 from agents.state import Run
 
 
@@ -42,7 +43,7 @@ def build_branch(agent: Agent) -> Node:
         at = place(runtime.execution_info)
         async with ports.abreast.one(step):
             request = Request(
-                text=_request(given, ports),
+                asks=_request(given, ports),
                 at=at,
                 revision=given["revision"],
                 runs_before=given["runs_before"],
@@ -82,16 +83,16 @@ async def _as_far_as_paid(agent: Agent, request: Request, ports: Ports) -> Passe
         return Passed([], render("executor_spent"), [], [], [], request.level)
 
 
-def _request(given: Branch, ports: Ports) -> str:
+def _request(given: Branch, ports: Ports) -> Prompt:
     state, step = given["state"], given["step"]
-    told = render(
+    told = prompt(
         "executor_step",
         step=step,
         does=state["plan"][step - 1],
         others=[other for other in given["wave"] if other != step],
         done=joined(state)["branches"],
     )
-    return f"{task_of(state, ports)}\n{told}"
+    return task_of(state, ports).then(told)
 
 
 def _failed(runs: list[Run]) -> str | None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
@@ -17,7 +17,7 @@ from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.onward import onward
 from agents.place import place
 from agents.ports import Fact, Ports, Workspace
-from agents.prompting import render
+from agents.prompting import prompt, render
 from agents.runs import EXECUTOR
 from agents.state import Run, State
 from agents.telling import ending_of
@@ -54,8 +54,8 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One judgement; the last that `max_revisions` allows ends the job either way."""
     ports = runtime.context
     contents = await _contents(ports.workspace, list(state["artifacts"]))
-    request = render("critic_evidence", **evidence(state, contents, ports.limits))
-    messages = [SystemMessage(render("critic_system")), HumanMessage(request)]
+    request = prompt("critic_evidence", **evidence(state, contents, ports.limits))
+    messages = [SystemMessage(render("critic_system")), request.message()]
     critique = await _judgement(state, runtime, messages)
     then = onward(state, [*state.get("critiques", []), critique], ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":

@@ -14,10 +14,11 @@ from agents.checks.carried import carried_by, failing
 from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render, render_task
+from agents.prompting import prompt, task_prompt
 from agents.proving import last_work
 from agents.repair.opened import open_failures
 from agents.runs import EXECUTOR, last_number
+from agents.spare import Prompt
 from agents.state import State
 from agents.telling import ending_of
 
@@ -38,7 +39,7 @@ def build_executor(agent: Agent) -> Node:
         runs, repairs = state.get("runs", []), state.get("repairs", [])
         joins = state["feedback"] is None and bool(state.get("branches"))
         request = Request(
-            text=_request(state, ports),
+            asks=_request(state, ports),
             at=at,
             revision=revision,
             runs_before=last_number(runs),
@@ -73,26 +74,26 @@ def build_executor(agent: Agent) -> Node:
     return executor
 
 
-def _request(state: State, ports: Ports) -> str:
+def _request(state: State, ports: Ports) -> Prompt:
     """What the executor is asked in this pass."""
     feedback = state["feedback"]
     if feedback is None:
         task = task_of(state, ports)
         if not state.get("branches"):
             return task
-        return f"{task}\n{render('executor_joins', **joined(state))}"
+        return task.then(prompt("executor_joins", **joined(state)))
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
     told = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
-    return render("executor_feedback", edits=edits, **told)
+    return prompt("executor_feedback", edits=edits, **told)
 
 
-def task_of(state: State, ports: Ports) -> str:
+def task_of(state: State, ports: Ports) -> Prompt:
     """The task with its plan, as whoever works on it is told at first."""
-    return render_task(
+    return task_prompt(
         "executor_task",
         state,
         plan=state["plan"],

@@ -14,7 +14,7 @@ from agents.branches.telling import tell_started
 from agents.branches.waves import Waves, waves
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import render, render_task
+from agents.prompting import render, task_prompt
 from agents.state import State
 
 DEFAULT_PLAN = (
@@ -120,11 +120,11 @@ def _unread(error: str | None) -> str:
 
 
 def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
-    request = render_task("task", state)
+    request = task_prompt("task", state)
     system = render(
         "planner_system",
         install=ports.packages is not None,
         fetch=ports.pages is not None,
         parallel=state["job"].get("parallel", False),
     )
-    return [SystemMessage(system), HumanMessage(request)]
+    return [SystemMessage(system), request.message()]

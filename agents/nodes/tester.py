@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
@@ -15,7 +15,7 @@ from agents.checks.judge import judge
 from agents.checks.sieve import Kept, empty_solution, readable, sieved
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
-from agents.prompting import render, render_task
+from agents.prompting import render, task_prompt
 from agents.state import State
 
 TESTER: Final = "tester"
@@ -46,8 +46,8 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     nothing, and what cannot be collected shows nothing ever. Both are thrown out.
     """
     ports = runtime.context
-    request = render_task("task", state)
-    messages = [SystemMessage(render("tester_system", most=MOST_FILES)), HumanMessage(request)]
+    request = task_prompt("task", state)
+    messages = [SystemMessage(render("tester_system", most=MOST_FILES)), request.message()]
     answer = await ask_for(runtime, TESTER, messages, Tests)
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
@@ -10,7 +10,7 @@ from agents.asking import ask_for
 from agents.errors import BudgetExhausted
 from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.ports import Ports
-from agents.prompting import render
+from agents.prompting import prompt, render
 from agents.texts import head_and_tail, one_line
 
 ANSWER_KEPT = 600
@@ -35,8 +35,8 @@ async def worded(task: str, answer: str, runtime: Runtime[Ports]) -> str:
     whole = one_line(answer, len(answer))
     if len(whole) <= ANSWER_KEPT or not runtime.context.bounds.sums_up:
         return one_line(whole, ANSWER_KEPT)
-    request = render("summary_task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
-    messages = [SystemMessage(render("summary_system")), HumanMessage(request)]
+    request = prompt("summary_task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
+    messages = [SystemMessage(render("summary_system")), request.message()]
     try:
         said = (await ask_for(runtime, "summary", messages, Summary)).value
     except _AWAY:

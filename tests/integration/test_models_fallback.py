@@ -12,6 +12,7 @@ from graph_house import PlannedSandbox
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agents.calls import model_call
+from agents.context import Messages
 from agents.memory import MemoryRecord, ports_over
 from agents.models import (
     Chains,
@@ -38,8 +39,8 @@ class Scene:
     gemini: ProviderServer
 
     async def ask(self, level: int = 0, text: str = "hi") -> AIMessage:
-        async def call(model: Any) -> AIMessage:
-            return await model.ainvoke([HumanMessage(text)])
+        async def call(model: Any, given: Messages) -> AIMessage:
+            return await model.ainvoke(given)
 
         asked = [HumanMessage(text)]
         return await model_call(self.ports, "executor", AT, asked, call, level=level)

@@ -12,6 +12,7 @@ from graph_house import Journey, PlannedSandbox, turn
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agents.calls import model_call
+from agents.context import Messages
 from agents.memory import MemoryWorkspace
 from agents.models import Redaction
 from agents.ports import Place
@@ -32,8 +33,8 @@ async def test_a_paid_answer_counts(tmp_path: Path, why: BaseException) -> None:
     journey = Journey.plan(tmp_path, [turn("executor", "hi", "yes")], PlannedSandbox({}))
     ports = replace(journey.ports, workspace=Full(why), redaction=Redaction())
 
-    async def call(model: Any) -> AIMessage:
-        got: AIMessage = await model.ainvoke([HumanMessage("hi")])
+    async def call(model: Any, given: Messages) -> AIMessage:
+        got: AIMessage = await model.ainvoke(given)
         return got
 
     with pytest.raises(type(why)):

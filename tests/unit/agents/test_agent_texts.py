@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.texts import head_and_tail, one_line, trimmed
+from agents.texts import head_and_tail, one_line, trimmed, weight
 
 
 def test_a_short_text_is_left_alone() -> None:
@@ -55,3 +55,14 @@ def test_an_answer_is_bounded() -> None:
 )
 def test_a_text_on_one_line(text: str, line: str) -> None:
     assert one_line(text, 13) == line
+
+
+def test_what_was_left_out_before_is_counted_too() -> None:
+    once = head_and_tail("a" * 1_000 + "b" * 1_000, 1_000)
+    assert head_and_tail(once, 100).splitlines()[1] == "[... 1900 characters left out ...]"
+    odd = "x" * 90 + f"\n[... {'9' * 5_000} characters left out ...]\n" + "x" * 90
+    assert "[... 5192 characters left out ...]" in head_and_tail(odd, 20)
+
+
+def test_a_weight_is_in_bytes() -> None:
+    assert (weight("abc"), weight("数え"), weight("\ud800")) == (3, 6, 1)

@@ -1,0 +1,96 @@
+"""Context: every role's request within the context of the model that is asked.
+
+What is known of a context comes from the model's library, from the settings, and from the model
+itself where it has refused a request for its length and told how long it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from agents.fitting import BYTES_A_TOKEN, room, size
+from agents.lightening import lightened
+from agents.models import ContextExceeded, ProviderModel, Role, too_long
+
+TOOL_BYTES = 1_000
+"""About what a tool's description takes, with its arguments."""
+_MARGIN = 0.95
+"""Of what a refusal allows: the next request's tokens are not quite as long as this one's."""
+_TRIES = 6
+"""Of one request: by halves it is a thirtieth then."""
+
+Messages = Sequence[BaseMessage]
+Send = Callable[[Messages], Awaitable[AIMessage]]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A request that is not sent yet.
+
+    `sized` gives its messages in about so many bytes, or as few as they can be; None: no matter.
+    `beside` are the bytes that go with them, whatever their size: tools, instructions.
+    """
+
+    sized: Callable[[int | None], Messages]
+    beside: int
+
+    @classmethod
+    def of(cls, messages: Messages, offered: Sequence[str]) -> Self:
+        """One question: it loses what is spare in it, and nothing else."""
+
+        def sized(most: int | None) -> Messages:
+            return messages if most is None else lightened(messages, size(messages) - most)
+
+        return cls(sized, TOOL_BYTES * len(offered))
+
+
+async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
+    """The reply to as much of the request as the model has room for.
+
+    Where its provider finds that too long all the same, to less: by what it tells, else to half.
+    Raises ContextExceeded, with the role, the model, the tokens and what to do, where nothing is
+    left that may be left out.
+    """
+    known = model if isinstance(model, ProviderModel) else None
+    tokens = known.most_input if known else None
+    given = draft.sized(None if tokens is None else room(tokens, draft.beside))
+    if known and known.context is not None and _tokens(given, draft) > known.context:
+        said = too_long(known.full_name, f"of {known.context:,} tokens, as far as is known")
+        raise ContextExceeded(_told(role, given, draft, said))
+    for _ in range(_TRIES):
+        try:
+            return await send(given)
+        except ContextExceeded as error:
+            refused = error
+        less = draft.sized(_allowed(refused, known, given, draft))
+        if size(less) >= size(given):
+            break
+        given = less
+    raise ContextExceeded(_told(role, given, draft, refused), status=refused.status) from refused
+
+
+def _allowed(
+    error: ContextExceeded, model: ProviderModel | None, given: Messages, of: Draft
+) -> int:
+    """The bytes that the next request may have, after one of `given` was refused."""
+    sent, tokens = size(given), model.most_input if model else None
+    if tokens is None:
+        return sent // 2
+    if error.took:
+        allowed = int((sent + of.beside) / error.took * tokens * _MARGIN) - of.beside
+    else:
+        allowed = room(tokens, of.beside)
+    return allowed if 0 < allowed < sent else sent // 2
+
+
+def _tokens(given: Messages, draft: Draft) -> int:
+    return (size(given) + draft.beside) // BYTES_A_TOKEN
+
+
+def _told(role: Role, given: Messages, draft: Draft, why: object) -> str:
+    least = f"about {_tokens(given, draft):,} tokens with all left out that may be"
+    return f"the {role}'s request takes {least}; {why}"

@@ -1,0 +1,215 @@
+"""Every role's requests on models whose context is small, through the providers' true clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from graph_house import PlannedSandbox, printed
+
+from agents.graph import build
+from agents.job import JobInput, initial_state
+from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.models import Chains, ContextExceeded, ModelOptions, ModelPool, ModelUnavailable
+from agents.outcome import outcome
+from agents.ports import Bounds, Earlier, Ports
+from agents.role_models import RoleModels
+from agents.router import Routes, route
+from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
+
+OUTPUT = 2_048
+ROLES = {
+    "Questions": "asker",
+    "Plan": "planner",
+    "Tests": "tester",
+    "Verdict": "critic",
+    "Summary": "summary",
+    "Judged": "router",
+    None: "executor",
+}
+FEEDBACK = "Mend the third table. " * 200
+DECIDED: Mapping[str, Any] = {
+    "Questions": {"questions": []},
+    "Plan": {"steps": ["Read the tables. " * 90, "Add them up. " * 90, "Show it. " * 90]},
+    "Tests": {"interface": "a.py: add()", "files": [{"path": "test_a.py", "content": "def ("}]},
+    "Summary": {"text": "All is added up."},
+    "Judged": {"difficulty": "hard"},
+}
+PROGRAMS = [f"# {n}\n" + f"print('a line of program {n}')\n" * 100 for n in range(6)]
+TABLE = "\n".join(f"line {n:04d} of a table" for n in range(180))
+ANSWER = "\n".join(f"Table {n} adds up to {n * n}, as its run has shown." for n in range(80))
+LEFT_OUT = "characters left out ...]"
+
+
+def takes(request: Request) -> int:
+    """Its tokens, at three bytes each."""
+    said = [message.text for message in request.messages]
+    calls = [call.args for message in request.messages for call in message.tool_calls]
+    rest = json.dumps([request.body.get("tools"), calls], ensure_ascii=False)
+    return sum(len(each.encode()) for each in (*said, rest)) // 3
+
+
+@dataclass
+class Small:
+    """A provider whose models have room for so many tokens, with the reply; it tells so."""
+
+    room: Mapping[str, int]
+    refused: list[str] = field(default_factory=list)
+    answered: list[Request] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Turn:
+        room, took = self.room[request.model], takes(request)
+        if took + OUTPUT > room:
+            self.refused.append(f"{request.model}: {ROLES[request.forced_tool]} {took}")
+            words = f"This model's maximum context length is {room} tokens. However, you requested"
+            said = f"{took + OUTPUT} tokens ({took} in the messages, {OUTPUT} in the completion)."
+            return Refusal(400, f"{words} {said}")
+        self.answered.append(request)
+        if request.forced_tool is None:
+            return self._worked(request)
+        decided = DECIDED.get(request.forced_tool) or self._verdict()
+        return Reply(tool_calls=(ToolCall(request.forced_tool, decided),))
+
+    def of(self, role: str) -> list[Request]:
+        return [each for each in self.answered if ROLES[each.forced_tool] == role]
+
+    def _worked(self, request: Request) -> Turn:
+        done = len(self.of("executor"))  # three programs a pass, and the answer
+        if done % 4 == 0:
+            return Reply(ANSWER)
+        return Reply(tool_calls=(ToolCall("python", {"code": PROGRAMS[done - 1 - done // 4]}),))
+
+    def _verdict(self) -> Mapping[str, Any]:
+        if len(self.of("critic")) == 1:
+            return {"verdict": "revise", "feedback": FEEDBACK, "score": 0.2}
+        return {"verdict": "approve", "run": "r6", "score": 1}
+
+
+def task(characters: int) -> str:
+    return (
+        f"{'Add up the measurements, table by table. ' * characters}"[:characters] + "To the end."
+    )
+
+
+async def worked(ports: Ports, task: str) -> bool:
+    earlier = tuple(Earlier("Another task. " * 1_000, "Done. " * 100) for _ in range(3))
+    files = tuple(f"data/of/the/measurements/{n:03}.csv" for n in range(300))
+    job = JobInput(task, earlier=earlier, files=files, questions=True, write_tests=True)
+    state = await build(None).ainvoke(initial_state(job), context=ports)
+    return outcome(state).approved_by == "critic"
+
+
+def ports_of(models: RoleModels) -> Ports:
+    files = {f"f{n}__py": f"# {n}\n{'x = 1' * 900}".encode() for n in range(8)}
+    answers = {program: printed(TABLE, **files) for program in PROGRAMS}
+    record = MemoryRecord()
+    bounds = Bounds(sums_up=True)
+    ports = ports_over(record, PlannedSandbox(answers), models)
+    return replace(ports, workspace=MemoryWorkspace(record), bounds=bounds)
+
+
+@dataclass
+class Played:
+    approved: bool
+    provider: Small
+    task: str
+
+
+@pytest.fixture(scope="module", params=["known", "told"])
+def played(request: pytest.FixtureRequest) -> Played:
+    """One job in which every role is asked; its models' context is known, or is told in refusals.
+
+    The executor's tools alone take 4,000 tokens; the summary is short but for the task.
+    """
+    return asyncio.run(_played(known=request.param == "known"))
+
+
+async def _played(*, known: bool) -> Played:
+    names = ("llama-3.3-70b-versatile",) * 3 if known else ("small", "medium", "tiny")
+    room = dict(zip(names, (10_000,) * 3 if known else (9_000, 14_000, 7_000), strict=True))
+    provider, text = Small(room), task(3_000 if known else 12_000)
+    with ProviderServer(provider) as server:
+        urls = {"groq": server.groq_url, "compatible": f"{server.groq_url}/v1"}
+        limit = 10_000 if known else None
+        pool = ModelPool(ModelOptions({"groq": "key"}, urls, context_tokens=limit))
+        small, medium, tiny = (f"{'groq' if known else 'compatible'}:{name}" for name in names)
+        chains = Chains((small,), {"executor": (medium,), "summary": (tiny,)})
+        try:
+            approved = await worked(ports_of(RoleModels(pool, chains)), text)
+        finally:
+            await pool.aclose()
+    if known:
+        assert provider.refused == [], provider.refused
+    else:  # each model tells once, whoever asks it first
+        assert sorted(said.split(":")[0] for said in provider.refused) == sorted(names)
+    return Played(approved, provider, text)
+
+
+@pytest.mark.parametrize("role", ["asker", "planner", "tester", "executor", "critic"])
+def test_each_role_has_the_task_whole_and_less_of_the_rest(played: Played, role: str) -> None:
+    assert played.approved
+    asked = played.provider.of(role)
+    assert asked
+    for request in asked:
+        (text,) = [each.text for each in request.messages if played.task in each.text]
+        assert role == "executor" or LEFT_OUT in text
+
+
+def test_what_was_said_of_the_work_stays_longest(played: Played) -> None:
+    last = "".join(message.text for message in played.provider.of("executor")[-1].messages)
+    assert last.count("Another task.") < 3 * 10
+    assert last.count("Read the tables.") < 20
+    assert last.count("Mend the third table.") > 40
+    assert played.task in played.provider.of("summary")[0].messages[-1].text
+
+
+async def test_a_model_that_stands_in_gets_a_request_of_its_own_size() -> None:
+    provider = Small({"small": 9_000})
+    with ProviderServer(always(Refusal(503))) as away, ProviderServer(provider) as there:
+        urls = {"groq": away.groq_url, "compatible": f"{there.groq_url}/v1"}
+        pool = ModelPool(ModelOptions({"groq": "key"}, urls, max_retries=0))
+        chain = Chains(("groq:llama-3.3-70b-versatile", "compatible:small"))
+        ports = replace(ports_of(RoleModels(pool, chain)), bounds=Bounds())
+        job = JobInput(task(9_000), earlier=(Earlier("Another task. " * 1_400, "Done."),) * 3)
+        # the one that is away has room for it, so it is tried again later
+        with pytest.raises(ModelUnavailable, match=r"the executor's request takes about"):
+            await build(None).ainvoke(initial_state(job), context=ports)
+        await pool.aclose()
+    whole, short = away.requests[0], provider.of("planner")[0]
+    assert takes(whole) > 20_000
+    assert takes(short) + OUTPUT <= 9_000
+    assert job.task in short.last_text
+
+
+@pytest.fixture(scope="module")
+def asked_nothing() -> Iterator[tuple[Ports, ProviderServer]]:
+    with ProviderServer([]) as server:
+        urls = {"compatible": f"{server.groq_url}/v1"}
+        pool = ModelPool(ModelOptions({}, urls, context_tokens=4_096))
+        yield ports_of(RoleModels.alone(pool, "compatible:of-our-own")), server
+
+
+async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
+    asked_nothing: tuple[Ports, ProviderServer],
+) -> None:
+    ports, server = asked_nothing
+    told = (
+        r"the planner's request takes about 6,\d\d\d tokens with all left out that may be; "
+        r"compatible:of-our-own: .* longer than its context \(of 4,096 tokens.*FETTLE_CONTEXT_TOK"
+    )
+    with pytest.raises(ContextExceeded, match=told):
+        await build(None).ainvoke(initial_state(JobInput(task(18_000))), context=ports)
+    assert server.requests == []
+
+
+async def test_a_router_that_cannot_be_asked_takes_the_middle(
+    asked_nothing: tuple[Ports, ProviderServer],
+) -> None:
+    ports, server = asked_nothing
+    text = "A simple small sum, and a distributed compiler. " + "Count it. " * 1_900
+    assert await route(ports, Routes(), text, steps=0, files=0) == "medium"
+    assert server.requests == []
