@@ -25,12 +25,11 @@ LAST_PATIENCE = 6
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """`level` is the rung of the chain whose model is asked next; `taken_over`: it has made no
-    repair of this failure yet, another one has. `stopped` says why the pass is to end, or is None.
+    """`level` is the rung of the chain whose model is asked next; `stopped` says why the pass is to
+    end, or is None.
     """
 
     level: int
-    taken_over: bool = False
     stopped: str | None = None
 
 
@@ -44,12 +43,11 @@ def course(repairs: Sequence[Repair], level: int, levels: int, revision: int) ->
     here = [repair for repair in streak if repair["level"] == now]
     top = now >= levels - 1
     if not top and (_failures(here) >= PATIENCE or (here and here[-1]["same"])):
-        return Course(now + 1, taken_over=True)
-    taken_over = bool(streak) and not here
+        return Course(now + 1)
     if not top:
-        return Course(now, taken_over)
+        return Course(now)
     of_pass = [r for r in here if r["revision"] == revision and "step" not in r]
-    return Course(now, taken_over, _stopped(of_pass))
+    return Course(now, _stopped(of_pass))
 
 
 def _stopped(here: Sequence[Repair]) -> str | None:

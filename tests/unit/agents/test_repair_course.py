@@ -75,10 +75,10 @@ def test_a_run_of_an_older_release_can_be_repaired() -> None:
 def test_after_two_failed_repairs_the_next_model_takes_over() -> None:
     assert course([], 0, 3, 1) == Course(0)
     assert course([repair(2)], 0, 3, 1) == Course(0)
-    assert course([repair(2), repair(3)], 0, 3, 1) == Course(1, taken_over=True)
+    assert course([repair(2), repair(3)], 0, 3, 1) == Course(1)
     assert course([repair(2), repair(3), repair(4, 1)], 0, 3, 1) == Course(1)
     tried = [repair(2), repair(3), repair(4, 1), repair(5, 1)]
-    assert course(tried, 0, 3, 1) == Course(2, taken_over=True)
+    assert course(tried, 0, 3, 1) == Course(2)
 
 
 def test_a_cure_begins_the_count_anew_and_keeps_the_level() -> None:
@@ -99,7 +99,7 @@ def test_a_repair_that_leaves_the_failure_as_it_was_escalates_at_once() -> None:
 
 def test_the_level_of_the_state_counts() -> None:
     assert course([], 1, 3, 2) == Course(1)
-    assert course([repair(2)], 1, 3, 1) == Course(1, taken_over=True)
+    assert course([repair(2)], 1, 3, 1) == Course(1)
 
 
 def test_the_last_model_stops_where_it_goes_in_circles() -> None:
