@@ -38,10 +38,6 @@ def requests(said: list[AnyMessage], step: int | None = STEP) -> list[list[str]]
     ]
 
 
-def characters(request: list[str]) -> int:
-    return sum(map(len, request))
-
-
 def test_a_short_history_is_whole() -> None:
     said = conversation([[3_000]] * 5)
     assert without_old_output(said, STEP) == said
