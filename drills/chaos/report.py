@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from cli.render.parts import Tone
 from cli.screen import Screen
+from drills.chaos.case import Violation
 from drills.chaos.checker import CHECKS, Verdict
 from drills.chaos.drill import Outcome
 from drills.chaos.progress import Progress
@@ -23,6 +24,10 @@ LINE_SECONDS = 10.0
 """In a pipe: a line every so often."""
 REDRAW_SECONDS = 0.25
 VIOLATIONS_SHOWN = 20
+LATE = (
+    "late, and nothing lost: a machine that others use, too, needs more time. --slack SECONDS says "
+    "how much a recovery may take beyond lease and sweep"
+)
 
 
 @contextlib.contextmanager
@@ -93,6 +98,8 @@ def show(screen: Screen, outcome: Outcome) -> None:
     for violation in verdict.violations[:VIOLATIONS_SHOWN]:
         said = f"{violation.job_id} {violation.said}".strip()
         screen.line(violation.rule, said, Tone.BAD)
+    if late_alone(verdict.violations):
+        screen.line("", LATE)
     for reason, times in sorted(outcome.undone.items()):
         screen.line("failed", f"{times} jobs, although nobody rejected them: {reason}", Tone.BAD)
     if not outcome.attacked:
@@ -140,6 +147,11 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
         lost = f"{len(verdict.lost)} lost, {len(verdict.finished_twice)} finished twice"
         said = f"{jobs}: {lost}, {len(verdict.violations)} violations"
         screen.line("failed", said, Tone.BAD)
+
+
+def late_alone(violations: Sequence[Violation]) -> bool:
+    """Whether jobs went on late, and nothing else was wrong."""
+    return {violation.rule for violation in violations} == {"J8"}
 
 
 def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
