@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,7 +34,8 @@ class Runner:
         self._ground, self._tell = ground, tell
         self._python = interpreter(python)
         self._controls: dict[str, Verdict] = {}
-        self._uids = itertools.cycle(UIDS)
+        # From anywhere: what bounds a user's processes counts those of a drill beside this one.
+        self._uids = itertools.islice(itertools.cycle(UIDS), secrets.randbelow(len(UIDS)), None)
         self._seats = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, attacks: Mapping[str, Attack], backend: Backend) -> list[Outcome]:

@@ -438,7 +438,7 @@ async def test_signs_of_life_are_no_tokens(name: str) -> None:
 
 
 async def test_a_reply_that_takes_longer_than_the_first_token_may(name: str) -> None:
-    bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1}
+    bounds = {"first_token_seconds": 0.3, "connect_seconds": 5.0}
     with asking(name, [Reply("word " * 40, pace_seconds=0.03)], **bounds) as (model, _):
         assert (await model.ainvoke("hi")).text == "word " * 40
 
@@ -506,13 +506,13 @@ async def test_what_the_provider_kept_back_gets_one_more_try(name: str) -> None:
 
 
 async def test_fifty_calls_at_once_are_fifty_times_one(name: str) -> None:
-    with ProviderServer(always(Reply("ok", delay_seconds=0.2))) as server:
+    with ProviderServer(always(Reply("ok", delay_seconds=0.4))) as server:
         pool = ModelPool(options_for(server))
         model = pool.get(ModelName.parse(name), "executor")
         assert pool.get(ModelName.parse(name), "critic") is model
         started = time.monotonic()
         replies = await asyncio.gather(*(model.ainvoke("hi") for _ in range(50)))
-        assert time.monotonic() - started < 5  # one after the other: 10
+        assert time.monotonic() - started < 15  # one after the other: 20
         await pool.aclose()
     assert all(isinstance(reply, AIMessage) and reply.text == "ok" for reply in replies)
     assert len(server.requests) == 50
@@ -520,8 +520,11 @@ async def test_fifty_calls_at_once_are_fifty_times_one(name: str) -> None:
 
 async def test_a_cancelled_call_is_not_tried_again(name: str) -> None:
     with asking(name, always(Hang())) as (model, server):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await model.ainvoke("hi")
+        calling = asyncio.create_task(model.ainvoke("hi"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
         await asyncio.sleep(0.1)
         assert len(server.requests) == 1

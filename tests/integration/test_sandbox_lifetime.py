@@ -95,9 +95,10 @@ async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSan
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._link is not None
     run = asyncio.ensure_future(sandbox.run(Command.python(DEFIANT), Limits()))
-    await asyncio.sleep(0.3)
-    family = _family(sandbox._link._process.pid)
-    assert len(family) > 5
+    supervisor = sandbox._link._process.pid
+    family = await asyncio.to_thread(
+        _wait_for, lambda: _family(supervisor), lambda pids: len(pids) > 5
+    )
     await sandbox.close()
     await sandbox.close()
     await asyncio.wait([run])

@@ -129,7 +129,7 @@ async def test_what_shows_nothing_has_not_passed(
     tmp_path: Path, sandbox: LocalSandbox, case: str
 ) -> None:
     files, words = HOLLOW[case]
-    limits = Limits(wall_seconds=3)
+    limits = Limits(wall_seconds=3 if case == "a limit" else 60)
     result = await use(tmp_path, sandbox, call("run_tests"), files=files, limits=limits)
     assert result.texts[0].startswith("not passed: ")
     assert words in result.texts[0].split("\n")[0]
@@ -237,7 +237,7 @@ async def test_a_pattern_that_never_ends_ends_at_the_limit(
         limits=Limits(wall_seconds=1),
     )
     assert result.texts[0].startswith("error: the search took longer than 1 s: the pattern goes")
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 30
 
 
 class CrashAt(MemoryJournal):
