@@ -28,6 +28,8 @@ _STEPS: Final[Sequence[tuple[Rank, int]]] = (
     ("output", LEAST),
     ("plan", LEAST),
     ("words", LEAST),
+    ("old", 0),
+    ("output", 0),
 )
 """What goes, in this order, and how many characters of each part stay."""
 

@@ -12,14 +12,14 @@ SHORTEST_REPEAT = 12
 
 
 def head_and_tail(text: str, limit: int) -> str:
-    """`text` within about `limit` characters (1 or more): its head and its tail, and how much was
-    left out, now and when it was cut before."""
+    """`text` within about `limit` characters: its head and its tail, and how much was left out, now
+    and when it was cut before."""
     if len(text) <= limit:
         return text
-    head, tail = limit // 2, limit - limit // 2
-    middle = text[head:-tail]
+    head, tail = limit // 2, len(text) - limit + limit // 2
+    middle = text[head:tail]
     gone = len(middle) + sum(int(cut[1]) - len(cut[0]) for cut in _LEFT_OUT.finditer(middle))
-    return f"{text[:head]}\n[... {gone} characters left out ...]\n{text[-tail:]}"
+    return f"{text[:head]}\n[... {gone} characters left out ...]\n{text[tail:]}"
 
 
 def weight(text: str) -> int:

@@ -64,5 +64,9 @@ def test_what_was_left_out_before_is_counted_too() -> None:
     assert "[... 5192 characters left out ...]" in head_and_tail(odd, 20)
 
 
+def test_nothing_but_the_word_may_be_left() -> None:
+    assert head_and_tail("a" * 50, 0) == "\n[... 50 characters left out ...]\n"
+
+
 def test_a_weight_is_in_bytes() -> None:
     assert (weight("abc"), weight("数え"), weight("\ud800")) == (3, 6, 1)

@@ -1,0 +1,79 @@
+"""What every provider tells of its context in a refusal, through its true client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from agents.context import Draft, asked_within
+from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
+from agents.prompting import prompt
+from agents.spare import past
+from bench.provider import ProviderServer, Refusal, Reply
+from bench.provider.request import Request
+
+WHOLE = Refusal(
+    400,
+    "This model's maximum context length is 8192 tokens. However, you requested 11069 tokens "
+    "(9021 in the messages, 2048 in the completion).",
+)
+ITS_WORDS = {
+    "google_genai:gemini-2.5-flash": Refusal(
+        400,
+        "The input token count (9021) exceeds the maximum number of tokens allowed (8192).",
+    ),
+    "anthropic:claude-haiku-4-5": Refusal(400, "prompt is too long: 9021 tokens > 8192 maximum"),
+    "compatible:llama.cpp": Refusal(
+        400,
+        "the request exceeds the available context size, try increasing it",
+        fields={"n_prompt_tokens": 9_021, "n_ctx": 8_192},
+    ),
+    "groq:llama-3.3-70b-versatile": Refusal(
+        413, "Request too large for model (TPM): Limit 8192, Requested 11069", fields={"code": "x"}
+    ),
+    **dict.fromkeys(
+        (
+            "openai:gpt-4.1-mini",
+            "deepseek:deepseek-v4-flash",
+            "openrouter:openai/gpt-4.1-mini",
+            "ollama:qwen3:8b",
+        ),
+        WHOLE,
+    ),
+}
+MESSAGES = [
+    SystemMessage("Sum it up."),
+    prompt("summary_task", task="Sort.", answer="It is sorted. " * 2_000).message(),
+    past("{" * 3_000),
+    HumanMessage("Again."),
+]
+
+
+def characters(request: Request) -> int:
+    return sum(len(message.text) for message in request.messages)
+
+
+@pytest.mark.parametrize("name", ITS_WORDS)
+async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> None:
+    with ProviderServer([ITS_WORDS[name], Reply("ok"), Reply("ok")]) as server:
+        keys = dict.fromkeys(PROVIDERS, "key")
+        options = ModelOptions(keys, server.base_urls())
+        model = build(ModelName.parse(name), options, "summary")
+        assert isinstance(model, ProviderModel)
+
+        async def send(given: Sequence[BaseMessage]) -> AIMessage:
+            return await model.ainvoke(list(given))
+
+        for _ in range(2):
+            reply = await asked_within(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+            assert reply.text == "ok"
+        await model.aclose()
+    refused, less, at_once = server.requests
+    assert model.context == 8_192
+    assert characters(refused) > 31_000
+    assert 15_000 < characters(less) < 31_000 * (model.most_input or 0) / 9_021
+    assert characters(at_once) < 3 * (model.most_input or 0)
+    assert not any('"spare"' in json.dumps(each.body) for each in server.requests)
