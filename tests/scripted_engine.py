@@ -36,6 +36,8 @@ STEPS = {
     "remove": r"DELETE ",
 }
 INFO = {"ServerVersion": "1", "Runtimes": {"runc": {}}, "SecurityOptions": ["name=seccomp"]}
+TEST_SECONDS = 20.0
+"""Who waits longer for what such an engine is to be asked waits in vain."""
 CUT = 0
 """Instead of a status: the connection is hung up."""
 
@@ -212,7 +214,7 @@ async def scripted(place: Path | None) -> AsyncIterator[ScriptedEngine]:
         engine.host = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     else:
         server = await asyncio.start_unix_server(engine.serve, place)
-    async with server:
+    async with server, asyncio.timeout(TEST_SECONDS):
         yield engine
         for gate in engine.gates.values():
             gate.opened.set()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from sandbox import frames, policy
-from sandbox.docker import image, profile, trial
+from sandbox.docker import image, leftovers, profile, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
 from sandbox.docker.container import Container, to_its_end
 from sandbox.docker.engine import Engine, EngineLost, RoomLost
@@ -48,6 +48,7 @@ class DockerSandbox:
         self._engine, self._tls = engine or DEFAULT, tls
         self._runtime, self._cpus = runtime, cpus
         self._station: Station | None = None
+        self._owner: leftovers.Owner | None = None
         self._trusted: set[trial.Subject] = set()
         self._opening: asyncio.Task[Station] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -137,7 +138,8 @@ class DockerSandbox:
         if self._tls is not None:
             tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
         engine = Engine(parse(self._engine, tls))
-        station = await open_station(engine, self._image, self._runtime, self._cpus)
+        self._owner = self._owner or leftovers.look()
+        station = await open_station(engine, self._owner, self._image, self._runtime, self._cpus)
         try:
             await self._try_out(station)
         except BaseException:

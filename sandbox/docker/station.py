@@ -189,13 +189,17 @@ def _left() -> EngineLost:
     return EngineLost("the engine was left before a run began")
 
 
-async def open_station(engine: Engine, name: str, runtime: str | None, cpus: float) -> Station:
-    """Find the engine, what it can do and our image. Raises SandboxUnavailable."""
+async def open_station(
+    engine: Engine, owner: Owner, name: str, runtime: str | None, cpus: float
+) -> Station:
+    """Find the engine, what it can do and our image. Raises SandboxUnavailable.
+
+    An owner has one at a time: what is left of one that was lost is swept by his next.
+    """
     await engine.open()
     facts = await engine.facts()
     _require(facts, runtime)
     found = image.require(name, await engine.image(name))
-    owner = leftovers.look()
     kind = Kind(
         # By its id: whatever takes the name later was not looked at.
         image=found.id,

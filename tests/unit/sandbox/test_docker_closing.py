@@ -126,6 +126,23 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
         assert engine.containers == {}
 
 
+async def test_what_is_left_of_a_lost_engine_is_swept_when_it_is_found_again(
+    tmp_path: Path,
+) -> None:
+    async with backed(tmp_path, 1) as (engine, backend):
+        await backend.warmed()
+        (left,) = engine.containers  # it does not end by itself, as one that is frozen
+        asked = engine.gate("info", answer=500)
+        asked.opened.set()
+        engine.listeners.pop().close()
+        await asked.reached.wait()
+        engine.gates.clear()
+        while left in engine.containers:
+            await backend.warmed()
+            await asyncio.sleep(0.01)
+        assert engine.asked.count("events") == 2
+
+
 async def test_one_that_cannot_be_removed_does_not_save_the_others(tmp_path: Path) -> None:
     async with backed(tmp_path) as (engine, backend):
         engine.containers |= {f"left{n}": Held({OWNER: "x"}, 0.0) for n in range(3)}
