@@ -59,15 +59,37 @@ def is_left(
 
 
 def is_alive(process: str) -> bool:
-    """Whether the process of this machine that a label tells of still runs."""
+    """Whether the process of this machine that a label tells of still runs. One that the machine
+    does not show to other users (`hidepid`) does, as far as we may know.
+    """
     pid, _, since = process.partition(" ")
-    return pid.isdecimal() and started(int(pid)) == since
+    if not pid.isdecimal():
+        return False
+    try:
+        return _started(int(pid)) == since
+    except OSError:
+        return _is_hidden(int(pid))
 
 
 def started(pid: int) -> str | None:
     """When a process started, in the kernel's ticks; None where there is none or a dead one."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return _started(pid)
     except OSError:
         return None
+
+
+def _started(pid: int) -> str | None:
+    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     return None if fields[0] in {b"Z", b"X"} else fields[19].decode()  # man 5 proc: starttime
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is such a process, though /proc does not tell of it."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return False  # one's own, which has come, or gone, just now

@@ -428,6 +428,31 @@ async def test_closing_leaves_none_of_its_own(sandbox, looking) -> None:
             assert stray not in rooms(looking)
 
 
+HIDDEN = """
+import os, subprocess
+from sandbox.docker import leftovers
+with subprocess.Popen(["sleep", "60"]) as other:
+    process = f"{other.pid} {leftovers.started(other.pid)}"
+    if os.fork() == 0:
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+        print(leftovers.started(other.pid), leftovers.is_alive(process), flush=True)
+        print(leftovers.is_alive("399999 1"), leftovers.is_alive("9" * 30 + " 1"), flush=True)
+        os._exit(0)
+    os.wait()
+    other.kill()
+"""
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_another_users_worker_that_the_machine_hides_is_not_taken_for_dead(level: int) -> None:
+    remount = f'mount -o remount,hidepid={level} /proc && exec "$@"'
+    own = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", remount, "sh")
+    done = subprocess.run(
+        [*own, sys.executable, "-c", HIDDEN], cwd=TOP, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["None", "True", "False", "False"], done.stderr
+
+
 async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None:
     async with sandbox(pool_size=2) as other:
         await other.warmed()
