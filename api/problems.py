@@ -155,9 +155,9 @@ INVALID = Kind(
 KEY_REUSED = Kind(
     "idempotency-key-reused",
     422,
-    "This Idempotency-Key came with another body",
-    "The same Idempotency-Key stands for one job. Send the same body to get that job again, or "
-    "another key for another job. Keys are remembered for a week.",
+    "This Idempotency-Key stands for another job",
+    "The same Idempotency-Key stands for one job. Send the same body to get that job again as long "
+    "as it is kept, or another key for another job. Keys are remembered for a week.",
 )
 RATE_LIMITED = Kind(
     "rate-limited",

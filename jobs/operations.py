@@ -193,4 +193,7 @@ class Operations:
         if idempotency is None or existing.body_digest != idempotency.body_digest:
             return Refusal("key_reused", "this Idempotency-Key came with another body before")
         loaded = await self.store.load(existing.job_id)
-        return Submitted(loaded.record, new=False) if loaded else UNKNOWN
+        if loaded is None:
+            why = "the job that came with this Idempotency-Key is too old, and was removed"
+            return Refusal("key_reused", f"{why}: take a new key")
+        return Submitted(loaded.record, new=False)

@@ -166,6 +166,17 @@ async def test_an_idempotency_key_is_forgotten_after_a_week(house, clock):
     assert await house.store.create(other, key) is None
 
 
+async def test_an_idempotency_key_may_outlive_its_job(house):
+    once = Idempotency("key", "body")
+    first = await house.operations.submit("acme", JobSpec("add"), by="ann", idempotency=once)
+    cancelled = job(await house.operations.cancel(first.record.id, "ann"))
+    assert await house.store.remove(cancelled)
+    again = await house.operations.submit("acme", JobSpec("add"), by="ann", idempotency=once)
+    assert isinstance(again, lifecycle.Refusal)
+    assert again.code == "key_reused"
+    assert "was removed: take a new key" in again.detail
+
+
 async def test_a_silent_worker_is_forgotten(house, clock):
     await house.store.announce("w1", {}, 10)
     clock.now += 9_999
