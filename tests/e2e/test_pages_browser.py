@@ -516,6 +516,10 @@ def test_every_page_is_accessible_and_fits(site, hostile, scheme, size):
     assert found == []
 
 
+CUT = """[...document.querySelectorAll(".change .wide")].some(
+  (change) => change.scrollWidth > change.clientWidth)"""
+
+
 def _faults(page, scheme, size):
     """What is wrong with a page: it does not fit, has the other scheme, or axe finds it serious."""
     expect(page.locator(".htmx-request")).to_have_count(0)
@@ -524,6 +528,8 @@ def _faults(page, scheme, size):
     found = [] if dark == (scheme == "dark") else [(page.url, scheme)]
     if page.evaluate("document.scrollingElement.scrollWidth") > size["width"]:
         found.append((page.url, "wider than the window"))
+    if page.evaluate(CUT):
+        found.append((page.url, "a change is wider than its place"))
     return found + [
         (page.url, one["id"], node["html"][:200])
         for one in Axe().run(page).response["violations"]
