@@ -3,7 +3,8 @@
 __main__     a worker process: Celery's solo pool in the main thread takes hints ...
 engine       ... and an event loop in a thread of its own works on the jobs
 attempts     the jobs this process holds: slots, stop, drain
-attempt      one try at one job
+attempt      one try at one job: the wall around ...
+drive        ... its graph, from where it stands to its next pause or its end
 loners       jobs that crashed twice run in processes of their own, forked from ...
 zygote       ... a copy of the worker from before it began
 ledger       everything an attempt puts on record, in order and fenced by its epoch

@@ -1,4 +1,4 @@
-"""Attempt: one worker's leased try at a job. Drive the graph, then pause, finish or let go.
+"""Attempt: one worker's leased try at a job. Its drive pauses or finishes it, or it lets go.
 
 This is one of the two outer walls of the house: whatever goes wrong inside becomes a change of the
 record here, or is left to the lease.
@@ -8,39 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
 
 import structlog
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
-from langgraph.types import Command, Interrupt, StateSnapshot
 
-from agents.job import JobInput, initial_state
-from agents.outcome import Outcome, outcome
-from agents.ports import Earlier, Ports
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
-from jobs.graph_format import ANEW
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Result
-from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted
-from jobs.store import Held, Turn
-from worker import verification
-from worker.best import best
-from worker.checkpoints.errors import CheckpointUnreadable
+from jobs.record import JobRecord, Reason
+from jobs.store import Held
 from worker.collapse import collapse, exhausted
+from worker.drive import Drive, last_words
 from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
-from worker.ledger import CURRENT, Ledger
 from worker.patience import patient
-from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
-from worker.upgrade import damaged, ours, question
+from worker.upgrade import damaged, question
 
-TURNS_SEEN = 3
 HAND_BACK_SECONDS = 1.0
 SETTLE_SECONDS = 2.0
 
@@ -60,6 +44,10 @@ class Attempt:
     def held(self) -> Held:
         """The lease this attempt believes to hold."""
         return Held(self.record.id, self.record.epoch)
+
+    @property
+    def _drive(self) -> Drive:
+        return Drive(self.record, self.operations, self.equipment, self.control)
 
     async def run(self) -> None:
         """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation,
@@ -94,13 +82,8 @@ class Attempt:
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
-                await self._last_words()
+                await last_words()
                 return await self.operations.give_back(self.held, why)
-
-    async def _last_words(self, settle_seconds: float = 0.0) -> None:
-        if ledger := CURRENT.get(None):
-            await ledger.settled(settle_seconds)
-            await ledger.last_words()
 
     async def _to_the_end(self) -> JobRecord | Refusal:
         try:
@@ -108,9 +91,9 @@ class Attempt:
         except asyncio.CancelledError:
             if not self.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
-                    await self._last_words()
+                    await last_words()
                 raise
-            await self._last_words(SETTLE_SECONDS)  # a call that has finished counts
+            await last_words(SETTLE_SECONDS)  # a call that has finished counts
             return await self.operations.give_back(self.held, "stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
@@ -121,11 +104,11 @@ class Attempt:
         left = max(spec.timeout_seconds - self.record.ran_ms / 1000, 0.0)
         try:
             async with asyncio.timeout(left) as deadline:
-                return await self._drive()
+                return await self._drive.run()
         except Exception as error:  # noqa: BLE001 - the outer wall of an attempt
             if deadline.expired():
                 said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
-                return await self._fail(Reason.DEADLINE, said)
+                return await self._drive.fail(Reason.DEADLINE, said)
             return await self._fate(error)
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:
@@ -150,151 +133,8 @@ class Attempt:
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=self.record.id, exc_info=error)
-                return await self._fail(reason, detail)
+                return await self._drive.fail(reason, detail)
 
     async def _sandbox_works(self) -> bool:
         """Looked at again: one that is broken for all costs this job no try, and takes no other."""
         return await self.equipment.readiness.look()
-
-    async def _drive(self) -> JobRecord | Refusal:
-        ledger = await patient(lambda: self.equipment.ledger(self.record))
-        CURRENT.set(ledger)
-        if self.record.spec.kind is Kind.VERIFICATION:
-            return await self._verify(ledger)
-        match await self._where():
-            case Begin():
-                return await self._begin(ledger)
-            case GoOn(feed):
-                return await self._through(ledger, feed)
-            case Asked(interrupt):
-                return await self._pause(ledger, interrupt)
-            case Ended(state):
-                return await self._finish(ledger, outcome(state))
-
-    async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
-        """Judge the job's checks: it succeeds whether they pass or not."""
-        ports = await self.equipment.ports(self.record, ledger)
-        checked = await verification.verified(ports)
-        await ledger.flush()
-        result = Result(verification.answer(checked), approved_by=None, checks=checked)
-        return await patient(lambda: self.operations.succeed(self.held, result))
-
-    async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
-        """From the start: the conversation's last workspace with this job's files laid over it."""
-        record = self.record
-        store = self.operations.store
-        if record.graph == ANEW:
-            await self.equipment.give_up(record.id)
-            record = replace(record, workspace=record.spec.workspace)
-        turns = await patient(
-            lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
-        )
-        base = turns[0].workspace if turns else None
-        ports = await self.equipment.ports(record, ledger, base)
-        feed = initial_state(_input(record.spec, turns, ports))
-        return await self._through(ledger, feed, ports)
-
-    async def _through(
-        self,
-        ledger: Ledger,
-        feed: Command[Any] | Mapping[str, Any] | None,
-        ports: Ports | None = None,
-    ) -> JobRecord | Refusal:
-        """Run the graph to its next pause or its end."""
-        ports = ports or await self.equipment.ports(self.record, ledger)
-        if self.record.graph != ours():
-            ledger.write_in(ours())
-        state = await self.equipment.graph.ainvoke(
-            feed, self._config(), context=ports, durability="sync", control=self.control
-        )
-        if interrupts := state.get("__interrupt__"):
-            return await self._pause(ledger, interrupts[0])
-        return await self._finish(ledger, outcome(state))
-
-    async def _where(self) -> Begin | GoOn | Asked | Ended:
-        if (known := foreseen(self.record)) is not None:
-            return known
-        snapshot = await self._snapshot()
-        if self.record.inherits is not None and not snapshot.values:
-            await self.equipment.inherit(self.record.inherits, self.record.id)
-            snapshot = await self._snapshot()
-        return resumption(self.record, snapshot)
-
-    async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
-        await ledger.flush()
-        await self.equipment.write_down(self.record)
-        asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
-        review = Review(interrupt.id, asks, interrupt.value)
-        return await patient(lambda: self.operations.pause(self.held, review))
-
-    async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
-        await ledger.flush()
-        result = _result(ended)
-        spec = self.record.spec
-        if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
-            said = f"not approved: {ended.ends}"
-            why = f"within {spec.max_revisions} revisions"
-            said = f"not approved: {ended.ends}" if ended.ends else f"not approved {why}"
-            return await self._failed(Reason.UNAPPROVED, said, result)
-        await self.equipment.write_down(self.record)
-        return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
-
-    async def _fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
-        """Fail with the best result that the checkpoints hold."""
-        return await self._failed(reason, detail, await self._best())
-
-    async def _best(self) -> Result | None:
-        loaded = await patient(lambda: self.operations.store.load(self.record.id))
-        record = loaded.record if loaded else self.record
-        if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
-            return None
-        try:
-            snapshot = await self._snapshot()
-        except CheckpointUnreadable:
-            return None
-        told = await patient(lambda: self.operations.store.events(self.record.id))
-        there = None  # branches have files of their own
-        if not record.spec.parallel:
-            there = await patient(lambda: self.equipment.files(record.workspace))
-        return best(snapshot.values, told, there)
-
-    async def _failed(
-        self, reason: Reason, detail: str, result: Result | None
-    ) -> JobRecord | Refusal:
-        await patient(self._last_words)
-        await self.equipment.write_down(self.record)
-        return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
-
-    async def _snapshot(self) -> StateSnapshot:
-        read: Callable[[], Awaitable[StateSnapshot]]
-        read = partial(self.equipment.graph.aget_state, self._config())
-        return await patient(read)
-
-    def _config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": self.record.id}}
-
-
-def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
-    return JobInput(
-        task=spec.task,
-        steps=spec.steps,
-        review=spec.review,
-        max_revisions=spec.max_revisions if spec.repair else 1,
-        on_exhausted=spec.on_exhausted.value,
-        earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
-        files=tuple(ports.workspace.list()),
-        checks=spec.checks is not None,
-        write_tests=spec.write_tests,
-        questions=spec.questions,
-        parallel=spec.parallel,
-    )
-
-
-def _result(ended: Outcome) -> Result:
-    return Result(
-        answer=ended.answer,
-        approved_by=ended.approved_by,
-        artifacts=tuple(ended.artifacts),
-        override=ended.override,
-        checks=ended.checks,
-    )

@@ -1,0 +1,198 @@
+"""Drive: the graph of one job, from where it stands to its next pause or its end, put on record."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import RunControl
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from agents.job import JobInput, initial_state
+from agents.outcome import Outcome, outcome
+from agents.ports import Earlier, Ports
+from jobs.graph_format import ANEW
+from jobs.lifecycle import Refusal
+from jobs.operations import Operations
+from jobs.record import JobRecord, Reason, Result
+from jobs.review import Review, ReviewKind
+from jobs.spec import JobSpec, Kind, OnExhausted
+from jobs.store import Held, Turn
+from worker import verification
+from worker.best import best
+from worker.checkpoints.errors import CheckpointUnreadable
+from worker.equipment import Equipment
+from worker.ledger import CURRENT, Ledger
+from worker.patience import patient
+from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
+from worker.upgrade import ours
+
+TURNS_SEEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """`record` is the job as it was claimed. What goes wrong is raised: see `worker.failure`."""
+
+    record: JobRecord
+    operations: Operations
+    equipment: Equipment
+    control: RunControl
+
+    @property
+    def held(self) -> Held:
+        """The lease that the job is driven under."""
+        return Held(self.record.id, self.record.epoch)
+
+    async def run(self) -> JobRecord | Refusal:
+        """The job as it was left: paused, or ended."""
+        ledger = await patient(lambda: self.equipment.ledger(self.record))
+        CURRENT.set(ledger)
+        if self.record.spec.kind is Kind.VERIFICATION:
+            return await self._verify(ledger)
+        match await self._where():
+            case Begin():
+                return await self._begin(ledger)
+            case GoOn(feed):
+                return await self._through(ledger, feed)
+            case Asked(interrupt):
+                return await self._pause(ledger, interrupt)
+            case Ended(state):
+                return await self._finish(ledger, outcome(state))
+
+    async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
+        """Judge the job's checks: it succeeds whether they pass or not."""
+        ports = await self.equipment.ports(self.record, ledger)
+        checked = await verification.verified(ports)
+        await ledger.flush()
+        result = Result(verification.answer(checked), approved_by=None, checks=checked)
+        return await patient(lambda: self.operations.succeed(self.held, result))
+
+    async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
+        """From the start: the conversation's last workspace with this job's files laid over it."""
+        record = self.record
+        store = self.operations.store
+        if record.graph == ANEW:
+            await self.equipment.give_up(record.id)
+            record = replace(record, workspace=record.spec.workspace)
+        turns = await patient(
+            lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
+        )
+        base = turns[0].workspace if turns else None
+        ports = await self.equipment.ports(record, ledger, base)
+        feed = initial_state(_input(record.spec, turns, ports))
+        return await self._through(ledger, feed, ports)
+
+    async def _through(
+        self,
+        ledger: Ledger,
+        feed: Command[Any] | Mapping[str, Any] | None,
+        ports: Ports | None = None,
+    ) -> JobRecord | Refusal:
+        """Run the graph to its next pause or its end."""
+        ports = ports or await self.equipment.ports(self.record, ledger)
+        if self.record.graph != ours():
+            ledger.write_in(ours())
+        state = await self.equipment.graph.ainvoke(
+            feed, self._config(), context=ports, durability="sync", control=self.control
+        )
+        if interrupts := state.get("__interrupt__"):
+            return await self._pause(ledger, interrupts[0])
+        return await self._finish(ledger, outcome(state))
+
+    async def _where(self) -> Begin | GoOn | Asked | Ended:
+        if (known := foreseen(self.record)) is not None:
+            return known
+        snapshot = await self._snapshot()
+        if self.record.inherits is not None and not snapshot.values:
+            await self.equipment.inherit(self.record.inherits, self.record.id)
+            snapshot = await self._snapshot()
+        return resumption(self.record, snapshot)
+
+    async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
+        await ledger.flush()
+        await self.equipment.write_down(self.record)
+        asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
+        review = Review(interrupt.id, asks, interrupt.value)
+        return await patient(lambda: self.operations.pause(self.held, review))
+
+    async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
+        await ledger.flush()
+        result = _result(ended)
+        spec = self.record.spec
+        if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
+            why = f": {ended.ends}" if ended.ends else f" within {spec.max_revisions} revisions"
+            return await self._failed(Reason.UNAPPROVED, f"not approved{why}", result)
+        await self.equipment.write_down(self.record)
+        return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
+
+    async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
+        """Fail with the best result that the checkpoints hold."""
+        return await self._failed(reason, detail, await self._best())
+
+    async def _best(self) -> Result | None:
+        loaded = await patient(lambda: self.operations.store.load(self.record.id))
+        record = loaded.record if loaded else self.record
+        if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
+            return None
+        try:
+            snapshot = await self._snapshot()
+        except CheckpointUnreadable:
+            return None
+        told = await patient(lambda: self.operations.store.events(self.record.id))
+        there = None  # branches have files of their own
+        if not record.spec.parallel:
+            there = await patient(lambda: self.equipment.files(record.workspace))
+        return best(snapshot.values, told, there)
+
+    async def _failed(
+        self, reason: Reason, detail: str, result: Result | None
+    ) -> JobRecord | Refusal:
+        await patient(last_words)
+        await self.equipment.write_down(self.record)
+        return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
+
+    async def _snapshot(self) -> StateSnapshot:
+        read: Callable[[], Awaitable[StateSnapshot]]
+        read = partial(self.equipment.graph.aget_state, self._config())
+        return await patient(read)
+
+    def _config(self) -> RunnableConfig:
+        return {"configurable": {"thread_id": self.record.id}}
+
+
+async def last_words(settle_seconds: float = 0.0) -> None:
+    """Put on record what the attempt has paid for and not written yet; a call that is about to
+    finish has so long to do so. Raises what the ledger raises."""
+    if ledger := CURRENT.get(None):
+        await ledger.settled(settle_seconds)
+        await ledger.last_words()
+
+
+def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
+    return JobInput(
+        task=spec.task,
+        steps=spec.steps,
+        review=spec.review,
+        max_revisions=spec.max_revisions if spec.repair else 1,
+        on_exhausted=spec.on_exhausted.value,
+        earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
+        files=tuple(ports.workspace.list()),
+        checks=spec.checks is not None,
+        write_tests=spec.write_tests,
+        questions=spec.questions,
+        parallel=spec.parallel,
+    )
+
+
+def _result(ended: Outcome) -> Result:
+    return Result(
+        answer=ended.answer,
+        approved_by=ended.approved_by,
+        artifacts=tuple(ended.artifacts),
+        override=ended.override,
+        checks=ended.checks,
+    )
