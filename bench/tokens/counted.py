@@ -30,7 +30,7 @@ class Sent:
         messages, and the tools, which stand before them.
         """
         bodies = [_parts(request) for request in requests]
-        cached = sum(_common(before, after) for before, after in pairwise(bodies))
+        cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
         return cls(_tokens(sum(map(_size, bodies))), _tokens(cached))
 
 
@@ -39,7 +39,7 @@ def _parts(request: Request) -> list[str]:
     return [json.dumps(body.get("tools", [])), *map(json.dumps, body["messages"])]
 
 
-def _common(before: Sequence[str], after: Sequence[str]) -> int:
+def _same_beginning(before: Sequence[str], after: Sequence[str]) -> int:
     size = 0
     for one, other in zip(before, after, strict=False):
         if one != other:
