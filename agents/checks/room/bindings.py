@@ -28,6 +28,7 @@ Piece = tuple[types.CodeType, "frozenset[str] | None", bool, ast.stmt]
 bind them, and itself.
 """
 _Seen = dict[str, tuple[object, tuple[object, ...]]]
+_MODULE = types.ModuleType
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -38,17 +39,17 @@ class Bindings:
         trees = list(map(ast.parse, texts))
         self._free = frozenset(name for tree in trees for name in _bound_anew(tree))
         self._contents = Contents(trees)
-        self._modules: dict[int, tuple[str, Mapping[str, Any], _Seen]] = {}
+        self._runs: dict[int, tuple[str, Mapping[str, Any], _Seen]] = {}
         self._members: list[Entry] = []
         self._early: list[str] = []
 
     def run(self, pieces: Sequence[Piece], module: types.ModuleType) -> None:
         """Run a module."""
         where, names = module.__name__, vars(module)
-        _, _, former = self._modules.get(id(names), (where, names, _Seen()))
+        _, _, former = self._runs.get(id(names), (where, names, _Seen()))
         own = former.keys() & BUILTINS & names.keys()  # of builtins' names, when it is loaded anew
         seen = {name: (names[name], inside(names[name])) for name in own}
-        self._modules[id(names)] = where, names, seen
+        self._runs[id(names)] = where, names, seen
         for code, bound, quiet, node in pieces:
             try:
                 exec(code, names)  # noqa: S102
@@ -61,6 +62,14 @@ class Bindings:
                 if is_tests(where):
                     self._contents.see(where, names, node)
 
+    def keepers(self) -> list[object]:
+        """What must not be exchanged while tests are run; see `seal`."""
+        return [self, self._contents]
+
+    def seen(self) -> list[Mapping[str, object]]:
+        """What was noted down of each module that has been run."""
+        return [seen for _, _, seen in self._runs.values()]
+
     def look(self) -> None:
         """Take down what is in another state now, though it may be put back later."""
         self._early += self._contents.changed(OFTEN)
@@ -68,7 +77,7 @@ class Bindings:
     def replaced(self) -> list[str]:
         """Names that stand for something else than the checks have them stand for."""
         found = [*self._early, *self._contents.changed()]
-        for where, names, seen in self._modules.values():
+        for where, names, seen in self._runs.values():
             found += self._changed(where, names, seen, frozenset())
         found += [
             f"{where}.{name}"
@@ -94,7 +103,7 @@ class Bindings:
             if name not in bound and not same(names.get(name, nothing), was, parts):
                 yield f"{where}.{name}"
         for name in (names.keys() & BUILTINS) - seen.keys() - bound - self._free:
-            if type(names[name]) is not types.ModuleType and not name.startswith("__"):
+            if type(names[name]) is not _MODULE and not name.startswith("__"):
                 yield f"{where}.{name}"  # but for a module within the package of that name
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     _Member = tuple[ast.expr | None, object, Kept]
     """What makes it, where that is written down; itself; and what stays of it."""
 
+_IS = operator.is_
 MOST = 5_000
 """Members that are held in all."""
 OFTEN = 100
@@ -82,7 +83,7 @@ class Contents:
         """The tables in which something else is now, of the first so many."""
         for name, table, was in self._held[:most]:
             now = _members(table)
-            if len(now) != len(was) or not all(map(operator.is_, now, was)):
+            if len(now) != len(was) or not all(map(_IS, now, was)):
                 yield name
 
     def _see_cases(

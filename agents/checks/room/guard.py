@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     """Where, the names there, one of them, what it stands for, what that consists of."""
 
 _PREFIXES = ("pytest", "_pytest", "pluggy", "unittest")
+_STANDS_ON = ("contextlib", "functools", "operator", "types")
+"""What the former are made of, and nobody has a reason to change."""
+_IS, _FUNCTION = operator.is_, types.FunctionType
+"""Bound now: others may be put in their place."""
 _CODE = (types.FunctionType, types.BuiltinFunctionType, type, property, classmethod, staticmethod)
 
 BUILTINS = frozenset(vars(builtins))
@@ -34,7 +38,7 @@ class Guard:
     """
 
     def __init__(self, also: Iterable[str], own: Sequence[types.ModuleType] = ()) -> None:
-        tops = {*_PREFIXES, *(name.partition(".")[0] for name in also)}
+        tops = {*_PREFIXES, *_STANDS_ON, *(name.partition(".")[0] for name in also)}
         watched = {
             name: module
             for name, module in sys.modules.items()
@@ -42,7 +46,8 @@ class Guard:
         }
         watched["builtins"] = builtins
         self._modules = watched
-        self._seen = [*_names(watched.values()), *_all_names(own)]
+        asked = "sys", vars(sys), "exc_info", sys.exc_info, ()  # by unittest, what went wrong
+        self._seen = [*_names(watched.values()), *_all_names(own), asked]
         self._loaded, self._missing = sys.modules, object()
         judges = [module for name, module in watched.items() if _is_judge(name)]
         self._shadows = [(each.__name__, vars(each), _shadows(each)) for each in [*judges, *own]]
@@ -80,7 +85,7 @@ class Guard:
 
 
 def _is_judge(name: str) -> bool:
-    return name.partition(".")[0] in _PREFIXES
+    return name.partition(".")[0] in (*_PREFIXES, *_STANDS_ON)
 
 
 def inside(value: Any) -> tuple[object, ...]:
@@ -89,14 +94,14 @@ def inside(value: Any) -> tuple[object, ...]:
         value = value.__func__
     elif issubclass(type(value), property):
         value = value.fget
-    if type(value) is not types.FunctionType:
+    if type(value) is not _FUNCTION:
         return ()
     return value.__code__, value.__defaults__, value.__kwdefaults__
 
 
 def same(now: object, was: object, parts: tuple[object, ...]) -> bool:
     """Whether a name stands for what it did, and that consists of the same `parts`."""
-    return now is was and (not parts or all(map(operator.is_, inside(now), parts)))
+    return now is was and (not parts or all(map(_IS, inside(now), parts)))
 
 
 def members(kind: type) -> Iterator[Entry]:

@@ -6,11 +6,14 @@ the supervisor knows them, and counts nothing then.
 
 from __future__ import annotations
 
+import operator
 import random
 import types
 from pathlib import Path
 
 import pytest
+
+from agents.checks.room.seal import sealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class TestSuite(unittest.TestCase):
         self.assertEqual({"a": 1}, {"a": 2})
 """
 CANARIES = ("test_equals", "test_raises", "TestSuite::test_equal")
+_IS = operator.is_
 
 
 class Module(pytest.Module):
@@ -70,7 +74,9 @@ class Session:
         self._teller, self._sources, self._guard, self._mix = teller, sources, guard, mix
         self._reports: list[pytest.TestReport] = []
         self._codes: dict[str, object] = {}
+        self._cases: dict[str, tuple[object, ...]] = {}
         self._errors: dict[str, str] = {}
+        self.seal = sealed([self, teller, guard, *sources.keepers()], sources.seen)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
@@ -117,32 +123,40 @@ class Session:
         """Mix them, and take down what they are."""
         items[:] = self._mix(items)
         self._codes = {each.nodeid: _code(each) for each in items}
+        if not any("callspec" in text for text in self._sources.texts.values()):
+            self._cases = {each.nodeid: _case(each) for each in items}
+        next(self.seal)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Ask before a test, report behind it."""
         self._sources.look()
         self._teller.begin()
-        self._reports = []
-        intact = _code(item) is self._codes.get(item.nodeid)
+        self._reports = reports = list[pytest.TestReport]()
+        intact = _code(item) is self._codes.get(item.nodeid) and self._has_arguments(item)
         try:
             result = yield
         except BaseException as error:
             why = f"the session was broken off ({type(error).__name__})"
             self._teller.tell({"id": _id(item), "outcome": "error", "detail": why})
             raise
-        outcome = _outcome(self._reports) if intact else "replaced"
-        self._teller.tell({"id": _id(item), "outcome": outcome, "detail": _detail(self._reports)})
+        intact = intact and self._reports is reports and self._has_arguments(item)
+        outcome = _outcome(reports) if intact else "replaced"
+        self._teller.tell({"id": _id(item), "outcome": outcome, "detail": _detail(reports)})
         return result
+
+    def _has_arguments(self, item: pytest.Item) -> bool:
+        """Whether its case is what was collected."""
+        was, now = self._cases.get(item.nodeid), _case(item)
+        return was is None or (len(was) == len(now) and all(map(_IS, was, now)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take down a phase of the test at work."""
         self._reports.append(report)
 
-    def close(self, status: int, changed: Sequence[str]) -> None:
+    def close(self, status: int, changed: Sequence[str]) -> dict[str, Any]:
         """The last report: how pytest ended, what was not collected, what is not as it was."""
-        self._teller.begin()
-        self._teller.tell({"end": status, "errors": self._errors, "changed": changed[:20]})
+        return {"end": status, "errors": self._errors, "changed": list(changed[:20])}
 
 
 def mixer(canary: str) -> Callable[[list[pytest.Item]], list[pytest.Item]]:
@@ -170,6 +184,12 @@ def _id(item: pytest.Item) -> str:
 def _code(item: pytest.Item) -> object:
     function = getattr(item, "function", None)
     return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _case(item: pytest.Item) -> tuple[object, ...]:
+    """The arguments that `parametrize` gives it."""
+    made = getattr(item, "callspec", None)
+    return () if made is None else tuple(made.params.values())
 
 
 def _outcome(reports: Sequence[pytest.TestReport]) -> str:

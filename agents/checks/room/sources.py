@@ -75,6 +75,14 @@ class Sources:
             sys.meta_path.remove(self)
         sys.meta_path.insert(0, self)
 
+    def keepers(self) -> list[object]:
+        """What must not be exchanged while tests are run; see `seal`."""
+        return [self, *self._bindings.keepers()]
+
+    def seen(self) -> list[Mapping[str, object]]:
+        """What was noted down of the modules that have been run."""
+        return self._bindings.seen()
+
     def look(self) -> None:
         """Take down what of the checks' own is in another state now."""
         self._bindings.look()

@@ -31,6 +31,7 @@ _LENGTH_BYTES = 10
 _TESTS, _ID, _DETAILS = 500, 500, 100_000
 """Tests that are told of, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
+_REPLACED = "the solution has replaced what judges it"
 _SPENT = "the time for all checks was over"
 
 
@@ -70,6 +71,8 @@ def _judge(order: Mapping[str, Any], started: float) -> dict[str, Any]:
     else:
         report = _heard(Asker(reports_in, numbers_out, child.alive, until), wanted, must_fail)
     child.end()
+    if child.status == tested.TAMPERED and order["kind"] == "pytest":
+        report["problem"] = f"{_REPLACED}: what it reports with"
     return {**report, "secret": secret}
 
 
@@ -118,7 +121,7 @@ class _Child:
             pass
         if self.status is None:
             os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def _exit(order: Mapping[str, Any], child: _Child, until: float) -> dict[str, Any]:
@@ -170,7 +173,7 @@ def _bent(
     """What shows that the judge is not what it was; None where nothing does."""
     if end["changed"]:
         names = ", ".join(map(str, end["changed"][:3]))
-        return f"the solution has replaced what judges it: {names}"
+        return f"{_REPLACED}: {names}"
     if any(heard.get(name, {}).get("outcome") == "passed" for name in must_fail):
         return "a test that must fail has passed: the solution has bent the judge"
     if not must_fail <= heard.keys():

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _PR_SET_DUMPABLE = 4
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "agents", "json", "traceback")
-_BROKEN = 70
+_BROKEN, TAMPERED = 70, 71
+_VOICE = ("Teller.", "agents.checks.room.channel.")
 _PACKAGES = ".packages"
 _AT_START = ("sitecustomize", "usercustomize", "conftest")
 """What is imported without being asked for, where it lies on the module path."""
@@ -64,6 +65,7 @@ def _settle() -> None:
 
 
 def _test(order: Mapping[str, Any], teller: Teller) -> None:
+    leave = os._exit
     pytest = importlib.import_module("pytest")
     _load(f"_pytest.{name}" for name in sys.modules["_pytest.config"].default_plugins)
     sources = Sources({**order["files"], **order["canary"]})
@@ -85,12 +87,17 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
         return
     canary = next(iter(order["canary"]))
     session = Session(teller, sources, guard, mixer(canary))
-    tell, checked, replaced = session.close, guard.changed, sources.replaced
+    seal, close, checked, replaced = session.seal, session.close, guard.changed, sources.replaced
+    next(seal)
     words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
     words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
     words += [] if order["aimed"] else order["tests"]
     status = int(pytest.main([*words, canary], plugins=[session]))
-    tell(status, [*checked(), *replaced()])
+    changed = [*next(seal, ["the judge's seal"]), *checked(), *replaced()]
+    if any(name.startswith(_VOICE) for name in changed):
+        leave(TAMPERED)  # who could change what is said here is answered by its silence
+    teller.begin()
+    teller.tell(close(status, changed))
 
 
 def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, teller: Teller) -> None:
