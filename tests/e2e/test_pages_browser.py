@@ -281,6 +281,7 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
     said = {"call": "c1", "role": "executor", "part": "text", "try": 1}
     with site.visiting() as visitor:
         visitor.sign_in(DEVELOPMENT_KEY)
+        visitor.page.route("**/changes", lambda route: route.abort(), times=1)
         page = visitor.go(f"/app/jobs/{job_id}")
         spoken = page.locator("#streamed")
         with redis.Redis.from_url(site.house.redis_url) as client:
@@ -294,6 +295,8 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
             again = {**said, "try": 2, "text": "three"}
             client.publish(JobKeys(job_id).tokens, json.dumps([again]))
             expect(spoken).to_have_text("executor three")
+        expect(page.locator("#notice")).to_contain_text("did not answer")
+        expect(page.locator(".changes")).to_contain_text("plot.png")
         assert page.evaluate("window.hacked") is None
 
 
