@@ -20,8 +20,8 @@ TOOL_BYTES = 1_000
 """About what a tool's description takes, with its arguments."""
 _MARGIN = 0.95
 """Of what a refusal allows: the next request's tokens are not quite as long as this one's."""
-_TRIES = 6
-"""Of one request: by halves it is a thirtieth then."""
+_TRIES = 10
+"""Of one request: by halves it is a five-hundredth then."""
 
 Messages = Sequence[BaseMessage]
 Send = Callable[[Messages], Awaitable[AIMessage]]

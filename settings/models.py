@@ -59,7 +59,8 @@ class ModelSettings(ProviderSettings):
         None,
         ge=4_096,
         description="tokens of a request with its reply, at most; else what the model's library "
-        "knows of it. Ollama is told to make so much room (`num_ctx`; else 32768)",
+        "knows of it, or its provider tells in a refusal. Ollama is told to make so much room "
+        "(`num_ctx`; else 32768)",
     )
 
     @model_validator(mode="after")

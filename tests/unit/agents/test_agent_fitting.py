@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from agents.fitting import LEAST_ROOM, fitted, room, size
 from agents.ports import Bounds
+from agents.prompting import prompt
 from agents.trimming import shown
 
 
@@ -30,6 +31,17 @@ def test_where_there_is_room_it_is_what_every_model_sees() -> None:
 def test_room_is_what_the_tokens_take_without_what_goes_along() -> None:
     assert room(10_000, 6_000) == 24_000
     assert room(1_000, 6_000) == LEAST_ROOM
+
+
+def test_what_is_past_makes_room_for_the_conversation() -> None:
+    earlier = [{"task": "earlier " * 2_500, "summary": "done " * 100}] * 3
+    asked = prompt("task", task="the task", earlier=earlier, files=["a.csv"], clarified=[])
+    said = [asked.message(), *conversation([(1_000, 2_000)] * 6)[1:]]
+    given_ = fitted(said, shown(said, Bounds()), Bounds(), 20_000)
+    assert size(given_) <= 20_000
+    assert given_[0].text.endswith("The task:\n\nthe task")
+    assert sum(isinstance(message, AIMessage) for message in given_) >= 5
+    assert "earlier earlier" in given_[0].text
 
 
 SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)
