@@ -17,7 +17,7 @@ from agents.repair.failure import PROGRAM, Failure, FailureClass
 from agents.repair.reports import pytest_report, report_in, unittest_report
 from agents.repair.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
 from agents.repair.words import kind_of_words
-from agents.texts import one_line
+from agents.texts import colourless, one_line
 from sandbox.protocol import End, RunResult
 
 SOURCE_SHOWN = 80
@@ -57,6 +57,7 @@ _LIBRARIES = ("/site-packages/", "/dist-packages/")
 def classify(result: RunResult, sources: Sources, *, shell: bool = False) -> Failure:
     """The failure of a run that did not succeed. `sources` are the program's, by path; `shell`: it
     was a command line."""
+    result = _colourless(result)
     return (
         _by_limit(result)
         or _by_signal(result, result.signal)
@@ -67,6 +68,13 @@ def classify(result: RunResult, sources: Sources, *, shell: bool = False) -> Fai
         or _by_words(result, sources)
         or _unknown(result)
     )
+
+
+def _colourless(result: RunResult) -> RunResult:
+    out, err = (
+        replace(each, text=colourless(each.text)) for each in (result.stdout, result.stderr)
+    )
+    return replace(result, stdout=out, stderr=err)
 
 
 def _by_limit(result: RunResult) -> Failure | None:
@@ -140,15 +148,11 @@ def _of_raised(raised: Raised | None, sources: Sources) -> Failure | None:
 
 def _told(raised: Raised) -> Iterator[str]:
     place = _place(raised)
-    yield _line(raised) + (f" ({place})" if place else "")
+    yield raised.line + (f" ({place})" if place else "")
     for leaf in raised.leaves[:3]:
-        yield f"in it {_line(leaf)}"
-    if raised.before is not None and _line(raised.before) != _line(raised):
-        yield f"raised for {_line(raised.before)}"
-
-
-def _line(raised: Raised) -> str:
-    return f"{raised.name}: {raised.message}" if raised.message else raised.name
+        yield f"in it {leaf.line}"
+    if raised.before is not None and raised.before.line != raised.line:
+        yield f"raised for {raised.before.line}"
 
 
 def _place(raised: Raised) -> str:

@@ -109,7 +109,11 @@ _BY_ERRNO: dict[int, FailureClass] = {
     errno.ETIMEDOUT: FailureClass.NETWORK_DENIED,  # a connection's; TimeoutError alone has none
     errno.EAGAIN: FailureClass.UNKNOWN,  # no more processes: no file's fault
     errno.EMFILE: FailureClass.FILE,
+    errno.EPIPE: FailureClass.UNKNOWN,  # whoever read its output has ended: `| head`
 }
+
+_NUMPY_DIVIDES = "divide by zero encountered"
+"""numpy's words, where it was told to raise what else it only warns of."""
 
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]{0,300})\)", re.MULTILINE)
 _MOST_SOURCE = 512 * 1024
@@ -145,6 +149,9 @@ def _is_own(top: str, sources: Sources) -> bool:
 
 
 def _of_builtin(base: type[BaseException], raised: Raised) -> FailureClass:
+    of_numpy = issubclass(base, FloatingPointError | RuntimeWarning)
+    if of_numpy and raised.message.startswith(_NUMPY_DIVIDES):
+        return FailureClass.ZERO_DIVISION
     if issubclass(base, OSError):
         number = _ERRNO.match(raised.message)
         if number and (kind := _BY_ERRNO.get(int(number[1]))):

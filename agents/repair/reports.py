@@ -1,4 +1,4 @@
-"""Reading the reports of pytest and unittest out of what a program printed. Pure."""
+"""Reading the reports of pytest, unittest and doctest out of what a program printed. Pure."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _UNITTEST = re.compile(
     r"^Ran (?P<ran>\d+) tests? in [\d.]+s\s+^(?:OK\b.*|FAILED \((?P<counts>[\w=, ]+)\))\s*$",
     re.MULTILINE,
 )
+_DOCTEST = re.compile(r"^\*\*\*Test Failed\*\*\* (?P<failed>\d{1,9}) failures?\.", re.MULTILINE)
+_EXAMPLE = re.compile(
+    r'^File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9}), in (?P<test>\S+)\nFailed example:',
+    re.MULTILINE,
+)
 _HEADING = re.compile(r"^(?:FAIL|ERROR): (?P<test>\S+)(?P<of>.*)$", re.MULTILINE)
 _NOT_IMPORTED = "unittest.loader._FailedTest"
 """The class that unittest makes for what it cannot import."""
@@ -36,10 +41,9 @@ class Report:
 
 
 def report_in(*texts: str) -> Report | None:
-    """The first report, of either kind, in texts that a run has printed."""
-    return next(
-        filter(None, (pytest_report(each) or unittest_report(each) for each in texts)), None
-    )
+    """The first report, of any kind, in texts that a run has printed."""
+    readers = (pytest_report, unittest_report, doctest_report)
+    return next(filter(None, (read(each) for each in texts for read in readers)), None)
 
 
 def pytest_report(text: str) -> Report | None:
@@ -75,6 +79,16 @@ def unittest_report(text: str, *, last: bool = False) -> Report | None:
         return Report(cause)
     behind = headings[1].start() if len(headings) > 1 else end.start()
     return Report(cause, decisive(tracebacks(text[headings[0].end() : behind])))
+
+
+def doctest_report(text: str) -> Report | None:
+    """The last of doctest's reports in `text`, if it tells of a failure."""
+    ends = list(_DOCTEST.finditer(text))
+    if not ends:
+        return None
+    place = _EXAMPLE.search(text)
+    first = f": {place['test']} ({place['file']}, line {place['line']})" if place else ""
+    return Report(f"doctest: {ends[-1]['failed']} failed{first}")
 
 
 def _collecting(text: str) -> Raised | None:

@@ -27,12 +27,14 @@ _LINKS = (
 _ASIDE = (
     "Exception ignored in",
     "Exception ignored while",
-    "Exception in thread",
     "--- Logging error ---",
-    "Task exception was never retrieved",
-    "future: <Task",
 )
-"""What stands before the traceback of an exception that did not end the program."""
+_ENDED = re.compile(
+    r"Exception in (?:thread|callback) |Task exception was never retrieved"
+    r"|future: <Task|Process [\w:-]*Process-[\d:]+:$"
+)
+"""What stands before the traceback of an exception that did not end the program: in _ENDED, one
+that nobody caught, and that ended something else."""
 _HEADLESS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
@@ -51,8 +53,8 @@ class Raised:
 
     `name` is as printed: qualified by its module, unless that is `builtins` or `__main__`. `frames`
     are outermost first. `before` is the exception that it was raised for or while
-    handling; `leaves` are a group's exceptions that are no groups. `aside`: it ended a thread or
-    was ignored, not the program.
+    handling; `leaves` are a group's exceptions that are no groups. `aside`: it did not end the
+    program; `lost`: but a thread, a task or a child process.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Raised:
     before: Raised | None = None
     leaves: tuple[Raised, ...] = ()
     aside: bool = False
+    lost: bool = False
+
+    @property
+    def line(self) -> str:
+        """Its last line, as printed."""
+        return f"{self.name}: {self.message}" if self.message else self.name
 
 
 @dataclass(slots=True)
@@ -71,6 +79,7 @@ class _Reader:
     frames: list[Frame] = field(default_factory=list)
     headed: bool = False
     aside: bool = False
+    lost: bool = False
     linked: bool = False
     broken: bool = False
 
@@ -79,9 +88,11 @@ class _Reader:
 
     def end(self, raised: Raised) -> None:
         before = self.found[-1] if self.linked and self.found else None
-        self.found.append(replace(raised, before=before, aside=self.aside))
+        lost = self.lost or (before is not None and before.lost)
+        aside = self.aside or lost or (before is not None and before.aside)
+        self.found.append(replace(raised, before=before, aside=aside, lost=lost))
         self.frames = []
-        self.headed = self.aside = self.linked = self.broken = False
+        self.headed = self.aside = self.lost = self.linked = self.broken = False
 
 
 def tracebacks(text: str) -> list[Raised]:
@@ -124,6 +135,8 @@ def _read(reader: _Reader, line: str) -> None:
         reader.linked = True
     elif line.startswith(_ASIDE):
         reader.aside = True
+    elif _ENDED.match(line):
+        reader.lost = True
     elif line and not line[0].isspace():
         _outermost(reader, line)
     elif reader.frames and not reader.frames[-1].source:
