@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.counting import counts
 from agents.repair.opened import open_failures
-from agents.repair.subject import only_looked
 from agents.state import ArtifactFields
 
 State = Mapping[str, Any]
@@ -69,10 +69,12 @@ def _shown(state: State, answer: Answer) -> int:
     and no failure was open behind it."""
     runs = [run for run in state.get("runs", ()) if run["revision"] <= answer["revision"]]
     of_it = (run for run in runs if run["revision"] == answer["revision"] and run["succeeded"])
-    good = [run for run in of_it if not only_looked(run)]
+    files = _left(state, answer)
+    made = files.get("artifacts", state.get("artifacts", {}))
+    brought = state.get("job", {}).get("files", ())
+    good = [run for run in of_it if counts(run, made, brought)]
     if not good:
         return 0
-    files = _left(state, answer)
     left = files.get("workspace")
     if "workspace" in files and not any(run.get("workspace", left) == left for run in good):
         return 1

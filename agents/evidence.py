@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.branches.joining import unresolved
-from agents.checks.carried import unpassed
+from agents.checks.carried import report_of, unpassed
+from agents.counting import computes, counts
 from agents.plots import asks_for_plot, has_image
+from agents.repair.source_file import is_source
 from agents.repair.subject import only_looked
 from agents.runs import EXECUTOR
 from agents.state import Run
@@ -22,20 +24,37 @@ NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
 UNRESOLVED = "copies of conflicting files are left"
 NO_IMAGE = "the task asks for a plot, and no image file was saved"
-_DOCUMENTS = (".csv", ".json", ".jsonl", ".md", ".rst", ".tex", ".tsv", ".txt", ".xml")
+_SUFFIXES = """
+    .bib .cfg .conf .css .csv .html .ics .ini .jpeg .jpg .json .jsonl .log .md .pdf .png .rst .svg
+    .tex .toml .tsv .txt .xml .yaml .yml
+"""
+_DOCUMENTS = tuple(_SUFFIXES.split())
 
 State = Mapping[str, Any]
 
 
 def runs_that_count(state: State) -> list[Run]:
-    """The runs of this revision that did not only look around; where it made none, those of the
-    whole job. Where all that the job has is documents, there may be nothing to run: a look at them
-    counts where nothing else was run."""
+    """The runs of this revision that are evidence (`agents.counting`); where it made none, those of
+    the whole job. Where the job has written no code, there may be nothing to run: what shows its
+    documents, or computes in a command line, counts where nothing else was run."""
     runs = state.get("runs", [])
-    ran = [run for run in runs if not only_looked(run)]
-    if not ran and _only_documents(state):
-        ran = runs
+    ran = [run for run in runs if is_evidence(run, state)]
+    if not ran and all(map(only_looked, runs)):
+        ran = runs if _only_documents(state) else _computed(state)
     return [run for run in ran if run["revision"] == state["revision"]] or ran
+
+
+def is_evidence(run: Run, state: State) -> bool:
+    """Whether a run is one of the job's code, or has made its files: what the rules go by alone.
+    Where the job's checks have tried the code, any program that was run may be the rest."""
+    if report_of(state) is not None:
+        return not only_looked(run)
+    return counts(run, state.get("artifacts", {}), state["job"].get("files", ()))
+
+
+def _computed(state: State) -> list[Run]:
+    made = state.get("artifacts", {})
+    return [] if any(map(is_source, made)) else [*filter(computes, state.get("runs", []))]
 
 
 def _only_documents(state: State) -> bool:

@@ -22,11 +22,11 @@ from agents.evidence import (
     NO_SUCCESS,
     ONLY_LOOKED,
     UNRESOLVED,
+    is_evidence,
     lacking,
     runs_that_count,
 )
 from agents.repair.opened import open_failures
-from agents.repair.subject import only_looked
 from agents.state import Run
 
 CRITIC: Final = "critic"
@@ -38,9 +38,10 @@ REFUSED = "the critic's model refuses to be asked, so the rules decided"
 LEAST_SCORE = 0.7
 """Of an approval, from 0 to 1: `critic_system` tells the critic so."""
 _RUN_IT = (
-    "Run the code with the python tool, or start the program in the shell, and show that it does"
-    " what the task asks. A look with shell tools (`cat`, `ls`, `awk`, `jq`) does not count; where"
-    " there is no program, read what you made with the python tool, and check it there."
+    "Run the code that is in the files: import it in the python tool, or start it in the shell, and"
+    " show that it does what the task asks. A look with shell tools (`cat`, `ls`, `awk`, `jq`) does"
+    " not count, nor does a command line that hides how it ended (`|| true`, `set +e`); where there"
+    " is no program, read what you made with the python tool, and check it there."
 )
 
 _NUMBER = re.compile(r"\d+")
@@ -131,7 +132,8 @@ def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
 
 def _unseen(state: Mapping[str, Any]) -> str | None:
     """A look at documents shows something to who can read them."""
-    return ONLY_LOOKED if all(map(only_looked, runs_that_count(state))) else None
+    seen = any(is_evidence(run, state) for run in runs_that_count(state))
+    return None if seen else ONLY_LOOKED
 
 
 def _unmended(state: Mapping[str, Any]) -> str | None:
@@ -151,7 +153,7 @@ def _objection(state: Mapping[str, Any], critique: Critique, named: Run | None) 
 
 def _shows_nothing(state: Mapping[str, Any], run: Run | None) -> str | None:
     if run is None or (
-        run["succeeded"] and (not only_looked(run) or run in runs_that_count(state))
+        run["succeeded"] and (is_evidence(run, state) or run in runs_that_count(state))
     ):
         return None
     did = "only looked around" if run["succeeded"] else "did not succeed"

@@ -38,8 +38,8 @@ Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 class Pass(AgentState[Any]):
     """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
-    `last_run` is the job's latest before it, `opened` are the failures that were open then,
-    `joins`: its files were merged behind them.
+    `last_run` is the job's latest before it, `known` names the files that it had by then,
+    `opened` are the failures that were open, `joins`: its files were merged behind them.
 
     `repairs` and `level` are as the outer state has them. `steps` is how many the plan has, whose
     progress the pass tells; where it is missing or 0, somebody else does. `outer` is the pass's own
@@ -51,6 +51,7 @@ class Pass(AgentState[Any]):
     runs_before: int
     apart: int
     last_run: Run | None
+    known: NotRequired[Sequence[str]]
     opened: NotRequired[Sequence[Run]]
     joins: bool
     repairs: list[Repair]
@@ -71,6 +72,7 @@ class Request:
     level: int
     history: Sequence[AnyMessage] = ()
     last_run: Run | None = None
+    known: Sequence[str] = ()
     opened: Sequence[Run] = ()
     apart: int = 1
     joins: bool = False
@@ -117,6 +119,7 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
             "runs_before": asked.runs_before,
             "apart": asked.apart,
             "last_run": asked.last_run,
+            "known": asked.known,
             "opened": asked.opened,
             "joins": asked.joins,
             "repairs": asked.repairs,

@@ -4,19 +4,20 @@ run once more, over the files as they stand. No model is asked; the answer is no
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt import ToolRuntime
 
 from agents.calls import finished, once
+from agents.counting import counts, outdates_itself
 from agents.history import this_pass
 from agents.mending import behind, whole_program
 from agents.middleware.tools import told_of
 from agents.place import digest, of_reply, within
 from agents.ports import Finished, Ports
-from agents.repair.opened import can_prove, open_failures
+from agents.repair.opened import can_prove, needs_cure, open_failures
 from agents.repair.subject import only_looked
 from agents.state import Run
 from agents.tools.python import python
@@ -52,8 +53,8 @@ async def prove(state: Mapping[str, Any], ports: Ports) -> ToolMessage | None:
 
 def unproven_run(state: Mapping[str, Any]) -> Run | None:
     """The run that is to show what the changes behind it do: the open failure, where one is open;
-    else the last run that did not only look. By what the calls have left and not by the workspace
-    at hand: behind a crash that is already the one of later on."""
+    else the last run of the work. By what the calls have left and not by the workspace at hand:
+    behind a crash that is already the one of later on."""
     found = traces(this_pass(state["messages"]))
     joins = bool(state.get("joins"))
     repairs = [*state.get("repairs", ()), *repairs_in(found)]
@@ -62,16 +63,25 @@ def unproven_run(state: Mapping[str, Any]) -> Run | None:
         later = _behind(failed, found)
         if can_prove(failed) and (any(map(_changes, later)) or (joins and later is found)):
             return failed
-    last = last_work(runs_in(found)) or state.get("last_run")
+    known = {*state.get("known", ()), *(file["name"] for trace in found for file in trace["files"])}
+    last = last_work(runs_in(found), known) or state.get("last_run")
     if last is None:
         return None
     later = _behind(last, found)
-    return last if any(map(_changes, later)) or (joins and later is found) else None
+    changed = any(map(_changes, later)) or (joins and later is found)
+    return last if changed or (later is not found and outdates_itself(last)) else None
 
 
-def last_work(runs: Sequence[Run]) -> Run | None:
-    """The last of these that did not only look around."""
-    return next((run for run in reversed(runs) if not only_looked(run)), None)
+def last_work(runs: Sequence[Run], known: Collection[str]) -> Run | None:
+    """The last of these that shows something of the work where it is run again: one that failed, or
+    is evidence of the files that are `known`, if there is any."""
+    work = [
+        run
+        for run in runs
+        if not only_looked(run) and (run["succeeded"] or (needs_cure(run) and can_prove(run)))
+    ]
+    told = (run for run in reversed(work) if not run["succeeded"] or counts(run, known))
+    return next(told, work[-1] if work else None)
 
 
 def _behind(run: Run, found: Sequence[Trace]) -> Sequence[Trace]:

@@ -18,6 +18,8 @@ from agents.texts import head_and_tail
 from sandbox.protocol import Command, Limits, RunResult, Stream
 
 EXECUTOR: Final = "executor"
+_COVERS = frozenset({"python", "shell"})
+"""Tools whose exit code is what a program makes of it."""
 CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
@@ -91,10 +93,10 @@ async def recorded(
     `lack` says why an exit code of 0 shows nothing all the same. `tests` tells of tests that it
     made.
     """
-    if program.tool == "shell":
-        lack = lack or covered_up(program.text, result)
     on = ports.workspace.digest
     files = await ports.workspace.files()
+    if program.tool in _COVERS:
+        lack = lack or covered_up(program.tool, program.text, files, result)
     changed, nameless = _storable(result.changed)
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()

@@ -67,9 +67,9 @@ TURNS = [
     ),
     turn(
         "executor", "exit code 0",
-        call("write_file", path="b.py", content="b", plan_steps=[3]), after=1,
+        call("write_file", path="b.txt", content="b", plan_steps=[3]), after=1,
     ),
-    turn("executor", "wrote b.py", "First.", after=2),
+    turn("executor", "wrote b.txt", "First.", after=2),
     verdict("(revision 1)", "revise", "Again."),
     turn("executor", "Again.", call("python", code="three")),
     turn("executor", "exit code 0", "Second.", after=4),

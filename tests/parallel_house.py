@@ -49,8 +49,8 @@ def branch(number: int, *programs: str, path: str = "", content: str = "") -> li
 
 
 BRANCHES = [
-    *branch(1, "one", "more", path="count.py", content="count"),
-    *branch(2, "two", path="draw.py", content="draw"),
+    *branch(1, "one", "more", path="count.txt", content="count"),
+    *branch(2, "two", path="draw.txt", content="draw"),
 ]
 JOINING = [
     turn("executor", "Some of these steps have been done", call("python", code="whole"), after=0),

@@ -37,6 +37,7 @@ def build_executor(agent: Agent) -> Node:
         revision = state["revision"] + 1
         at = place(runtime.execution_info)
         runs, repairs = state.get("runs", []), state.get("repairs", [])
+        known = [*state["artifacts"], *state["job"]["files"]]
         joins = state["feedback"] is None and bool(state.get("branches"))
         request = Request(
             asks=_request(state, ports),
@@ -47,7 +48,8 @@ def build_executor(agent: Agent) -> Node:
             opened=open_failures(runs, repairs),
             level=state.get("level", 0),
             history=state.get("messages", []),
-            last_run=last_work(runs),
+            last_run=last_work(runs, known),
+            known=known,
             steps=len(state["plan"]),
             joins=joins and bool(runs) and runs[-1]["workspace"] != state.get("workspace"),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
+
+from agents.repair.simple_command import bare, split, substituted, without_documents
 
 _LOOKS = """
     [ awk basename cat cd cmp column cut date df diff dirname du echo file find git grep head jq
@@ -13,34 +14,28 @@ _LOOKS = """
     stat strings tail tee test tr tree type uname uniq wc which whoami xxd
 """
 _KEEPS_HOUSE = """
-    chmod cp export false ln mkdir mktemp mv pip pip3 rm rmdir set sleep source tar touch true unzip
+    chmod cp export false ln mkdir mktemp mv patch pip pip3 rm rmdir set sleep tar touch true unzip
     zip
 """
-_GRAMMAR = ": [[ break case command continue done esac exit fi for popd pushd read return }"
+_GRAMMAR = """
+    : [[ alias break case clear command continue declare done esac exit fi for hash hostname id jobs
+    kill let local popd pushd read readonly return shift shopt trap typeset ulimit umask unset wait
+    }
+"""
 ASIDES = frozenset((_LOOKS + _KEEPS_HOUSE + _GRAMMAR).split())
 """What they show is no evidence of the work, and their failure needs no cure: somebody looked."""
 
-_STOPS = ";|&()\n"
-_SPLIT = re.compile(rf"[{re.escape(_STOPS)}]+")
-_PREFIXES = "! { do else exec if nohup sudo then time until while"
-_BEFORE = frozenset(_PREFIXES.split())
-_STARTERS = frozenset({"command", "env", "xargs"})
-_SETTING = re.compile(r"\w+=")
 _PYTHON = re.compile(r"python[\d.]*$")
-_ASKS = frozenset({"-v", "-V"})
-"""With these `command` tells where a command is, and starts none."""
-_INTERPRETERS = frozenset({"awk", "jq", "sed"})
-_PROGRAM_FILE = frozenset({"-f", "--file", "--from-file"})
-"""With these they run a program of the job's."""
-_DOCUMENT = re.compile(
-    r"(?P<before>.*?)(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<behind>.*)"
-)
-"""A line that opens a here-document."""
-_QUOTED = re.compile(r"\\.|'[^']*'|\"(?P<double>(?:[^\"\\]++|\\.)*+)\"", re.DOTALL)
-_SUBSTITUTION = re.compile(
-    r"(?<!\\)(?:\$\((?!\()[\s(]*(?P<command>(?:[^()`$]++|\$(?!\())*+)|`(?P<old>[^`]*)`)"
-)
-"""What a shell starts to put its output into a word, by its beginning; `$((` only counts."""
+_ALSO = {"gawk": "awk", "mawk": "awk", "nawk": "awk", "gsed": "sed", "gmake": "make", "dash": "sh"}
+"""Other names of the same commands."""
+INTERPRETERS = frozenset({"awk", "jq", "sed"})
+"""Commands that run a program which they are given in one of their words."""
+_PROGRAM_FILE = re.compile(r"-[nErszujceRSCM]*f|--file\b|--from-file\b")
+"""With these they run one of the job's files."""
+_SHELLS = frozenset({"bash", "sh", "zsh"})
+_COMMAND = re.compile(r"-[a-z]*c")
+WRAPPED = 3
+"""How deep a shell's text is looked for in a shell's words."""
 _STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 """With these find starts a command."""
 _MODULES = frozenset(
@@ -57,27 +52,45 @@ _NO_TESTS = _VERSION | {
     "--markers",
     "--setup-plan",
 }
+_ONLY_READ = {
+    "make": frozenset({"-n", "-p", "-q", "--dry-run", "--just-print", "--question", "--recon"}),
+    **dict.fromkeys(_SHELLS, frozenset({"-n"})),
+}
+"""With these a command reads a file of the job's, and does none of what it says."""
+_NOTHING: frozenset[str] = frozenset()
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(text: str) -> list[Sequence[str]]:
     """The words of each simple command, without settings of the environment, redirections and what
     only stands before a command. The lines of a here-document count as commands, too, but for one
     that an aside is given: `cat > sums.py <<EOF` writes them. What is put into a word comes last:
-    `[ "$(python sums.py)" = 3 ]` is a `[` and a `python`."""
-    plain = _without_documents(text)
-    found = (_bare(words) for words in (*_split(plain), *_substituted(plain)))
-    return [words for words in found if words and not words[0].startswith("#")]
+    `[ "$(python sums.py)" = 3 ]` is a `[` and a `python`. Of `bash -c` and `eval` what they are
+    given counts."""
+    return [*_commands(text, WRAPPED)]
+
+
+def _commands(text: str, depth: int) -> Iterator[Sequence[str]]:
+    plain = without_documents(text, is_aside_command)
+    for simple in (*split(plain), *substituted(plain)):
+        words = simple.words
+        if not words or words[0].startswith("#"):
+            continue
+        inner = wrapped(words) if depth else None
+        if inner is None:
+            yield words
+        else:
+            yield from _commands(inner, depth - 1)
 
 
 def is_aside(text: str) -> bool:
     """Whether all that it does is looking around and keeping house."""
-    return all(_is_aside(words) for words in commands(text))
+    return all(map(is_aside_command, commands(text)))
 
 
 def name(words: Sequence[str]) -> str:
-    """The command's own name: that of every Python is `python`."""
+    """The command's own name: that of every Python is `python`, of every awk `awk`."""
     own = words[0].rpartition("/")[2] if words[0].startswith("/") else words[0]
-    return "python" if _PYTHON.match(own) else own
+    return "python" if _PYTHON.match(own) else _ALSO.get(own, own)
 
 
 def behind_python(words: Sequence[str]) -> Sequence[str]:
@@ -101,92 +114,42 @@ def only_tells(words: Sequence[str]) -> bool:
     return is_pytest(words) and not _NO_TESTS.isdisjoint(behind_python(words)[1:])
 
 
-def _is_aside(words: Sequence[str]) -> bool:
+def is_aside_command(words: Sequence[str]) -> bool:
+    """Whether all that a simple command does is looking around and keeping house."""
     own = name(words)
-    if own in _INTERPRETERS and not _PROGRAM_FILE.isdisjoint(words):
+    if own in INTERPRETERS and any(map(_PROGRAM_FILE.match, words)):
         return False
     if own == "python" and "-m" in words and behind_python(words)[0] in _MODULES:
         return True
     if own == "find":
         started = dropwhile(lambda word: word not in _STARTS, words)
-        bare = _bare([*started][1:])
-        return not bare or (name(bare) != own and _is_aside(bare))
+        inner = bare([*started][1:])
+        return not inner or (name(inner) != own and is_aside_command(inner))
     return own in ASIDES or _tells(words)
 
 
-def _without_documents(text: str) -> str:
-    """Without the here-documents that asides are given."""
-    lines = text.split("\n")
-    last = {line.strip(): at for at, line in enumerate(lines)}
-    left: list[str] = []
-    at = 0
-    while at < len(lines):
-        opens = _DOCUMENT.fullmatch(lines[at])
-        end = at
-        if opens and last.get(opens["end"], -1) > at:
-            behind = range(at + 1, len(lines))
-            end = next(line for line in behind if lines[line].strip() == opens["end"])
-            given = [_bare(words) for words in _split(opens["before"])][-1]
-            if given and _is_aside(given):
-                left.append(opens["before"] + opens["behind"])
-                at = end + 1
-                continue
-        left.extend(lines[at : end + 1])
-        at = end + 1
-    return "\n".join(left)
+def wrapped(words: Sequence[str]) -> str | None:
+    """The command line that `bash -c` or `eval` is given; None where a command is neither."""
+    if words[0] == "eval":
+        return " ".join(words[1:])
+    if name(words) not in _SHELLS:
+        return None
+    for at, word in enumerate(words[1:-1], start=1):
+        if _COMMAND.fullmatch(word):
+            return words[at + 1]
+        if not word.startswith(("-", "+")) and words[at - 1] not in {"-o", "+o"}:
+            return None
+    return None
+
+
+def _options(words: Sequence[str]) -> Iterator[str]:
+    """A command's options, as far as they stand before all else."""
+    return takewhile(lambda word: word.startswith("-"), words[1:])
 
 
 def _tells(words: Sequence[str]) -> bool:
     """Whether it only tells of itself: its version, how it is used, which tests there are."""
     given = behind_python(words)[1:]
+    if not _ONLY_READ.get(name(words), _NOTHING).isdisjoint(_options(words)):
+        return True
     return only_tells(words) or (bool(given) and _VERSION.issuperset(given))
-
-
-def _substituted(text: str) -> Iterator[list[str]]:
-    """The commands whose output is put into words, between double quotes or none."""
-    unquoted = _QUOTED.sub(lambda quoted: quoted["double"] or " ", text)
-    for found in _SUBSTITUTION.finditer(unquoted):
-        yield from _split(found["command"] or found["old"] or "")
-
-
-def _split(text: str) -> Iterator[list[str]]:
-    lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=_STOPS + "<>")
-    lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
-    try:
-        tokens = list(lexer)
-    except ValueError:  # a quote of a comment, or of a text in another language
-        yield from (part.split() for part in _SPLIT.split(text))
-        return
-    words: list[str] = []
-    skip = False
-    for token in tokens:
-        if set(token) <= set(_STOPS + "<>"):
-            skip = not set(token).isdisjoint("<>") and "(" not in token  # <( starts a command
-            if skip and words and words[-1].isdigit():
-                words.pop()  # 2>&1
-            if not skip:
-                yield words
-                words = []
-        elif skip:
-            skip = False
-        else:
-            words.append(token)
-    yield words
-
-
-def _bare(words: list[str]) -> list[str]:
-    while words:
-        if words[0] == "timeout":
-            words = _behind_options(words)[1:]
-        elif words[0] in _STARTERS and not (words[0] == "command" and _ASKS & {*words[1:2]}):
-            words = _behind_options(words)
-        elif words[0] in _BEFORE or _SETTING.match(words[0]):
-            words = words[1:]
-        else:
-            break
-    return words
-
-
-def _behind_options(words: list[str]) -> list[str]:
-    own = (at for at, word in enumerate(words) if at and not word.startswith("-"))
-    return words[next(own, len(words)) :]

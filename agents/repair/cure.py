@@ -3,7 +3,7 @@
 A failure stays open until a run shows what it has shown: the same again; the tests that failed; or,
 where something was changed that could have mended it, the code that it ran. A failure in a
 throwaway's own lines is over where the throwaway, written anew, comes past them. All else that
-succeeds only looked.
+succeeds only looked; so did a run that hides its exit code, or prints the same exception still.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.repair.failure import PROGRAM
+from agents.repair.failure import LONGEST_CAUSE, PROGRAM
+from agents.repair.hidden import hides_all
 from agents.repair.subject import Subject, subject
+from agents.repair.tracebacks import tracebacks
 from agents.state import Run
+from agents.texts import one_line
 
 ENOUGH = 0.5
 """The part of what a program did from the line on that failed which it does again, written anew."""
@@ -54,10 +57,12 @@ class Between:
 def cures(failed: Run, run: Run, between: Between) -> bool:
     """Whether a `run` that succeeds shows that `failed` is mended. One that fails stands for it
     from then on: it has come to the same place."""
+    if run["succeeded"] and still_shows(failed, run):
+        return False
     if again(failed, run):
         return True
     old, new = _subjects(failed, run, between)
-    if new.aside:
+    if new.aside or (run["succeeded"] and hides(run)):
         return False
     if old.tests is not None:
         return new.tests is not None and new.tests.covers(old.tests, between.after)
@@ -82,6 +87,23 @@ def tries(failed: Run, run: Run, between: Between) -> bool:
 def again(failed: Run, run: Run) -> bool:
     """Whether it is the same program once more."""
     return _program(failed) == _program(run)
+
+
+def still_shows(failed: Run, run: Run) -> bool:
+    """Whether a run has printed the traceback of the same exception, however it ended: it was
+    caught, and not mended."""
+    name, cause = _of(failed, "exception"), str(_of(failed, "cause") or "")
+    if name is None:
+        return False
+    printed = (str((run.get(stream) or {}).get("text", "")) for stream in ("stdout", "stderr"))
+    found = (raised for text in printed for raised in tracebacks(text) if raised.message)
+    lines = (one_line(raised.line, LONGEST_CAUSE) for raised in found if raised.name == name)
+    return any(cause == line or cause.startswith((f"{line} (", f"{line};")) for line in lines)
+
+
+def hides(run: Run) -> bool:
+    """Whether it is a command line whose exit code says nothing of how the code it ran ended."""
+    return run.get("tool", "python") == "shell" and hides_all(str(run["code"]["text"]))
 
 
 def touched(failed: Run, between: Between) -> bool:

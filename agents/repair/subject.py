@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.repair.command_line import ASIDES, commands, is_aside, name
+from agents.repair.command_line import ASIDES, commands, is_aside, is_aside_command, name
 from agents.repair.selection import Selection, selection
+from agents.repair.source_file import is_source
 from agents.state import Run
 
 _IMPORT = re.compile(
@@ -17,6 +18,8 @@ _IMPORT = re.compile(
 )
 _STARTS = re.compile(r"\b(?:subprocess|runpy|os\.system|exec)\b")
 _FILE = re.compile(r"(?<![\w./-])[\w./-]+\.(?:py|sh)\b")
+_PLAIN = re.compile(r"[\w./-]+")
+_SHELLS = frozenset({"bash", "sh", "source", ".", "zsh"})
 _GIVEN = frozenset({"numpy", "pandas", "matplotlib", "pytest"})
 """Libraries that every room has."""
 
@@ -77,20 +80,21 @@ def foreign(text: str) -> bool:
     return bool(imported(text) - sys.stdlib_module_names - _GIVEN)
 
 
-def _started(words: list[str]) -> Iterator[str]:
-    """The file that a command starts."""
+def _started(words: Sequence[str]) -> Iterator[str]:
+    """The files that a command starts, or is given as code."""
     own = name(words)
-    if own in ASIDES:
-        return
-    if own in {"python", "bash", "sh"}:
+    if own in _SHELLS or own == "python":
         first = next((word for word in words[1:] if not word.startswith("-")), None)
         if first and not {"-c", "-m"} & set(words[1 : words.index(first)]) and first != "-":
             yield first
-    elif _FILE.fullmatch(words[0]):
-        yield words[0]
+    elif own == "make":
+        yield "Makefile"
+    elif own not in ASIDES or not is_aside_command(words):  # `awk -f sum.awk`
+        yield from words[:1] if words[0].startswith("./") else ()
+        yield from (word for word in words if _PLAIN.fullmatch(word) and is_source(word))
 
 
-def _run_modules(found: list[list[str]]) -> Iterator[str]:
+def _run_modules(found: Sequence[Sequence[str]]) -> Iterator[str]:
     for words in found:
         if name(words) == "python" and len(words) > 2 and words[1] == "-m":
             yield words[2].split(".")[0]

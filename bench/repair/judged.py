@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from bench.provider import Reply
 from bench.repair.path import PLAN, Path, approve, edits, looks, revise, runs, writes
-from bench.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, TEST, UNREADABLE, WRONG
+from bench.repair.said import (
+    CHECK,
+    DONE,
+    GOOD,
+    KEY,
+    PYTEST,
+    RIGHT,
+    SAVES,
+    TEST,
+    UNREADABLE,
+    WRONG,
+)
 
 JUDGED = (
     Path(
@@ -61,6 +72,66 @@ JUDGED = (
         "unapproved: the revisions ran out",
         ("0 same failure",),
         job={"max_revisions": 1},
+    ),
+    Path(
+        "tests that a program runs and whose exit code it drops are no success",
+        (
+            PLAN, writes(WRONG), writes(TEST, "test_sums.py"), runs(PYTEST), DONE,
+            approve(run="r1", score=1.0),
+        ),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "an exception whose exit code is covered up is no cure",
+        (
+            PLAN, writes(WRONG + "assert add(1, 2) == 3\n"), looks("python sums.py"),
+            edits("a - b", "a * b"), looks("python sums.py || true"), DONE, *UNREADABLE,
+        ),
+        "unapproved: the revisions ran out",
+        ("0 same failure",),
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "a program that has nothing to do with the files shows nothing of them",
+        (
+            PLAN, writes(WRONG), runs(GOOD), DONE, approve(run="r1", score=1.0),
+            runs(CHECK), edits("a - b", "a + b"), DONE, approve(),
+        ),
+        "approved by critic",
+        ("0 fixed",),
+    ),
+    Path(
+        "code that a program writes and does not run is not shown to work",
+        (PLAN, runs(SAVES), DONE, *UNREADABLE, runs(CHECK), DONE, *UNREADABLE),
+        "approved by rules",
+    ),
+    Path(
+        "what is edited behind its run in one line is run once more",
+        (PLAN, writes(RIGHT), looks("python sums.py && sed -i 's/a + b/a +/' sums.py"), DONE,
+         approve(run="r1", score=1.0)),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "an awk program is run by awk",
+        (PLAN, writes("{ n += $1 } END { print n }", "sum.awk"),
+         looks("printf '1\n2\n' | awk -f sum.awk"), DONE, *UNREADABLE),
+        "approved by rules",
+    ),
+    Path(
+        "data that a command has made is the work",
+        (PLAN, writes("b\na\n", "names.txt"), looks("sort names.txt > sorted.txt"), DONE,
+         *UNREADABLE),
+        "approved by rules",
+    ),
+    Path(
+        "a command that is not there is no last run",
+        (
+            PLAN, writes(RIGHT), runs(CHECK), writes(RIGHT + "# a sum\n"), looks("no-such-linter"),
+            DONE, *UNREADABLE,
+        ),
+        "approved by rules",
     ),
     Path(
         "a list of the tests is no cure",

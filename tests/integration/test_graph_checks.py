@@ -62,8 +62,8 @@ def sandbox(local: LocalSandbox) -> Counted:
 
 
 def code(text: str) -> str:
-    """A program that writes the solution, and says so."""
-    return f"open('solution.py', 'w').write({text!r})\nprint('written')"
+    """A program that writes the solution, imports it, and says so."""
+    return f"open('solution.py', 'w').write({text!r})\nimport solution\nprint('written')"
 
 
 def passing(expect: str, text: str, after: int, answer: str = "Done.") -> list[dict[str, Any]]:

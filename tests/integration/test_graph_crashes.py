@@ -117,4 +117,4 @@ async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
     assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3, 4]
     assert sandbox.seen[1] == {"one": b"one"}
-    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "b.py": b"b"}
+    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "b.txt": b"b"}

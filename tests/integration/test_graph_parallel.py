@@ -51,11 +51,11 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
     assert (await journey.outcome()).approved_by == "critic"
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
     seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
-    assert seen["one"] == {"count.py": b"count"}
-    assert seen["two"] == {"draw.py": b"draw"}
-    assert seen["more"] == {"count.py": b"count", "one.txt": b"1"}
+    assert seen["one"] == {"count.txt": b"count"}
+    assert seen["two"] == {"draw.txt": b"draw"}
+    assert seen["more"] == {"count.txt": b"count", "one.txt": b"1"}
     assert seen["whole"] == {
-        "count.py": b"count", "draw.py": b"draw", "one.txt": b"1", "two.txt": b"2",
+        "count.txt": b"count", "draw.txt": b"draw", "one.txt": b"1", "two.txt": b"2",
     }  # fmt: skip
     outcome = await journey.outcome()
     assert [made["name"] for made in outcome.artifacts] == sorted(seen["whole"])
@@ -84,7 +84,7 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
     ]
     merged = only(journey.told("merged"))
     assert (merged["steps"], merged["conflicts"], merged["left_out"]) == ([1, 2], [], [])
-    assert merged["files"] == ["count.py", "draw.py", "one.txt", "two.txt"]
+    assert merged["files"] == ["count.txt", "draw.txt", "one.txt", "two.txt"]
     kinds = journey.kinds()
     assert kinds.index("step_finished") < kinds.index("merged") < kinds.index("answered")
 
@@ -94,11 +94,11 @@ def _told(journey: Journey, kind: str) -> list[Any]:
 
 
 def clash(resolves: str) -> list[Written]:
-    """Both branches write sums.py; the joining pass runs a program that may resolve it."""
+    """Both branches write sums.txt; the joining pass runs a program that may resolve it."""
     return [
         PLAN,
-        *branch(1, "one", path="sums.py", content="of step 1"),
-        *branch(2, "two", path="sums.py", content="of step 2"),
+        *branch(1, "one", path="sums.txt", content="of step 1"),
+        *branch(2, "two", path="sums.txt", content="of step 2"),
         turn("executor", "beside it", call("python", code=resolves), after=0),
         turn("executor", "of the whole", "Joined.", after=1),
         verdict("(revision 1)", "approve"),
@@ -106,24 +106,24 @@ def clash(resolves: str) -> list[Written]:
 
 
 RESOLVED = replace(
-    printed("of the whole\n", sums__py=b"of both"), deleted=frozenset({"sums.conflict-step2.py"})
+    printed("of the whole\n", sums__txt=b"of both"), deleted=frozenset({"sums.conflict-step2.txt"})
 )
 
 
 async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> None:
     sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
     journey = await played(tmp_path, clash("resolve"), sandbox)
-    assert sandbox.seen[-1]["sums.py"] == b"of step 1"
-    assert sandbox.seen[-1]["sums.conflict-step2.py"] == b"of step 2"
+    assert sandbox.seen[-1]["sums.txt"] == b"of step 1"
+    assert sandbox.seen[-1]["sums.conflict-step2.txt"] == b"of step 2"
     assert only(journey.told("merged"))["conflicts"] == [
         {
-            "path": "sums.py", "steps": [1, 2], "copies": ["sums.conflict-step2.py"],
+            "path": "sums.txt", "steps": [1, 2], "copies": ["sums.conflict-step2.txt"],
             "what": "changed in different ways",
         }
     ]  # fmt: skip
     outcome = await journey.outcome()
     assert outcome.approved_by == "critic"
-    assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.py", "two.txt"]
+    assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.txt", "two.txt"]
 
 
 async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
 async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     turns = [
         *clash("whole"),
-        turn("executor", "copies of conflicting files are left: sums.conflict-step2.py",
+        turn("executor", "copies of conflicting files are left: sums.conflict-step2.txt",
              call("python", code="resolve")),
         turn("executor", "of the whole", "Joined now.", after=3),
         verdict("(revision 2)", "approve"),
@@ -148,7 +148,7 @@ async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
     journey = await played(tmp_path, turns, sandbox)
     first, second = journey.told("critiqued")
-    assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.py"
+    assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.txt"
     assert second["verdict"] == "approve"
     assert len(journey.told("merged")) == 1  # a revision is one pass
 
@@ -174,7 +174,7 @@ async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
     sandbox = PlannedSandbox(ANSWERS)
     journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], sandbox)
     assert sandbox.ran[-1] == "two"  # the last program, once more, over all files
-    assert "count.py" in sandbox.seen[-1]
+    assert "count.txt" in sandbox.seen[-1]
     assert journey.told("run_finished")[-1]["number"] == 4
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -238,7 +238,7 @@ async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path:
     ]  # fmt: skip
     journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], limits=Limits(workspace_files=3))
     merged = only(journey.told("merged"))
-    assert (merged["steps"], merged["files"]) == ([1], ["count.py", "one.txt"])
+    assert (merged["steps"], merged["files"]) == ([1], ["count.txt", "one.txt"])
     assert merged["left_out"] == [{"step": 2, "why": "the workspace has at most 3 files"}]
     assert (await journey.outcome()).approved_by == "critic"
 

@@ -141,7 +141,7 @@ async def test_what_could_be_paid_is_merged_when_the_budget_is_spent(tmp_path: P
         await journey.begin(JOB)
     assert journey.record.tokens == 2 * 110
     (merged,) = journey.told("merged")
-    assert merged["files"] == ["count.py", "one.txt"]
+    assert merged["files"] == ["count.txt", "one.txt"]
     assert dict(journey.record.blobs)[journey.record.workspace or ""]
 
 

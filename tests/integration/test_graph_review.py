@@ -196,8 +196,8 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
 ) -> None:
     turns = [
         PLAN,
-        turn("executor", TASK, call("write_file", path="a.py", content="1"), after=0),
-        turn("executor", "wrote a.py", call("python", code="bad"), after=1),
+        turn("executor", TASK, call("write_file", path="a.txt", content="1"), after=0),
+        turn("executor", "wrote a.txt", call("python", code="bad"), after=1),
         turn("executor", "Go on.", call("python", code="good"), after=3),
         verdict("(revision 2)", "approve", run="r2"),
     ]

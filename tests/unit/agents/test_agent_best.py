@@ -9,6 +9,7 @@ import pytest
 from agents.best import best
 
 Fields = dict[str, Any]
+RUNS = "import runpy\nrunpy.run_path(...)"
 
 
 def revision(number: int, *, ok: bool = True, left: str = "", **more: Any) -> Fields:
@@ -23,7 +24,7 @@ def state(*revisions: Fields, **more: Any) -> Fields:
         why = None if each["ok"] else {"class": "key", "cause": "KeyError"}
         run = {"id": f"r{number}", "number": number, "revision": number, "failure": why}
         runs.append(
-            {**run, "succeeded": each["ok"], "workspace": each["ran_on"], "code": {"text": "x"}}
+            {**run, "succeeded": each["ok"], "workspace": each["ran_on"], "code": {"text": RUNS}}
         )
         files = {f"{number}.py": {"name": f"{number}.py"}}
         answer = {"revision": number, "text": f"answer {number}", "workspace": f"w{number}"}

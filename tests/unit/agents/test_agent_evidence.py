@@ -19,7 +19,8 @@ from agents.evidence import (
 
 
 def run(number: int, revision: int = 1, *, ok: bool = True, **more: Any) -> dict[str, Any]:
-    return {"id": f"r{number}", "number": number, "revision": revision, "succeeded": ok, **more}
+    made = {"id": f"r{number}", "number": number, "revision": revision, "succeeded": ok}
+    return {**made, "tool": "python", "code": {"text": "import main\nmain.x()"}, **more}
 
 
 def look(number: int, revision: int = 1, line: str = "ls", **more: Any) -> dict[str, Any]:
@@ -43,7 +44,9 @@ def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: 
         ([look(1, 2, "python a.py")], None),
         ([look(1, 2, "env N=1 python a.py")], None),
         ([look(1, 2, "awk -f sum.awk a.csv")], None),
-        ([look(1, 2, "cat <<< x; awk 1 a.csv")], ONLY_LOOKED),
+        ([look(1, 2, "cat <<< x; ls a.csv")], ONLY_LOOKED),
+        ([look(1, 2, "awk '{ n += $2 } END { print n }' a.csv")], None),  # the critic's to judge
+        ([look(1, 2, "python a.py || true")], ONLY_LOOKED),
         ([run(1, 2, ok=False), look(2, 2)], NO_SUCCESS),
         ([run(1, 1), look(2, 2)], None),  # all that the revision did was to look
         ([run(1, 1), look(2, 2, ok=False)], None),
@@ -59,6 +62,7 @@ def test_what_an_approval_would_have_to_override(runs: list[Any], why: str | Non
     [
         (["README.md"], [], None),
         (["out/Totals.CSV"], ["a.csv"], None),
+        (["docker-compose.yml", "index.html"], [], None),
         (["README.md", "main.py"], [], ONLY_LOOKED),
         (["README.md"], ["main.py"], ONLY_LOOKED),
         ([], ["a.csv"], ONLY_LOOKED),

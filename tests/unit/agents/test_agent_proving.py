@@ -69,6 +69,11 @@ FAILED = ran(1, "run_tests", "pytest", ok=False)
 LOOK = ran(2, "shell", "cat a.py")
 EDITS = ran(2, "shell", "rm b.py")
 EDITS["data"] |= {"on": "a", "workspace": "b"}
+ABSENT = ran(2, "shell", "no-such-linter", ok=False)
+ABSENT["data"] |= {"exit_code": 127}
+MAKES = {**of_use("write_file", "a.py", ok=True), "files": [{"name": "a.py"}]}
+OUTDATED = ran(1, "shell", "python a.py; echo >> a.py")
+OUTDATED["data"] |= {"artifacts": [{"name": "a.py"}]}
 CURE: Any = {"run": "r2", "of": "r1", "closed": ["r1"], "fixed": True}
 
 
@@ -86,6 +91,11 @@ CURE: Any = {"run": "r2", "of": "r1", "closed": ["r1"], "fixed": True}
         ([ran(1, "python", "x"), EDITS], "r1"),  # a look that writes shows nothing itself
         ([ran(1, "python", "import os\nos.x", ok=False), WRITE], "r1"),
         ([LOOK, WRITE], None),  # nothing has worked yet
+        ([ran(1, "python", "x"), WRITE, ABSENT], "r1"),  # there is no such command
+        ([ran(1, "python", "import a"), MAKES, ran(2, "python", "print(1)")], "r1"),
+        ([ran(1, "python", "print(1)"), MAKES], "r1"),  # for want of a better one
+        ([MAKES, OUTDATED], "r1"),
+        ([MAKES, OUTDATED, ran(2, "python", "import a")], None),
     ],
 )
 def test_the_open_failure_is_proven_before_the_last_run(

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from agents.repair.behind import edits_behind
 from agents.repair.command_line import is_aside
+from agents.repair.hidden import hides_all, hides_any
 
 LOOKS = [
     'for f in *.py; do cat "$f"; done',
@@ -34,6 +36,14 @@ LOOKS = [
     "diff a.txt <(sort b.txt)",
     "find . -name '*.txt' -exec cat {} +",
     "",
+    "bash -c 'cat a.py; ls'",
+    "sh -lc 'ls'; bash -o pipefail -c 'cat a.py | head'",
+    "eval 'cat a.py'",
+    "bash -c \"bash -c 'cat a.py'\"",
+    "set -e; trap 'rm -f x' EXIT; shopt -s nullglob; cat a.py",
+    "bash -n run.sh",
+    "make -n; make --dry-run all",
+    "gawk '{ print }' a.csv",
 ]
 RUNS = [
     "python a.py",
@@ -73,6 +83,18 @@ RUNS = [
     "./a",
     "make",
     "awk -f a.awk a.csv",
+    "awk -fa.awk a.csv",
+    "sed -nf a.sed a.csv",
+    "jq --from-file=a.jq a.json",
+    "gawk -F, -f a.awk a.csv",
+    "source run.sh",
+    ". ./run.sh",
+    "bash -c 'python a.py'",
+    "bash -ec 'cat a.py; python a.py'",
+    "eval python a.py",
+    "bash run.sh -n",
+    "make test",
+    "sqlite3 a.db < a.sql",
 ]
 
 
@@ -90,14 +112,98 @@ def test_the_length_of_a_command_line_is_all_that_it_costs(piece: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ['"', "'", "`", "$(", '"$(', "$( ", "\\", '\\"', "\"a'", "env ", "command ", "find -exec "],
-)
+    [
+        '"', "'", "`", "$(", '"$(', "$( ", "\\", '\\"', "\"a'", "env ", "command ", "find -exec ",
+        "eval ", "bash -c '", "sh -c ", "a | ", "a || ", "if a; ", "set +e; ",
+    ],
+)  # fmt: skip
 def test_the_pieces_of_substitutions_cost_no_more_either(piece: str) -> None:
     begun = time.process_time()
-    is_aside(piece * (20_000 // len(piece)))
+    text = piece * (20_000 // len(piece))
+    is_aside(text)
+    hides_any(text)
+    edits_behind(text, ["a.py"])
     assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("line", RUNS)
 def test_a_run_is_none(line: str) -> None:
     assert not is_aside(line)
+
+
+HIDES = [
+    "python a.py || true",
+    "python a.py || echo failed",
+    "python a.py | tail -5 || :",
+    "cd x && python a.py && ls || echo no",
+    "set +e; python a.py; echo done",
+    "set +o errexit\npython a.py\nexit 0",
+    'set +e\npython a.py\necho "exit code $?"',
+    "if python a.py; then echo ok; else echo no; fi",
+    "! python a.py",
+    "until python a.py; do sleep 1; done",
+    "python a.py & sleep 1",
+    "timeout 5 python a.py || exit 0",
+    "bash -c 'python a.py || true'",
+    "bash -c 'python a.py; echo done'",
+    "bash -c 'python a.py' || true",
+    "(python a.py) || true",
+]
+PASSES_ON = [
+    "python a.py",
+    "python a.py; echo done",
+    "python a.py && echo ok",
+    "python a.py | tail -5",
+    "timeout 5 python a.py; exit 0",
+    "set -euo pipefail; python a.py; echo done",
+    "set +e; python a.py",
+    "set +e; python a.py; code=$?; echo $code; exit $code",
+    "set +e; python a.py; code=$?; [ $code -eq 0 ]",
+    "python a.py || exit 1",
+    "python a.py || { echo no; exit 1; }",
+    "if ! python a.py; then echo no; exit 1; fi",
+    "test -f a.csv || python make_it.py",
+    "which node || true; python a.py",
+    "mkdir -p out || true\npython a.py",
+    "cat <<EOF > x || true\npython a.py || true\nEOF\npython a.py",
+    "bash -ec 'python a.py; echo done'",
+    "bash -c 'cd x; python a.py'",
+    "python - <<EOF\nif x:\n    y = a or b\nEOF",
+]
+
+
+@pytest.mark.parametrize("line", HIDES)
+def test_a_command_line_may_hide_how_its_commands_end(line: str) -> None:
+    assert (hides_all(line), hides_any(line)) == (True, True)
+
+
+@pytest.mark.parametrize("line", PASSES_ON)
+def test_a_command_line_that_fails_with_its_commands_hides_nothing(line: str) -> None:
+    assert (hides_all(line), hides_any(line)) == (False, False)
+
+
+def test_one_command_that_hides_nothing_shows_something() -> None:
+    line = "python a.py || true; python b.py"
+    assert (hides_all(line), hides_any(line)) == (False, True)
+    assert not hides_all("ls || true")
+
+
+@pytest.mark.parametrize(
+    ("line", "edits"),
+    [
+        ("python a.py && sed -i s/-/+/ a.py", True),
+        ("python a.py; echo 'x = 1' >> ./a.py", True),
+        ("python a.py\ncat > a.py <<EOF\nx = 1\nEOF", True),
+        ("python a.py; mv fixed.py a.py; ls", True),
+        ("python a.py; git checkout .", True),
+        ("python a.py; patch -p1 < fix.diff", True),
+        ("python a.py; sed -i s/-/+/ *.py", True),
+        ("sed -i s/-/+/ a.py", True),
+        ("cat > a.py <<EOF\nx = 1\nEOF\npython a.py", False),
+        ("sed -i s/-/+/ a.py && python a.py && cat a.py | head", False),
+        ("sed -i s/-/+/ a.py && python a.py; sed -n 1,5p a.py; git diff", False),
+        ("sed -i s/-/+/ a.py && python a.py > out.txt; cp a.py b.txt", False),
+    ],
+)
+def test_what_is_changed_behind_the_last_program_of_a_command_line(line: str, edits: bool) -> None:
+    assert edits_behind(line, ["a.py"]) is edits

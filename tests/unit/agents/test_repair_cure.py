@@ -61,8 +61,8 @@ def fails(kind: str, said: str, file: str | None = PROGRAM, line: int | None = 1
     }  # fmt: skip
 
 
-def py(code: str, wrong: dict[str, Any] | None = None) -> Any:
-    return lambda work: work.ran("python", code, wrong)
+def py(code: str, wrong: dict[str, Any] | None = None, **more: Any) -> Any:
+    return lambda work: work.ran("python", code, wrong, **more)
 
 
 def sh(line: str, wrong: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -92,6 +92,10 @@ WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return
 RED = fails("test_failure", "1 of 2 tests failed", None)
 NOT_SO = fails("assertion", "AssertionError", line=2)
 IN_SUMS = fails("key", "KeyError: 'x'", "sums.py", 2)
+PRINTED = {"stderr": {"text": (
+    "Traceback (most recent call last):\n  File \"/work/sums.py\", line 2, in x\nKeyError: 'x'\n"
+)}}  # fmt: skip
+OTHER = {"stderr": {"text": PRINTED["stderr"]["text"].replace("'x'", "'y'")}}
 CHECK = "from sums import add\nassert add(1, 2) == 3"
 SALES = """import pandas as pd
 df = pd.read_csv("sales.csv")
@@ -162,6 +166,20 @@ CURED: dict[str, tuple[Any, ...]] = {
         py("n = 10**9\nprint(sum(range(n)))", fails("timeout", "it ran for longer", None)),
         py("n = 1000\nprint(sum(range(n)))"),
     ),
+    "a run that catches another exception": (
+        sh("python sums.py", IN_SUMS), MEND, sh("python sums.py", **OTHER),
+    ),
+    "the same line, whose exit code was hidden": (
+        sh("python sums.py || true", IN_SUMS), MEND, sh("python sums.py || true"),
+    ),
+    "an awk program, mended": (
+        sh("awk -f sum.awk a.csv", fails("unknown", "syntax error", None)),
+        write("sum.awk", "{ n += $2 }"), sh("awk -f sum.awk b.csv"),
+    ),
+    "a C program, mended": (
+        sh("gcc -o /tmp/a sums.c", fails("unknown", "sums.c:1: error", None)),
+        write("sums.c", "int main() {}"), sh("gcc -Wall -o /tmp/b ./sums.c && /tmp/b"),
+    ),
     "two failures by one run": (
         checks(wrong=RED), sh("pytest test_sums.py", RED), MEND, checks(),
     ),
@@ -224,11 +242,26 @@ OPEN: dict[str, tuple[Any, ...]] = {
     "a script behind tests": (checks(wrong=RED), MEND, sh("python sums.py")),
     "other input for what is as it was": (sh("python sums.py 0", IN_SUMS), sh("python sums.py 1")),
     "tests of what is as it was": (py(CHECK, NOT_SO), checks()),
+    "a run whose exit code is hidden": (
+        sh("python sums.py 1", IN_SUMS), MEND, sh("python sums.py 2 || true"),
+    ),
+    "a run that catches the same exception": (
+        sh("python sums.py", IN_SUMS), MEND, sh("python sums.py", **PRINTED),
+    ),
+    "nor by the python tool": (
+        py("import sums\nsums.x()", IN_SUMS), MEND, py("import sums\nsums.x()", **PRINTED),
+    ),
     "a new file that the failure is not about": (
         py(CHECK, NOT_SO), write("notes.md", "x"), checks(),
     ),
 }  # fmt: skip
-FILES = {"sums__py": WRONG, "test_sums__py": "", "sales__csv": "region,amount\n"}
+FILES = {
+    "sums__c": "int",
+    "sum__awk": "{",
+    "sums__py": WRONG,
+    "test_sums__py": "",
+    "sales__csv": "region,amount\n",
+}
 
 
 @pytest.mark.parametrize("steps", CURED.values(), ids=CURED)
