@@ -7,7 +7,6 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Self
 
 from bench.provider import http
@@ -83,12 +82,7 @@ class ProviderServer:
             raise self._failure
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 

@@ -17,7 +17,6 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Self, TypeVar
 
 from drills.chaos.relay import BLACK_HOLE, PARTITION, PASS, End, Fault, Relay, Side, Way
@@ -56,12 +55,7 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(CALL_SECONDS)
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(CALL_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CALL_SECONDS)
