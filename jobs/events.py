@@ -24,7 +24,7 @@
 | checked | revision (null: of a verification), and a report of checks, see below |
 | critiqued | revision, verdict: approve/revise, feedback, run, runs, score (0 to 1, or null), failed: [str], overruled (why, or null), by: critic/rules, ends (why the job does although revisions are left, or null), checks: {passed, total} or null |
 | summarized | text |
-| given_back | why: drained/retry, detail, delay_ms |
+| given_back | why: drained (or its worker cannot go on: no try of the job's)/retry, detail, delay_ms |
 | lease_lost | worker, crashes |
 | succeeded | approved_by |
 | failed | reason, detail |

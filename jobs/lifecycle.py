@@ -153,7 +153,8 @@ def fail(
 
 
 def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
-    """An orderly end without a result: the worker drains (`drained`)."""
+    """An orderly end without a result, and no try of the job's: its worker drains, or cannot go on,
+    as `detail` says (`drained`, both)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
     after = left_worker(record, now, **hinted(now))

@@ -171,7 +171,7 @@ class Operations:
         return await self._commits.nudged(changed)
 
     async def give_back(self, held: Held, detail: str) -> JobRecord | Refusal:
-        """The worker drains: the job is queued again with its checkpoint."""
+        """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
         changed = await self._commits.own(
             held,
             lambda record, now: lifecycle.give_back(record, now, why="drained", detail=detail),
