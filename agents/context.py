@@ -56,8 +56,7 @@ async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMe
     left that may be left out.
     """
     known = model if isinstance(model, ProviderModel) else None
-    tokens = known.most_input if known else None
-    given = draft.sized(None if tokens is None else room(tokens, draft.beside))
+    given = draft.sized(_room(known, draft))
     if known and known.context is not None and _tokens(given, draft) > known.context:
         said = too_long(known.full_name, f"of {known.context:,} tokens, as far as is known")
         raise ContextExceeded(_told(role, given, draft, said))
@@ -77,14 +76,19 @@ def _allowed(
     error: ContextExceeded, model: ProviderModel | None, given: Messages, of: Draft
 ) -> int:
     """The bytes that the next request may have, after one of `given` was refused."""
-    sent, tokens = size(given), model.most_input if model else None
-    if tokens is None:
-        return sent // 2
-    if error.took:
-        allowed = int((sent + of.beside) / error.took * tokens * _MARGIN) - of.beside
-    else:
-        allowed = room(tokens, of.beside)
+    sent = size(given)
+    allowed = _room(model, of) or 0
+    if model and model.most_input and error.took:
+        bytes_a_token = (sent + of.beside) / error.took
+        allowed = int(bytes_a_token * model.most_input * _MARGIN) - of.beside
     return allowed if 0 < allowed < sent else sent // 2
+
+
+def _room(model: ProviderModel | None, draft: Draft) -> int | None:
+    """The bytes for which the model is known to have room."""
+    if model is None or model.context is None or model.most_input is None:
+        return None
+    return room(model.most_input, model.context, draft.beside)
 
 
 def _tokens(given: Messages, draft: Draft) -> int:

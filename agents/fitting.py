@@ -26,12 +26,14 @@ _STEPS = ((KEPT_EXCHANGES, 8_000), (KEPT_EXCHANGES, 3_000), (3, 1_500), (2, 800)
 """Exchanges that stay, and characters of each of their outputs: the first that fits will do."""
 
 
-def room(tokens: int, beside: int) -> int:
+def room(tokens: int, context: int, beside: int) -> int:
     """Bytes of messages for which a request of so many tokens has room.
 
-    `beside` are the bytes that go with each: the instructions, and the tools on offer.
+    `beside` are the bytes that go with each: the instructions, and the tools on offer. Where they
+    leave next to none, some of what the context keeps for the reply is taken.
     """
-    return max(LEAST_ROOM, tokens * BYTES_A_TOKEN - beside)
+    least = min(LEAST_ROOM, context * BYTES_A_TOKEN - beside)
+    return max(least, tokens * BYTES_A_TOKEN - beside)
 
 
 def fitted(

@@ -73,6 +73,12 @@ async def test_what_is_known_of_a_models_context_is_kept_to() -> None:
     assert all(TASK in each.messages[1].text for each in server.requests)
 
 
+async def test_the_smallest_context_there_may_be_is_enough_for_a_short_task() -> None:
+    with ProviderServer(small) as server:
+        assert outcome(await worked(server, context_tokens=4_096)).approved
+    assert max(size(each) for each in server.requests) < 3 * 4_096 - 5_000  # beside the tools
+
+
 async def test_a_refusal_for_length_is_answered_by_half_of_the_conversation() -> None:
     with ProviderServer(small) as server:
         assert outcome(await worked(server)).approved

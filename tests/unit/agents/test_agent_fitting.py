@@ -29,8 +29,9 @@ def test_where_there_is_room_it_is_what_every_model_sees() -> None:
 
 
 def test_room_is_what_the_tokens_take_without_what_goes_along() -> None:
-    assert room(10_000, 6_000) == 24_000
-    assert room(1_000, 6_000) == LEAST_ROOM
+    assert room(10_000, 12_000, 6_000) == 24_000
+    assert room(1_000, 4_000, 6_000) == LEAST_ROOM
+    assert room(1_500, 3_000, 6_000) == 3_000
 
 
 def test_what_is_past_makes_room_for_the_conversation() -> None:
