@@ -56,6 +56,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("workers", Health.GOOD, _named(workers))
     yield from _tools(workers)
     yield from _grace(workers, system.get("limits", {}))
+    yield from _room_for_files(workers, system.get("limits", {}))
     yield from _sandboxes(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
@@ -139,6 +140,18 @@ def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Itera
         text = f"unused bytes go after {min(told):g} s, and a job may run for {longest:g} s"
         advice = "set FETTLE_BLOB_GRACE_SECONDS well above FETTLE_MAX_TIMEOUT_SECONDS"
         yield Finding("blob grace", Health.WARN, text, advice)
+
+
+def _room_for_files(
+    workers: list[Mapping[str, Any]], limits: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """What the front lets a job bring, a worker must be able to hold."""
+    most = limits.get("max_files_bytes", 0)
+    told = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
+    if told and min(told) < most:
+        text = f"holds {min(told):,} bytes, and a job may bring {most:,}: such a one cannot run"
+        advice = "set FETTLE_WORKSPACE_BYTES above FETTLE_MAX_FILES_BYTES"
+        yield Finding("workspace", Health.WARN, text, advice)
 
 
 def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "blob_grace_seconds": settings.blob_grace_seconds,
+        "workspace_bytes": settings.workspace_bytes,
         "tools": [body.__name__ for body in tools(settings)],
         "models": offer(chains(settings), model_options(settings), prices(settings)),
     }

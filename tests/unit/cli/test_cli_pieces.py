@@ -136,6 +136,30 @@ def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
     assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
 
 
+def test_a_workspace_that_cannot_hold_what_a_job_may_bring_is_warned_of():
+    small = {**SYSTEM["workers"][0], "workspace_bytes": 1_000}
+    large = {**small, "workspace_bytes": 3_000}
+
+    def told(*workers):
+        system = {**SYSTEM, "workers": list(workers), "limits": {"max_files_bytes": 3_000}}
+        return [one for one in checkup.findings(system) if one.name == "workspace"]
+
+    assert told(large) == told(SYSTEM["workers"][0]) == []
+    (found,) = told(large, small)
+    assert (found.health, found.advice[:26]) == (Health.WARN, "set FETTLE_WORKSPACE_BYTES")
+
+
+def test_a_worker_counts_as_gone_when_the_service_says_so():
+    quiet = {**SYSTEM["workers"][0], "seen_seconds": 40.0}
+
+    def named(**limits):
+        system = {**SYSTEM, "workers": [quiet], "limits": limits}
+        return next(one for one in checkup.findings(system) if one.name == "workers").health
+
+    assert named() is Health.BAD
+    assert named(worker_seen_seconds=60.0) is Health.GOOD
+
+
 def test_messages_that_never_arrive_are_warned_of():
     def told(dead, waiting, seconds):
         webhooks = {"dead": dead, "waiting": waiting, "oldest_seconds": seconds}
