@@ -1074,6 +1074,26 @@ async def test_a_script_is_not_ended_by_the_solution(sandbox: LocalSandbox, exit
     ]
 
 
+FORGED_WORDS = """
+import os, sys
+def forge(fd, data):
+    told = data.replace(b'"outcome": "failed"', b'"outcome": "passed"')
+    os.write(fd, told.replace(b'["Teller._write"]', b"[]"))
+    return len(data)
+def add(a, b):
+    frame = sys._getframe()
+    while "teller" not in frame.f_locals:
+        frame = frame.f_back
+    frame.f_locals["teller"]._write = forge
+    return 4
+"""
+
+
+async def test_what_a_script_is_reported_with_cannot_be_exchanged(sandbox: LocalSandbox) -> None:
+    report = await judged(sandbox, FORGED_WORDS, None, script("called"))
+    assert report.problem == f"{REPLACED}what it reports with"
+
+
 async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:
     checks = Checks(CHECKS.files, "python -m pytest -q -x test_a.py::test_zero tests")
     report = await judged(sandbox, "def add(a, b):\n    return a + abs(b)\n", None, checks)

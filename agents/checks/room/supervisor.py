@@ -71,7 +71,7 @@ def _judge(order: Mapping[str, Any], started: float) -> dict[str, Any]:
     else:
         report = _heard(Asker(reports_in, numbers_out, child.alive, until), wanted, must_fail)
     child.end()
-    if child.status == tested.TAMPERED and order["kind"] == "pytest":
+    if child.status == tested.TAMPERED and order["kind"] != "command":
         report["problem"] = f"{_REPLACED}: what it reports with"
     return {**report, "secret": secret}
 

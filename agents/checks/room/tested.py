@@ -17,13 +17,14 @@ import types
 from agents.checks.room.channel import Teller
 from agents.checks.room.exits import Exits, is_success
 from agents.checks.room.guard import Guard
+from agents.checks.room.seal import sealed
 from agents.checks.room.sentry import post
 from agents.checks.room.session import Session, mixer
 from agents.checks.room.sources import WORK, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, NoReturn
 
 _PR_SET_DUMPABLE = 4
@@ -93,9 +94,9 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
     words += [] if order["aimed"] else order["tests"]
     status = int(pytest.main([*words, canary], plugins=[session]))
-    changed = [*next(seal, ["the judge's seal"]), *checked(), *replaced()]
-    if any(name.startswith(_VOICE) for name in changed):
-        leave(TAMPERED)  # who could change what is said here is answered by its silence
+    changed = _changed(seal, checked, replaced)
+    if _is_mute(changed):
+        leave(TAMPERED)
     teller.begin()
     teller.tell(close(status, changed))
 
@@ -107,6 +108,9 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
     main = sys.modules["__main__"]
     main.__file__ = path
     outcome, detail = "passed", ""
+    leave, seal = os._exit, sealed([teller, guard, *sources.keepers()], sources.seen)
+    next(seal)
+    next(seal)
     teller.begin()
     try:
         sources.execute(path, main)
@@ -118,9 +122,22 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
     except BaseException:  # noqa: BLE001
         outcome, detail = "failed", traceback.format_exc()[-2_000:]
     teller.tell({"id": words[0], "outcome": outcome, "detail": detail})
+    changed = _changed(seal, guard.changed, sources.replaced)
+    if _is_mute(changed):
+        leave(TAMPERED)
     teller.begin()
-    changed = [*guard.changed(), *sources.replaced()]
     teller.tell({"end": 0, "errors": {}, "changed": changed[:20]})
+
+
+def _changed(seal: Iterator[list[str]], *asked: Callable[[], list[str]]) -> list[str]:
+    """What is not as it was, by name."""
+    broken = next(seal, ["the judge's seal"])
+    return [*broken, *(name for each in asked for name in each())]
+
+
+def _is_mute(changed: Iterable[str]) -> bool:
+    """Whether what reports is exchanged. It could change what is said of it: silence answers it."""
+    return any(name.startswith(_VOICE) for name in changed)
 
 
 def _load(names: Iterable[str]) -> None:
