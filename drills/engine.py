@@ -54,8 +54,9 @@ def engine(
         TemporaryDirectory(prefix="fettle-engine-", ignore_cleanup_errors=True) as folder,
     ):
         say("starting one, by deploy/engine.sh")
+        owner = str(os.getpid())  # however this process ends, the engine ends with it
         try:
-            address = _script("engine.sh", "start", folder).splitlines()[-1]
+            address = _script("engine.sh", "start", folder, owner).splitlines()[-1]
             built = _script("sandbox-image.sh", settings.sandbox_image, env=_at(address))
             say(f"{address}; {built.splitlines()[-1]}")
             yield settings.model_copy(update={"sandbox_engine": address})
