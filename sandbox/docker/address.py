@@ -53,7 +53,9 @@ class Connection:
 
     def close(self) -> None:
         """Drop it: what is not yet sent is lost."""
-        self.writer.transport.abort()
+        transport = self.writer.transport
+        if self._process is None or not transport.is_closing():  # a pipe's cannot be ended twice
+            transport.abort()
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
