@@ -107,7 +107,7 @@ class WorkerSettings(
         if lease < 2 * heartbeat:
             raise ValueError(
                 f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: a "
-                "single heartbeat that comes late would lose every job at work. A lease of "
+                "single heartbeat that comes late would cost every job at work its lease; one of "
                 f"{2 * heartbeat:g} or more will do, or a heartbeat of {lease / 2:g} or less"
             )
         if self.worker_seen_seconds < 2 * heartbeat:

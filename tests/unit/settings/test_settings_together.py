@@ -35,7 +35,7 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str
 @pytest.mark.parametrize(
     ("words", "why", "remedy"),
     [
-        ("LEASE_SECONDS=7", "a single heartbeat that comes late", "A lease of 10 or more"),
+        ("LEASE_SECONDS=7", "a single heartbeat that comes late", "one of 10 or more"),
         ("HEARTBEAT_SECONDS=8", "a single heartbeat that comes late", "a heartbeat of 7.5 or less"),
         ("STUCK_SECONDS=4", "looks for it at its heartbeats", "30, will do"),
         (
