@@ -159,7 +159,7 @@ class WorkerSettings(
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:
-        if self.sandbox_runtime is not None and self.sandbox is not Backend.DOCKER:
+        if self.sandbox_runtime and self.sandbox is not Backend.DOCKER:
             raise ValueError(
                 f"FETTLE_SANDBOX_RUNTIME is {self.sandbox_runtime}, which FETTLE_SANDBOX="
                 f"{self.sandbox} does not use: code would run without it. Set "
