@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
 
 from agents.calls import Whole, model_call
+from agents.circles import in_circles
 from agents.context import TOOL_BYTES, Draft, Messages
 from agents.errors import BudgetExhausted
 from agents.fitting import fitted
@@ -53,7 +54,7 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
     """The pass's last words at the bound on steps, behind a run where nothing is to be mended, or
-    a person wants to see each one, and where the repairs go in circles; else None."""
+    a person wants to see each one, and where repairs or calls go in circles; else None."""
     if replies(messages) >= ports.bounds.steps:
         return render("executor_bound", steps=ports.bounds.steps)
     if has_run(state["messages"]):
@@ -61,8 +62,8 @@ def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Po
             return render("executor_unmended")
         if ports.bounds.pauses:
             return render("executor_paused")
-    now = course_of(state, ports)
-    return render("executor_stuck", why=now.stopped) if now.stopped else None
+    why = course_of(state, ports).stopped or in_circles(state["messages"])
+    return render("executor_stuck", why=why) if why else None
 
 
 async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:

@@ -137,6 +137,12 @@ STUCK = (
         job={"max_revisions": 1},
     ),
     Path(
+        "stopped where it makes the same call again and again",
+        (PLAN, *[looks("no-such-tool .")] * 5, revise("Look at b.")),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
         "stopped in circles twice",
         (PLAN, *CIRCLE, revise("Look at b."), runs(INDEX), *[runs(INDEX)] * 2, revise("Look.")),
         "unapproved: two revisions in a row went in circles",

@@ -1,0 +1,38 @@
+"""When a model only repeats itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from agents.circles import TIMES, in_circles
+from agents.models import ANSWERED_BY
+
+
+def pass_of(*lines: str, model: str = "m", **more: Any) -> list[AnyMessage]:
+    messages: list[AnyMessage] = [HumanMessage("Add.")]
+    for at, line in enumerate(lines):
+        call = {"name": "shell", "args": {"command": line, **more}, "id": str(at)}
+        told = {ANSWERED_BY: model}
+        reply = AIMessage("", tool_calls=[call] if line else [], response_metadata=told)
+        messages += [reply, ToolMessage(f"r{at}", tool_call_id=str(at))]
+    return messages
+
+
+SAME = ["ls"] * TIMES
+
+
+def test_the_same_call_again_and_again_is_a_circle_whatever_it_is_told_to_be_for() -> None:
+    why = "the same call was made 5 times in a row"
+    assert in_circles(pass_of(*SAME)) == why
+    assert in_circles([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == why
+
+
+def test_what_differs_is_none() -> None:
+    assert in_circles(pass_of(*SAME[1:])) is None
+    assert in_circles(pass_of(*SAME[1:], "pwd")) is None
+    assert in_circles(pass_of("ls", "ls", "pwd", "ls", "ls")) is None
+    assert in_circles([*pass_of(*SAME[1:]), *pass_of("ls", model="n")[1:]]) is None
+    assert in_circles([*pass_of(*SAME[1:]), *pass_of("ls")]) is None  # a pass of its own
+    assert in_circles(pass_of(*[""] * TIMES)) is None
