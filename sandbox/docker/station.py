@@ -122,8 +122,11 @@ class Station:
         self._held.add(mark)
         try:
             return await container.make(self.engine, self.kind, shape, mark, load=load)
-        except BaseException:
+        except BaseException as error:
             self._held.discard(mark)
+            refused = isinstance(error, SandboxUnavailable) and not isinstance(error, EngineLost)
+            if refused and not await self.engine.answers():
+                raise EngineLost("the engine was lost while a container was made") from error
             raise
 
     async def _unmake(self, making: asyncio.Task[Container]) -> None:

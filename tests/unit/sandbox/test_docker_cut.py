@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from scripted_engine import ScriptedEngine, scripted
+from scripted_engine import CUT, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, fate
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
@@ -56,6 +56,22 @@ async def test_one_that_ended_in_good_order_or_not_at_all_was_cut_off(
         with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
             await ended(engine, backend, word, word)
         assert engine.asked.count("events") == 1  # the engine was not taken for lost
+        await backend.close()
+
+
+async def test_an_engine_that_ends_while_one_is_made_is_told_as_that(tmp_path: Path) -> None:
+    async with scripted(tmp_path / "s") as engine:
+        backend = DockerSandbox(engine=engine.host, pool_size=0)
+        starting = engine.gate("start", late=True)
+        run = asyncio.create_task(backend.run(HELLO, Limits()))
+        await starting.reached.wait()
+        engine.gate("ping", answer=CUT).opened.set()
+        engine.gate("remove", answer=CUT).opened.set()
+        (held,) = engine.containers.values()
+        held.attached.close()
+        starting.opened.set()
+        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
+            await run
         await backend.close()
 
 
