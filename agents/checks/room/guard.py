@@ -47,7 +47,8 @@ class Guard:
         watched["builtins"] = builtins
         self._modules = watched
         asked = "sys", vars(sys), "exc_info", sys.exc_info, ()  # by unittest, what went wrong
-        self._seen = [*_names(watched.values()), *_all_names(own), asked]
+        self._seen, self._own = [*_names(watched.values()), asked], list(_all_names(own))
+        self._early: list[str] = []
         self._loaded, self._missing = sys.modules, object()
         judges = [module for name, module in watched.items() if _is_judge(name)]
         self._shadows = [(each.__name__, vars(each), _shadows(each)) for each in [*judges, *own]]
@@ -63,20 +64,33 @@ class Guard:
         self._hooks = [(impl, impl.function) for impl in impls]
         self._plugins = (plugins, list(plugins.get_plugins()), loaded)
 
+    def look(self) -> None:
+        """Take down what of the judge's own and of pytest's hooks is something else now, though it
+        may be put back later. They are few enough to be asked for behind each test.
+        """
+        self._early += [*self._others(self._own), *self._answering()]
+
     def changed(self) -> list[str]:
-        """What stands for something else now, by name."""
+        """What stands for something else now, or did when it was looked at, by name."""
         replaced = [
             name for name, was in self._modules.items() if self._loaded.get(name) is not was
         ]
-        for where, names, name, was, parts in self._seen:
-            if not same(names.get(name, self._missing), was, parts):
-                replaced.append(f"{where}.{name}")
+        replaced += [*self._others(self._seen), *self._others(self._own)]
         for where, names, was in self._shadows:
             replaced += [f"{where}.{name}" for name in names.keys() & BUILTINS - was]
-        return [*replaced, *self._answering()]
+        found = [*self._early, *replaced, *self._answering(), *self._registered()]
+        return list(dict.fromkeys(found))
+
+    def _others(self, entries: Iterable[Entry]) -> Iterator[str]:
+        for where, names, name, was, parts in entries:
+            if not same(names.get(name, self._missing), was, parts):
+                yield f"{where}.{name}"
 
     def _answering(self) -> list[str]:
-        changed = [str(impl.plugin_name) for impl, was in self._hooks if impl.function is not was]
+        return [str(impl.plugin_name) for impl, was in self._hooks if impl.function is not was]
+
+    def _registered(self) -> list[str]:
+        changed: list[str] = []
         if self._plugins is not None:
             plugins, known, loaded = self._plugins
             fine = {id(each) for each in (*known, *loaded.values())}

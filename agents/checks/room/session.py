@@ -140,6 +140,7 @@ class Session:
             why = f"the session was broken off ({type(error).__name__})"
             self._teller.tell({"id": _id(item), "outcome": "error", "detail": why})
             raise
+        self._guard.look()
         intact = intact and self._reports is reports and self._has_arguments(item)
         outcome = _outcome(reports) if intact else "replaced"
         self._teller.tell({"id": _id(item), "outcome": outcome, "detail": _detail(reports)})
