@@ -14,28 +14,27 @@ from bench.quality.summing import Summary
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Groups of bars: for each group, a rate of each series. `note` says what is to be known."""
+    """Groups of bars: for each group, a rate of each series."""
 
     title: str
     series: Sequence[str]
     groups: Mapping[str, Sequence[Rate]]
-    note: str = ""
 
 
-def of_one(header: Header, summary: Summary, note: str = "") -> Bars | None:
+def of_one(header: Header, summary: Summary) -> Bars | None:
     """What is drawn of a measurement; None where nothing was judged by tests."""
     if summary.first is None or summary.final is None:
         return None
     groups: dict[str, Sequence[Rate]] = {"all": (summary.first, summary.final), **summary.levels}
     repair = "with repair" if header.settings["repair"] else "no repair"
     title = f"{header.set['name']}: {header.settings['model']}, {repair}, {summary.measured} tries"
-    return Bars(title, ("first attempt", "at the end"), groups, note)
+    return Bars(title, ("first attempt", "at the end"), groups)
 
 
-def of_two(pairs: Sequence[Paired], names: tuple[str, str], note: str = "") -> Bars:
+def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
     """What is drawn of a comparison."""
     groups = {pair.measure: (pair.first, pair.second) for pair in pairs}
-    return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups, note)
+    return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups)
 
 
 def names_of(first: Measured, second: Measured) -> tuple[str, str]:

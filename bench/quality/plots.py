@@ -39,8 +39,6 @@ def png(path: Path, bars: Bars) -> None:
     axes.set_title(bars.title, fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=4)
-    if bars.note:
-        figure.supxlabel(bars.note, fontsize=6.5, color="#555555")
     figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
 
 

@@ -168,7 +168,7 @@ def test_the_table_says_what_was_measured_and_what_not(capsys):
 
 
 def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
-    drawing = bars.of_one(HEADER, sum_up(HEADER, results()), note="designed")
+    drawing = bars.of_one(HEADER, sum_up(HEADER, results()))
     assert drawing is not None
     plots = extra.plots()
     plots.png(tmp_path / "x.png", drawing)
