@@ -498,7 +498,7 @@ def outcome(kills: int, planned: int, reading: Reading | None = None) -> Outcome
 
 
 def test_the_docs_name_every_key_of_the_object() -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
+    docs = (Path(__file__).parents[3] / "docs" / "drills.md").read_text()
     named = docs.partition("## `fettle chaos")[2].partition("Keys of the object:")[2]
     told = set(re.findall(r"`(\w+)`", named.partition("\n## ")[0]))
     assert report.plain(outcome(8, 10), 1).keys() == told - {"all"}
