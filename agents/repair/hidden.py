@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.repair.command_line import WRAPPED, is_aside_command, name, wrapped
-from agents.repair.simple_command import Simple, split, without_documents
+from agents.repair.simple_command import Simple, split, substituted, without_documents
 
 _STRICT = re.compile(r"-[a-z]*e[a-z]*")
 """With this a shell of its own stops at the first command that fails, too."""
@@ -19,6 +19,8 @@ _GOES_ON = frozenset({"&&", "|", "|&", ")"})
 """Behind these comes what is done with a command's exit code."""
 _ENDS = frozenset({"exit", "false", "return"})
 _ASKS = frozenset({"[", "[[", "test"})
+_SAYS = frozenset({"echo", "printf"})
+"""These end well whatever becomes of what is put into their words."""
 _GOOD = frozenset({"0"})
 
 
@@ -46,7 +48,7 @@ def _hidden(text: str, depth: int = WRAPPED, *, lenient: bool = False) -> Iterat
         if words[0] == "set":
             lenient = _lenient(words, before=lenient)
         lost = simple.is_condition or caught[at] or (lenient and at < last)
-        lost = lost and at >= passed_on
+        lost = (lost and at >= passed_on) or _is_put_into_words(found[at - 1] if at else None)
         inner = wrapped(words) if depth else None
         if inner is not None:
             strict = words[0] == "eval" or any(map(_STRICT.fullmatch, words[1:3]))
@@ -54,6 +56,17 @@ def _hidden(text: str, depth: int = WRAPPED, *, lenient: bool = False) -> Iterat
             yield from (lost or each for each in within)
         elif not is_aside_command(words):
             yield lost
+        elif name(words) in _SAYS:
+            inside = substituted(f'"{" ".join(words)}"')
+            yield from (True for each in inside if each.words and not is_aside_command(each.words))
+
+
+def _is_put_into_words(before: Simple | None) -> bool:
+    """Whether what stands `before` a command takes its output for a word, and drops its exit code:
+    `echo $(python a.py)`."""
+    if before is None or before.operator != "(" or not before.words:
+        return False
+    return name(before.words) in _SAYS and before.words[-1].endswith("$")
 
 
 def _caught(found: Sequence[Simple]) -> list[bool]:

@@ -123,7 +123,7 @@ def test_the_pieces_of_substitutions_cost_no_more_either(piece: str) -> None:
     is_aside(text)
     hides_any(text)
     edits_behind(text, ["a.py"])
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize("line", RUNS)
@@ -148,9 +148,16 @@ HIDES = [
     "bash -c 'python a.py; echo done'",
     "bash -c 'python a.py' || true",
     "(python a.py) || true",
+    'echo "$(python a.py)"',
+    "echo total: $(python a.py 1)",
+    'printf "%s" "`python a.py`"',
 ]
 PASSES_ON = [
     "python a.py",
+    'x="$(python a.py)"; echo "$x"',
+    "x=$(python a.py); echo $x",
+    '[ "$(python a.py)" = 3 ]',
+    'echo "$(date)"; python a.py',
     "python a.py; echo done",
     "python a.py && echo ok",
     "python a.py | tail -5",
