@@ -111,7 +111,7 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     multiple=True,
     help="else both",
 )
-@click.option("--pairs", type=click.IntRange(3), default=40, show_default=True, help="runs a side")
+@click.option("--pairs", type=click.IntRange(1), default=40, show_default=True, help="runs a side")
 @click.option("--slices", type=click.IntRange(1), default=5, show_default=True, help="of each rate")
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="of a slice")
 def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds: float) -> None:
