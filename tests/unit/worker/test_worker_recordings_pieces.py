@@ -25,10 +25,12 @@ def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("FETTLE_BROKER_URL", "redis+socket:///tmp/x?virtual_host=1")
     monkeypatch.setenv("GROQ_API_KEY", "groq-word")
     monkeypatch.setenv("GOOGLE_API_KEY", "google-word")
+    monkeypatch.setenv("FETTLE_BLOBS_BUCKET", "jobs")
+    monkeypatch.setenv("FETTLE_S3_ACCESS_KEY", "storage-name")
     monkeypatch.setenv("FETTLE_S3_SECRET_KEY", "storage-word")
-    words = "p@ssword-1 groq-word google-word storage-word and the rest"
+    words = "p@ssword-1 groq-word google-word storage-name storage-word and the rest"
     left = redaction(WorkerSettings()).text(words)
-    assert left == f"{'<secret-removed> ' * 4}and the rest"
+    assert left == f"{'<secret-removed> ' * 5}and the rest"
 
 
 async def recorded(store: MemoryStore, blobs: MemoryBlobs, **spec: Any) -> JobRecord:
