@@ -2,7 +2,8 @@
 
 no run of the files as they stand has succeeded            -> no approval, whatever it says: one
                                                               that only looked around is none
-a failed run is not mended                                 -> no approval by the rules alone
+a failed run is not mended, or all that ended well have    -> no approval by the rules alone
+printed a traceback
 the run that it rests on failed, or only looked around     -> no approval
 a score below LEAST_SCORE, or a criterion that failed      -> no approval
 its reply cannot be read, or its model refuses to be asked -> the rules decide, and say so
@@ -23,11 +24,14 @@ from agents.evidence import (
     ONLY_LOOKED,
     UNRESOLVED,
     is_evidence,
+    is_final,
     lacking,
     runs_that_count,
 )
 from agents.repair.opened import open_failures
+from agents.repair.tracebacks import decisive, tracebacks
 from agents.state import Run
+from agents.texts import one_line
 
 CRITIC: Final = "critic"
 RULES: Final = "rules"
@@ -37,6 +41,8 @@ AWAY = "the critic's model could not be reached, so the rules decided"
 REFUSED = "the critic's model refuses to be asked, so the rules decided"
 LEAST_SCORE = 0.7
 """Of an approval, from 0 to 1: `critic_system` tells the critic so."""
+CAUSE_SHOWN = 200
+"""Characters of an exception that a critique names."""
 _RUN_IT = (
     "Run the code that is in the files: import it in the python tool, or start it in the shell, and"
     " show that it does what the task asks. A look with shell tools (`cat`, `ls`, `awk`, `jq`) does"
@@ -124,7 +130,7 @@ def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
     """Approved is what a run shows to work, as it stands, while no failure is open."""
     nothing = Said(verdict="revise", feedback="", run=None)
     critique = Critique(**{**_as_said(state, nothing), "overruled": why, "by": RULES})
-    lack = lacking(state) or _unseen(state) or _unmended(state)
+    lack = lacking(state) or _unseen(state) or _unmended(state) or _unsure(state)
     if lack is not None:
         return {**critique, **_sent_back(lack, "")}
     return {**critique, "verdict": "approve", "run": _latest_success(state)}
@@ -139,6 +145,25 @@ def _unseen(state: Mapping[str, Any]) -> str | None:
 def _unmended(state: Mapping[str, Any]) -> str | None:
     opened = open_failures(state.get("runs", []), state.get("repairs", []))
     return f"{opened[-1]['id']} failed, and no run shows that it is mended" if opened else None
+
+
+def _unsure(state: Mapping[str, Any]) -> str | None:
+    """A program that has caught an exception, and printed its traceback, may be meant to: the rules
+    cannot tell. One run over the same files that prints none is enough."""
+    good = [run for run in runs_that_count(state) if run["succeeded"] and is_final(run, state)]
+    printed = [_printed(run) for run in good]
+    return (
+        f"{good[-1]['id']} printed the traceback of {printed[-1]}"
+        if good and all(printed)
+        else None
+    )
+
+
+def _printed(run: Run) -> str | None:
+    """The exception whose traceback a run has printed, or None."""
+    texts = (str((run.get(stream) or {}).get("text", "")) for stream in ("stderr", "stdout"))
+    raised = next(filter(None, (decisive(tracebacks(text)) for text in texts)), None)
+    return one_line(raised.line, CAUSE_SHOWN) if raised else None
 
 
 def _objection(state: Mapping[str, Any], critique: Critique, named: Run | None) -> str | None:

@@ -83,6 +83,20 @@ def test_a_run_that_only_looked_carries_no_approval() -> None:
     assert judged(state(*runs), approval())["run"] == judged(state(*runs), None)["run"] == "r2"
 
 
+def test_a_caught_exception_is_the_critic_s_to_judge_and_the_rules_approve_nothing_on_it() -> None:
+    said = (
+        "Traceback (most recent call last):\n  File \"/work/a.py\", line 2, in x\nKeyError: 'x'\n"
+    )
+    caught = run(1, stderr={"text": said})
+    assert judged(state(caught), approval("r1"))["verdict"] == "approve"
+    alone = judged(state(caught), None)
+    assert alone["verdict"] == "revise"
+    assert "r1 printed the traceback of KeyError: 'x'" in alone["feedback"]
+    assert judged(state(caught, run(2)), None)["verdict"] == "approve"
+    stale = state({**run(1), "workspace": "a"}, {**caught, "workspace": "b"}, workspace="b")
+    assert judged(stale, None)["verdict"] == "revise"
+
+
 def test_of_documents_alone_the_critic_may_be_content_with_a_look_and_the_rules_may_not() -> None:
     looked = state(LOOK, artifacts={"README.md": {}})
     assert judged(looked, approval("r1"))["verdict"] == "approve"
