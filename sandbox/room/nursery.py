@@ -54,9 +54,9 @@ def main(control: int, stock: str) -> NoReturn:
     _live(*_serve(control, stock))
 
 
-def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Common]:
+def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Outfit]:
     """Make the rooms that are asked for. Returns in each of them: its socket, the doors of its
-    control group, the size of its `/work`, and what is common to all.
+    control group, the size of its `/work`, and what all rooms are given.
     """
     os.set_inheritable(control, False)
     # The kernel reaps rooms that have ended; the supervisor learns of it by their pidfds.
@@ -71,8 +71,8 @@ def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Common]:
         fonts = _files(walls.fonts)
         _close_fonts()
     known = interpreter.Known(given)
-    common = _Common(walls, given, known, fonts)
-    known.kept.append(common)
+    outfit = _Outfit(walls, given, known, fonts)
+    known.kept.append(outfit)
     rehearsal.rehearse("/room/rehearsal", known)
     gc.collect()
     gc.freeze()  # what came since: a collection in a copy would write to each of them
@@ -88,10 +88,10 @@ def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Common]:
             os._exit(0)
         if _make(talk, fds):
             room, *doors = fds
-            return room, doors, int(data.split()[1]), common
+            return room, doors, int(data.split()[1]), outfit
 
 
-class _Common:
+class _Outfit:
     """What every room is given, worked out once: a room that did it would copy what it reads."""
 
     def __init__(
@@ -151,15 +151,15 @@ def _copy() -> int | None:
     return _pidfd.value if pid else None
 
 
-def _live(room: int, doors: list[int], work_bytes: int, common: _Common) -> NoReturn:
+def _live(room: int, doors: list[int], work_bytes: int, outfit: _Outfit) -> NoReturn:
     """The whole life of a room, in its first process; never returns.
 
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
     stack, where the code then runs: so nothing stands around that call.
     """
     try:
-        common.tally.locks = common.walls.put_up(work_bytes)
-        _lay(common.walls.fonts, common.fonts)
+        outfit.tally.locks = outfit.walls.put_up(work_bytes)
+        _lay(outfit.walls.fonts, outfit.fonts)
         for door in doors:  # what is charged from here on is the job's
             os.write(door, b"0")
             os.close(door)
@@ -167,8 +167,8 @@ def _live(room: int, doors: list[int], work_bytes: int, common: _Common) -> NoRe
     except OSError as error:
         os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
-    spare = interpreter.prepare(common.known)
-    agent.serve(room, room, common.given, spare, common.tally)
+    spare = interpreter.prepare(outfit.known)
+    agent.serve(room, room, outfit.given, spare, outfit.tally)
     os._exit(0)
 
 
