@@ -204,10 +204,10 @@ async def until(
 def processes(argument: str) -> set[int]:
     """The processes of this machine that have the argument."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
-            if argument.encode() in path.read_bytes().split(b"\0"):
-                found.add(int(path.parent.name))
+            if argument.encode() in (place / "cmdline").read_bytes().split(b"\0"):
+                found.add(int(place.name))
     return found
 
 

@@ -26,9 +26,11 @@ def adopt() -> None:
 
 def end() -> None:
     """Kill and reap those that this process has adopted."""
-    for place in Path("/proc").glob("[0-9]*/status"):
+    # Not by `[0-9]*/status`: a glob looks whether that is there, and may fail for who has ended.
+    for place in Path("/proc").glob("[0-9]*"):
         try:
-            told = dict(line.split(":\t", 1) for line in place.read_text().splitlines())
+            status = (place / "status").read_text()
+            told = dict(line.split(":\t", 1) for line in status.splitlines())
         except (OSError, ValueError):  # it has ended meanwhile
             continue
         # A child that we started ourselves lives in our own pid namespace and in no other.

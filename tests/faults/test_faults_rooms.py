@@ -112,10 +112,10 @@ def descendants(top: int) -> set[int]:
 def alive() -> list[str]:
     """The processes that have not ended."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if path.read_text().rpartition(")")[2].split()[0] not in "ZX":
-                found.append(path.parent.name)
+            if (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                found.append(place.name)
     return found
 
 

@@ -332,13 +332,13 @@ def _parent(pid: int) -> int:
 def _family(top: int) -> set[int]:
     """A process and its descendants."""
     parents: dict[int, int] = {}
-    for place in Path("/proc").glob("[0-9]*/stat"):
+    for place in Path("/proc").glob("[0-9]*"):
         try:
-            words = place.read_bytes().rpartition(b")")[2].split()
+            words = (place / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
         if words[0] != b"Z":
-            parents[int(place.parent.name)] = int(words[1])
+            parents[int(place.name)] = int(words[1])
     found = {top} & parents.keys()
     while grown := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= grown
