@@ -56,11 +56,22 @@ class FettleSettings(BaseSettings):
         return (init_settings, env_settings, file)
 
 
+_OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
+"""Words that `logging` knows, too."""
+
+
 def _upper(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
+    return _OTHER_LEVELS.get(value.upper(), value.upper()) if isinstance(value, str) else value
 
 
-LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)
+]
+LogFormat = Annotated[Literal["json", "console"], BeforeValidator(_lower)]
 
 
 class StoreSettings(FettleSettings):
@@ -104,10 +115,10 @@ class StoreSettings(FettleSettings):
         description="a worker that has not been heard of for so long counts as gone: for /readyz, "
         "the pages and `fettle models`",
     )
-    log_format: Literal["json", "console"] = Field(
+    log_format: LogFormat = Field(
         "json", description="json: one object a line; console: for people"
     )
-    log_level: LogLevel = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+    log_level: LogLevel = Field("INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
     fail_point: str | None = Field(
         None,
         pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*(:stuck)?)?$",

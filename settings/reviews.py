@@ -59,13 +59,4 @@ class ReviewSettings(FettleSettings):
                 f"FETTLE_REVIEW_REMIND_SECONDS is {remind}, and nobody is reminded of what was "
                 f"escalated before: set it below FETTLE_REVIEW_ESCALATE_SECONDS, {escalate}"
             )
-        expires = self.review_expires_seconds
-        if expires is None or self.review_on_expiry == "stay":
-            return self
-        for name, seconds in (("REMIND", remind), ("ESCALATE", escalate)):
-            if seconds is not None and seconds >= expires:
-                raise ValueError(
-                    f"FETTLE_REVIEW_{name}_SECONDS is {seconds}, and by then the review is "
-                    f"decided: set it below FETTLE_REVIEW_EXPIRES_SECONDS, {expires}"
-                )
         return self

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from settings.base import FettleSettings
 
@@ -24,6 +24,10 @@ class Backend(StrEnum):
 def sandbox_python() -> Path:
     """The interpreter that `make install` makes for the sandbox."""
     return REPOSITORY / ".venv" / "sandbox" / "bin" / "python"
+
+
+def _none_if_empty(value: Any) -> Any:
+    return None if value == "" else value
 
 
 class SandboxSettings(FettleSettings):
@@ -51,7 +55,7 @@ class SandboxSettings(FettleSettings):
         description="`docker`: the engine, `unix:///path` or `tcp://host:port`; else Docker's "
         "usual socket",
     )
-    sandbox_engine_tls: Path | None = Field(
+    sandbox_engine_tls: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
         description="`docker`: folder with `ca.pem`, `cert.pem` and `key.pem` for an engine on tcp",
     )

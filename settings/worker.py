@@ -113,8 +113,8 @@ class WorkerSettings(
         if self.worker_seen_seconds < 2 * heartbeat:
             raise ValueError(
                 f"FETTLE_HEARTBEAT_SECONDS is {heartbeat:g} and FETTLE_WORKER_SEEN_SECONDS "
-                f"{self.worker_seen_seconds:g}: a worker would count as gone between two "
-                f"heartbeats; a heartbeat of {self.worker_seen_seconds / 2:g} or less will do"
+                f"{self.worker_seen_seconds:g}: a worker would count as gone after one "
+                f"late heartbeat; a heartbeat of {self.worker_seen_seconds / 2:g} or less will do"
             )
         if self.stuck_seconds < heartbeat:
             raise ValueError(
@@ -137,14 +137,13 @@ class WorkerSettings(
 
     @model_validator(mode="after")
     def _budgets_allow_a_call(self) -> Self:
-        for name in ("max_job_tokens", "key_tokens_per_day"):
-            tokens = getattr(self, name)
-            if tokens is not None and tokens <= self.max_output_tokens:
-                raise ValueError(
-                    f"FETTLE_{name.upper()} is {tokens}, and FETTLE_MAX_OUTPUT_TOKENS, "
-                    f"{self.max_output_tokens}, are set aside for the reply of each call: no job "
-                    f"could make its first; {10 * self.max_output_tokens} or more will do"
-                )
+        tokens = self.max_job_tokens
+        if tokens is not None and tokens <= self.max_output_tokens:
+            raise ValueError(
+                f"FETTLE_MAX_JOB_TOKENS is {tokens}, and FETTLE_MAX_OUTPUT_TOKENS, "
+                f"{self.max_output_tokens}, are set aside for the reply of each call: no job "
+                f"could make its first; {10 * self.max_output_tokens} or more will do"
+            )
         return self
 
     @model_validator(mode="after")

@@ -55,7 +55,8 @@ def command(**flags: int | None) -> None:
     with Signals() as signals, _alone(api.data_dir):
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
-        _free(ports.LOOPBACK, up.flower_port, "--flower-port", api.port)
+        of_api = api.port if _reachable(api.host) == ports.LOOPBACK else None
+        _free(ports.LOOPBACK, up.flower_port, "--flower-port", of_api)
         with running(signals, logs.pump) as processes:
             try:
                 _run(processes, logs, screen, api, up, worker)

@@ -93,7 +93,7 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(house: House) -
     link.symlink_to(sandbox_python().parent.parent)
     house.worker(sandbox_python=str(link / "bin" / "python"))
     await house.ready()
-    until = time.time() + 4  # the first run goes on until then, the next one finds it past
+    until = time.time() + 8  # the first run goes on until then, the next one finds it past
     breaks = f"import time; time.sleep(max(0.0, {until} - time.time())); print('x')"
     model = house.record("breaks", one_run("breaks", breaks))
     async with house.operations() as operations:

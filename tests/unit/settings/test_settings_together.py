@@ -40,7 +40,7 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str
         ("STUCK_SECONDS=4", "looks for it at its heartbeats", "30, will do"),
         (
             "HEARTBEAT_SECONDS=11 LEASE_SECONDS=60",
-            "count as gone between two heartbeats",
+            "count as gone after one late heartbeat",
             "10 or less",
         ),
         (
@@ -49,7 +49,6 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str
             "180120 will do",
         ),
         ("MAX_JOB_TOKENS=2048", "no job could make its first", "20480 or more"),
-        ("KEY_TOKENS_PER_DAY=1000", "no job could make its first", "20480 or more"),
         (
             "INSTALL_LIST=/x INSTALL_INDEX=https://x/ INSTALL_BYTES=2000 WORKSPACE_BYTES=1000",
             "lie in a workspace",
@@ -85,11 +84,6 @@ def test_a_worker_refuses(
             "was escalated before",
             "set it below",
         ),
-        (
-            "REVIEW_EXPIRES_SECONDS=60 REVIEW_ON_EXPIRY=reject REVIEW_REMIND_SECONDS=90",
-            "FETTLE_REVIEW_REMIND_SECONDS is 90, and by then the review is decided",
-            "below FETTLE_REVIEW_EXPIRES_SECONDS, 60",
-        ),
         ("S3_ACCESS_KEY=a S3_SECRET_KEY=b", "none is named", "FETTLE_BLOBS_BUCKET"),
     ],
 )
@@ -114,6 +108,10 @@ def test_the_front_refuses(
         "SANDBOX=docker SANDBOX_ENGINE=tcp://engine:2376 SANDBOX_ENGINE_TLS=/certs",
         "BLOBS_BUCKET=jobs S3_ENDPOINT=https://s3.example",
         "LOG_LEVEL=debug",
+        "LOG_LEVEL=warn LOG_FORMAT=JSON",
+        "LOG_LEVEL=fatal",
+        "KEY_TOKENS_PER_DAY=1",  # so that only keys with a budget of their own may spend
+        "SANDBOX_ENGINE_TLS=",
     ],
 )
 def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
@@ -128,6 +126,8 @@ def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
         "REVIEW_ON_EXPIRY=approve",
         "REVIEW_ON_EXPIRY=reject",
         "REVIEW_EXPIRES_SECONDS=60 REVIEW_REMIND_SECONDS=90",  # it stays open: told of again
+        # what no run has shown to work is not approved by a clock, but left open
+        "REVIEW_EXPIRES_SECONDS=60 REVIEW_ON_EXPIRY=approve REVIEW_ESCALATE_SECONDS=90",
         "REVIEW_REMIND_SECONDS=60 REVIEW_ESCALATE_SECONDS=90",
     ],
 )
