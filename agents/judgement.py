@@ -29,6 +29,7 @@ from agents.evidence import (
     runs_that_count,
 )
 from agents.repair.opened import open_failures
+from agents.repair.subject import only_looked
 from agents.repair.tracebacks import decisive, tracebacks
 from agents.state import Run
 from agents.texts import one_line
@@ -177,8 +178,10 @@ def _objection(state: Mapping[str, Any], critique: Critique, named: Run | None) 
 
 
 def _shows_nothing(state: Mapping[str, Any], run: Run | None) -> str | None:
+    """Of the run that it names: that a run of the code has succeeded is known by then, and it may
+    well rest on a later one that has read what came out."""
     if run is None or (
-        run["succeeded"] and (is_evidence(run, state) or run in runs_that_count(state))
+        run["succeeded"] and (not only_looked(run) or run in runs_that_count(state))
     ):
         return None
     did = "only looked around" if run["succeeded"] else "did not succeed"

@@ -83,6 +83,15 @@ def test_a_run_that_only_looked_carries_no_approval() -> None:
     assert judged(state(*runs), approval())["run"] == judged(state(*runs), None)["run"] == "r2"
 
 
+def test_a_run_that_checks_what_another_has_made_carries_an_approval() -> None:
+    made = {"artifacts": [{"name": "out.csv"}], "tool": "shell", "code": {"text": "python make.py"}}
+    read = {**run(2), "tool": "python", "code": {"text": "print(open('out.csv').read())"}}
+    left = {"make.py": {}, "out.csv": {}}
+    critique = judged(state({**run(1), **made}, read, artifacts=left), approval("r2"))
+    assert (critique["verdict"], critique["run"], critique["overruled"]) == ("approve", "r2", None)
+    assert judged(state(read, artifacts=left), approval("r2"))["verdict"] == "revise"
+
+
 def test_a_caught_exception_is_the_critic_s_to_judge_and_the_rules_approve_nothing_on_it() -> None:
     said = (
         "Traceback (most recent call last):\n  File \"/work/a.py\", line 2, in x\nKeyError: 'x'\n"
