@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     """What makes it, where that is written down; itself; and what stays of it."""
 
 _IS = operator.is_
+_NOTHING = object()
+"""Stands for a field that has no value."""
 MOST = 5_000
 """Members that are held in all."""
 OFTEN = 100
@@ -42,7 +44,12 @@ _MAKERS: Mapping[type[ast.AST], type] = {
     ast.DictComp: dict,
 }
 _MADE = {"list": list, "sorted": list, "dict": dict, "set": set}
-_OWN_WAYS = frozenset({"__init__", "__new__", "__post_init__", "__setattr__", "__getattribute__"})
+_OWN_WAYS = frozenset(
+    {
+        *("__init__", "__new__", "__post_init__"),
+        *("__setattr__", "__getattr__", "__getattribute__"),
+    }
+)
 
 
 def is_tests(module: str) -> bool:
@@ -134,7 +141,7 @@ class Contents:
         made = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
         fields = {ast.unparse(each.target) for each in node.body if isinstance(each, ast.AnnAssign)}
         methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
-        plain = not fields & uses.stored and not methods & _OWN_WAYS
+        plain = not fields & uses.stored and not methods & (_OWN_WAYS | fields)
         return plain and [uses.named(each) for each in made] == ["dataclasses.dataclass"]
 
     def _is_suite(self, node: ast.ClassDef) -> bool:
@@ -157,8 +164,7 @@ def _members(value: Any) -> tuple[object, ...]:
     if issubclass(kind, tuple):
         return tuple(value.values)  # a row of pytest.param
     fields = vars(kind).get("__dataclass_fields__", ())
-    nothing = object()
-    return tuple(getattr(value, name, nothing) for name in fields)
+    return tuple(getattr(value, name, _NOTHING) for name in fields)
 
 
 def _below(node: ast.expr, value: Any, kept: Kept) -> Iterable[_Member]:

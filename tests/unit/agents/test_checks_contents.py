@@ -204,6 +204,30 @@ def test_each_kind_of_table_is_held_as_far_as_it_stays(made: str) -> None:
     assert changed(source, bent) == [name]
 
 
+RECORDS = {
+    "a field without a value": "  b: int\n  c: int = field(init=False)\n",
+    "a class variable without one": "  c: ClassVar[str]\n  b: int\n",
+    "a property in a field's place": (
+        "  b: int\n  c: InitVar[int] = 0\n  @property\n  def c(self): return [self.b]\n"
+    ),
+    "fields worked out when asked for": (
+        "  b: int\n  c: int = field(init=False)\n  def __getattr__(self, name): return [name]\n"
+    ),
+}
+"""Data classes of which not every field is a value that an object has."""
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_field_that_has_no_value_stays_so(record: str) -> None:
+    source = "from dataclasses import InitVar, dataclass, field\nfrom typing import ClassVar\n"
+    source += f"@dataclass\nclass A:\n{RECORDS[record]}CASES = [A(1), A(2)]\n"
+    source += "def test():\n  for case in CASES: assert solve() == case.b\n"
+    assert changed(source, "") == []
+    assert "test_x.CASES" in changed(source, "CASES.pop()")
+    if "def" not in RECORDS[record]:
+        assert changed(source, "CASES[0].b = 9") == ["test_x.CASES"]
+
+
 def test_other_modules_may_be_of_use_to_a_solution() -> None:
     assert changed("STORE = {}", "STORE[1] = 2", "store") == []
     assert changed("STORE = {}", "STORE[1] = 2", "tests.conftest") == ["tests.conftest.STORE"]
