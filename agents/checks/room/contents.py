@@ -112,9 +112,9 @@ class Contents:
             if node is None or kept is False or not self._makes(node, value):
                 continue
             below = _members(value)
+            if len(below) > self._left:
+                continue  # a smaller one still finds room
             self._left -= len(below)
-            if self._left < 0:
-                return
             if type(value) is not tuple:
                 self._held.append((name, value, below))
             ahead += _below(node, value, kept)

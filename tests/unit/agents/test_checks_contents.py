@@ -244,8 +244,15 @@ def test_what_is_put_back_behind_a_test_is_still_told() -> None:
 
 
 def test_no_more_is_held_than_can_be_compared_before_each_test() -> None:
-    source = "A = [1, 2]\nB = [i for i in range(9000)]\nC = [3]"
-    assert changed(source, "B.pop(); C.pop(); A.pop()") == ["test_x.A"]
+    source = "B = [i for i in range(4999)]\nA = [1, 2]\nC = [3]\nD = [4]"
+    assert changed(source, "A.pop(); D.pop()") == []
+    assert changed(source, "B.pop(); C.pop()") == ["test_x.B", "test_x.C"]
+
+
+def test_a_table_that_is_too_large_takes_nothing_from_the_others() -> None:
+    source = "A = [i for i in range(5001)]\nB = [[1], [i for i in range(5000)]]\nC = [2]"
+    after = "A.pop(); B.pop(); B[0].pop(); C.pop()"
+    assert changed(source, after) == ["test_x.B", "test_x.C"]
 
 
 def test_marks_of_other_kinds_are_no_arguments() -> None:
