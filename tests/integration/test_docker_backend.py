@@ -153,17 +153,18 @@ while not os.path.exists('/tmp/enough'): time.sleep(0.05)
 
 
 async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(sandbox) -> None:
-    hold = Command.python("x = bytearray(b'x') * (180 << 20)\nprint('held')")
+    hold = "x = bytearray(b'x') * (180 << 20)\nprint('held')"
     bomb = Command.python(
         "import os, time\nn = 0\ntry:\n    while n < 90:\n        if not os.fork(): time.sleep(9)\n"
         "        n += 1\nexcept BlockingIOError: print(n)"
     )
     async with sandbox() as backend:
         await backend.warmed()
-        assert (await backend.run(hold, QUICK)).stdout.text == "held\n"
+        assert (await backend.run(Command.python(hold), QUICK)).stdout.text == "held\n"
         await backend.warmed()
         small = Limits(memory_bytes=100 * MIB, wall_seconds=30.0)
-        assert (await backend.run(hold, small)).end is End.MEMORY
+        held = Command.python(f"{hold}\nimport time; time.sleep(20)")  # until it is looked at
+        assert (await backend.run(held, small)).end is End.MEMORY
         await backend.warmed()
         assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
 

@@ -104,7 +104,7 @@ async def worked(ports: Ports, task: str) -> bool:
 
 
 def ports_of(models: RoleModels) -> Ports:
-    files = {f"f{n}__py": f"# {n}\n{'x = 1' * 900}".encode() for n in range(8)}
+    files = {f"f{n}__csv": f"# {n}\n{'x = 1' * 900}".encode() for n in range(8)}
     answers = {program: printed(TABLE, **files) for program in PROGRAMS}
     record = MemoryRecord()
     bounds = Bounds(sums_up=True)
