@@ -5,9 +5,10 @@ Whatever an engine cannot do is SandboxUnavailable, in its own words.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -70,6 +71,8 @@ class Engine:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._api = ""
+        self._calls: set[asyncio.Timeout] = set()
+        self._dropped = False
 
     async def open(self) -> None:
         """Agree on a version. Raises EngineLost where nobody answers, SandboxUnavailable where
@@ -94,6 +97,14 @@ class Engine:
         except EngineLost:
             return False
         return True
+
+    def drop(self) -> None:
+        """Give it up: calls that are open, and all later ones, end at once as EngineLost. What was
+        attached to, and events, are hung up by who has them.
+        """
+        self._dropped = True
+        while self._calls:
+            self._calls.pop().reschedule(asyncio.get_running_loop().time())
 
     async def facts(self) -> Facts:
         """What it says of itself."""
@@ -128,7 +139,7 @@ class Engine:
     async def attach(self, container: str) -> Connection:
         """A made container's streams, in both directions."""
         path = f"/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1"
-        with self._told(path):
+        async with self._call(path):
             return await exchange.hijack(self.address, self._path(path), seconds=_SECONDS)
 
     async def start(self, container: str) -> None:
@@ -169,7 +180,7 @@ class Engine:
         filters = {"type": ["container"], "event": [*kinds], "label": [label]}
         query = {"filters": json.dumps(filters)} | ({} if since is None else {"since": f"{since}"})
         path = f"/events?{urlencode(query)}"
-        with self._told(path):
+        async with self._call(path):
             lines = await exchange.follow(self.address, self._path(path), seconds=_SECONDS)
         try:
             return Events(lines, _date(lines.fields))
@@ -212,18 +223,32 @@ class Engine:
         versioned: bool = True,
     ) -> Response:
         where = self._path(path) if versioned else path
-        with self._told(path):
+        async with self._call(path):
             return await exchange.ask(self.address, method, where, body, seconds=seconds)
 
-    @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
-        """What went wrong in an exchange, in words for who runs something."""
+    @asynccontextmanager
+    async def _call(self, path: str) -> AsyncIterator[None]:
+        """One exchange, until it ends or is cut by `drop`; what goes wrong in it is told in words
+        for who runs something.
+        """
+        if self._dropped:
+            raise self._given_up()
         try:
-            yield
+            async with asyncio.timeout(None) as call:  # which `drop` alone lets run out
+                self._calls.add(call)
+                try:
+                    yield
+                finally:
+                    self._calls.discard(call)
+        except TimeoutError:
+            raise self._given_up() from None
         except Broken as error:
             raise EngineLost(_lost(error)) from error
         except Refused as error:
             raise self._refusal(error.response, path) from error
+
+    def _given_up(self) -> EngineLost:
+        return EngineLost(f"the engine at {self.address} was given up")
 
     def _path(self, path: str) -> str:
         return f"/v{self._api}{path}"

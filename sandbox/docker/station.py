@@ -79,13 +79,16 @@ class Station:
         return self._fates.get(taken.id) or Fate()
 
     async def close(self) -> None:
-        """End every container, those with a run in them and those that are being made too; with an
-        engine that is gone, or hangs, there is nothing to wait for. Raises nothing of the engine's.
+        """End every container, those with a run in them and those that are being made too. With an
+        engine that is gone, or hangs, what is under way is cut: there is nothing to wait for but
+        its ping. Raises nothing of the engine's.
 
         From its first step on no other is made, and whatever a run meets here is of this doing.
         """
         self.closed = True
         self.lost = self.lost or not await self.engine.answers()
+        if self.lost:
+            self.engine.drop()
         for taken in tuple(self._taken.values()):
             self.give_back(taken)
         ending = (*self._chores, *self._makings)

@@ -205,20 +205,52 @@ async def test_all_who_wait_for_an_engine_are_told_at_once_that_there_is_none(
         assert engine.asked == ["ping"]
 
 
+@pytest.mark.parametrize("step", [*MAKING, "order", "remove"])
 async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
+    """Whatever is under way with it: a container that is made for a run and one for the pool, one
+    with a run in it, one that is removed.
+    """
     monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)
     async with backed(tmp_path, 1) as (engine, backend):
-        await backend.warmed()
+        held = engine.gate(step, late=True) if step in MAKING else None
         run = asyncio.create_task(backend.run(HELLO, Limits()))
-        await engine.orders.get()
-        for step in STEPS:
-            engine.gate(step)
+        await (held.reached.wait() if held else engine.orders.get())
+        for each in STEPS.keys() - {step if held else ""}:
+            engine.gate(each)
+        told = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
+        if step == "remove":
+            run.cancel()
+            await engine.gates["remove"].reached.wait()
+            told = pytest.raises(asyncio.CancelledError)
         async with asyncio.timeout(2):
             await backend.close()
-        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
+        with told:
             await run
+
+
+async def test_nor_is_one_that_is_lost_when_it_is_looked_for_again(tmp_path: Path) -> None:
+    async with backed(tmp_path) as (engine, backend):
+        making = engine.gate("create", late=True)
+        run = asyncio.create_task(backend.run(HELLO, Limits()))
+        await making.reached.wait()
+        (left,) = engine.containers
+        engine.gates.clear()
+        engine.gate("info", answer=500).opened.set()
+        engine.listeners.pop().close()
+        await engine.gates["info"].reached.wait()
+        engine.gates.clear()
+        async with asyncio.timeout(2):
+            while engine.asked.count("events") < 2:
+                await backend.warmed()
+                await asyncio.sleep(0.001)
+            assert await engine.orders.get() != left  # of the same run, tried once more
+        while left in engine.containers:
+            await asyncio.sleep(0.001)
+        making.opened.set()
+        run.cancel()
+        await asyncio.wait({run})
 
 
 async def test_cancelled_at_any_moment_a_run_leaves_nothing(tmp_path: Path) -> None:
