@@ -3,10 +3,12 @@
 A run counts where it has executed some of the job's own code, or made what the job hands over. The
 job's own code is the source files that it has written: started, imported, tested, compiled or fed
 to their interpreter (`python a.py`, `bash a.sh`, `make`, `awk -f a.awk`, `sqlite3 a.db < a.sql`);
-where it has written none, the program in the call itself. A command that computes (`awk`, `jq`,
-`sort`) and leaves data has made that, where there is no code. What only looks or keeps house shows
-nothing, nor does a run that writes code and does not execute any, nor a command line that changes
-code behind the last program that it has run, or that hides how its programs end.
+where it has written none, the program in the call itself. What a command that names no file starts
+(`tox`, `./run`) nobody can tell: it counts, but for an interpreter that is given its program. A
+command that computes (`awk`, `jq`, `sort`) and leaves data has made that, where there is no code.
+What only looks or keeps house shows nothing, nor does a run that writes code and does not execute
+any, nor a command line that changes code behind the last program that it has run, or that hides how
+its programs end.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Collection
 from agents.repair.behind import edits_behind
 from agents.repair.command_line import INTERPRETERS, commands, name
 from agents.repair.cure import hides
-from agents.repair.selection import selection
+from agents.repair.inline import starts_a_file
 from agents.repair.simple_command import without_documents
 from agents.repair.source_file import is_source, names_of
 from agents.repair.subject import only_looked, subject
@@ -27,11 +29,12 @@ from agents.state import Run
 _OTHERS = "column comm cut grep join paste sort tr uniq wc"
 _COMPUTES = INTERPRETERS | frozenset(_OTHERS.split())
 """Asides whose output is their own work, and no copy."""
-_FINDS = frozenset({"cargo", "cmake", "ctest", "go", "gradle", "make", "mvn", "ninja", "npm"})
-"""Commands that find what they run by themselves."""
 _DYNAMIC = re.compile(
-    r"\b(?:subprocess|runpy|os\.system|exec|importlib|__import__|pytest|unittest|glob)\b"
+    r"\b(?:subprocess|runpy|os\.system|popen|exec|importlib|__import__|pytest|unittest|glob)\b"
 )
+_LOADS = re.compile(r"\b(?:importlib|__import__|popen|pytest\.main)\b")
+"""What a program that has written code executes it by, for certain."""
+_SAYS = re.compile(r"\bprint\(\s*[bfr]?(?:\"[^\"\n]*\"|'[^'\n]*')")
 _ANY = re.compile(r"[*$]|\{\}")
 """A shell puts names in place of these."""
 _TEXTS = re.compile(r"([rbf]{0,2})(\"\"\"|''')(?:(?!\2)[^\\]|\\.)*+\2", re.DOTALL | re.IGNORECASE)
@@ -78,7 +81,13 @@ def _executes(run: Run, source: frozenset[str]) -> bool:
     if _wrote(run, source):
         return _uses(run, source) and not outdates_itself(run)
     words = frozenset(_WORD.findall(text))
-    return any(words & names_of(path) for path in source) or _finds(run, text)
+    names = frozenset(each for path in source for each in names_of(path))
+    return any(_is_named(each, text, words) for each in names) or _finds(run, text)
+
+
+def _is_named(own: str, text: str, words: frozenset[str]) -> bool:
+    """A name that is no single word (`backup-db`) is looked for as it stands."""
+    return own in words if _WORD.fullmatch(own) else own in text
 
 
 def outdates_itself(run: Run) -> bool:
@@ -96,18 +105,25 @@ def _wrote(run: Run, source: Collection[str]) -> set[str]:
 def _uses(run: Run, source: frozenset[str]) -> bool:
     text = _TEXTS.sub("''", _text(run))
     of = subject({**run, "code": {**run["code"], "text": text}}, source)
-    finds = run.get("tool") == "shell" and _finds(run, text)
+    shell = run.get("tool") == "shell"
+    finds = _finds(run, text) if shell else _takes_up(text, source)
     return finds or bool(of.uses) or of.tests is not None
+
+
+def _takes_up(text: str, source: frozenset[str]) -> bool:
+    """Whether a program that writes code executes it by its name, or names one twice that no import
+    could: `open('q.sql', 'w')` and then `execute(open('q.sql').read())`."""
+    said = _SAYS.sub("", text)
+    others = (path.rpartition("/")[2] for path in source if not path.endswith(".py"))
+    return _LOADS.search(text) is not None or any(said.count(own) > 1 for own in others)
 
 
 def _finds(run: Run, text: str) -> bool:
     """Whether it may have executed files that it does not name."""
     if run.get("tool", "python") == "python":
         return _DYNAMIC.search(text) is not None
-    found = commands(text)
-    return _ANY.search(without_documents(text, lambda _: True)) is not None or any(
-        name(words) in _FINDS or selection(words) for words in found
-    )
+    plain = without_documents(text, lambda _: True)
+    return _ANY.search(plain) is not None or starts_a_file(text)
 
 
 def _computes_any(run: Run) -> bool:

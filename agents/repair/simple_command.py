@@ -31,11 +31,12 @@ _SUBSTITUTION = re.compile(
 class Simple:
     """`given` are its words as they stand, without redirections; `targets` the files that it is
     redirected into; `operator` is what stands behind it (`&&`, `|`, `;`, ...), empty at the end or
-    where that is not known."""
+    where that is not known. `sources` are the files that it reads as its input."""
 
     given: Sequence[str]
     targets: Sequence[str] = ()
     operator: str = ""
+    sources: Sequence[str] = ()
 
     @property
     def words(self) -> Sequence[str]:
@@ -60,6 +61,7 @@ def split(text: str) -> Iterator[Simple]:
         return
     words: list[str] = []
     targets: list[str] = []
+    sources: list[str] = []
     into = ""
     for token in tokens:
         if set(token) <= set(_STOPS + "<>"):
@@ -68,14 +70,15 @@ def split(text: str) -> Iterator[Simple]:
             if into and words and words[-1].isdigit():
                 words.pop()  # 2>&1
             if not into:
-                yield Simple(words, targets, token.strip("\n") or ";")
-                words, targets = [], []
+                yield Simple(words, targets, token.strip("\n") or ";", sources)
+                words, targets, sources = [], [], []
         elif into:
             targets += [token] if ">" in into else []
+            sources += [token] if into == "<" else []
             into = ""
         else:
             words.append(token)
-    yield Simple(words, targets)
+    yield Simple(words, targets, sources=sources)
 
 
 def substituted(text: str) -> Iterator[Simple]:

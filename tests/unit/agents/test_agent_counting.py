@@ -65,6 +65,65 @@ EVIDENCE: dict[str, tuple[dict[str, Any], list[str]]] = {
            "subprocess.run(['python', 'a.py'], check=True)", "a.py"),
         ["a.py"],
     ),
+    "a name with a dash": (sh("bash backup-db.sh /tmp/x"), ["backup-db.sh"]),
+    "one in Python": (sh("python sales-report.py"), ["sales-report.py"]),
+    "a name with a space": (sh("python 'my script.py'"), ["my script.py"]),
+    "one that Python reads": (
+        py("import sqlite3\nsqlite3.connect('a.db').executescript(open('top-ten.sql').read())"),
+        ["top-ten.sql"],
+    ),
+    "a command without a suffix, beside a module": (sh("./mytool --x 3"), ["mytool", "lib.py"]),
+    "a script that was there": (sh("./scripts/check"), ["src/shop/a.py"]),
+    "a tool that finds the tests": (sh("coverage run -m pytest"), ["a.py"]),
+    "one that starts another": (sh("uv run pytest"), ["a.py"]),
+    "one with a room of its own": (sh("tox -q"), ["a.py"]),
+    "one behind a shell": (sh("bash -lc 'nox -s unit'"), ["a.py"]),
+    "one of another language": (sh("npx jest"), ["sum.js"]),
+    "its own": (sh("node --test"), ["sum.js"]),
+    "its folder": (sh("node ."), ["index.js"]),
+    "Python's folder": (sh("python ."), ["__main__.py", "a.py"]),
+    "a wrapper": (sh("./gradlew test"), ["src/main/java/A.java"]),
+    "a lone name": (sh("dotnet test"), ["A/Program.cs"]),
+    "what was installed": (
+        sh("pip install -e . && wc-tool a.txt"), ["src/counter/cli.py", "pyproject.toml"],
+    ),
+    "a notebook": (sh("jupyter nbconvert --execute a.ipynb"), ["a.ipynb", "helpers.py"]),
+    "a site that is served": (
+        sh("python -m http.server 8000 &\nsleep 1\ncurl -sf localhost:8000/a.html | head"),
+        ["a.html", "script.js"],
+    ),
+    "lines that a shell is fed": (sh("bash <<EOF\n./mytool --x\nEOF"), ["mytool", "lib.py"]),
+    "SQL that was written in the line": (
+        sh("cat > q.sql <<EOF\nselect 1;\nEOF\nsqlite3 a.db < q.sql", "q.sql"), ["q.sql"],
+    ),
+    "a program that is fed, and was": (
+        sh("cat > a.py <<EOF\nprint(1)\nEOF\npython < a.py", "a.py"), ["a.py"],
+    ),
+    "SQL that a program wrote and read": (
+        py("open('q.sql', 'w').write('select 1')\nc.execute(open('q.sql').read())", "q.sql"),
+        ["q.sql"],
+    ),
+    "written and imported by its name": (
+        py("open('s.py', 'w').write('x=1')\nimport importlib\n"
+           "print(importlib.import_module('s').x)", "s.py"),
+        ["s.py"],
+    ),
+    "from its place": (
+        py("open('s.py', 'w').write('x=1')\nfrom importlib.util import spec_from_file_location\n"
+           "spec_from_file_location('s', 's.py').loader.load_module()", "s.py"),
+        ["s.py"],
+    ),
+    "by the statement's own function": (
+        py("open('s.py', 'w').write('x=1')\nprint(__import__('s').x)", "s.py"), ["s.py"],
+    ),
+    "written and started": (
+        py("import os\nopen('s.py', 'w').write('print(1)')\nprint(os.popen('python s.py').read())",
+           "s.py"),
+        ["s.py"],
+    ),
+    "tests that were written and made": (
+        py(f"{WRITES}\nimport pytest\npytest.main(['-q'])", "test_a.py"), ["a.py", "test_a.py"],
+    ),
     "a generator": (sh("python gen.py", "models.py"), ["gen.py", "models.py"]),
     "a program in the call, where there is no other": (py("print(sum(range(5)))"), []),
     "one that makes data": (py("open('a.csv', 'w').write('1')", "a.csv"), ["a.csv"]),
@@ -78,6 +137,19 @@ EVIDENCE: dict[str, tuple[dict[str, Any], list[str]]] = {
 NONE: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a program that has nothing to do with the code": (py("print('ok')"), ["a.py"]),
     "nor by the shell": (sh("python -c 'print(1)'"), ["a.py"]),
+    "nor with options": (sh("python3 -u -Wc 'print(1)' < in.txt"), ["a.py"]),
+    "nor by its input": (sh("python - 3 <<EOF\nmake(1)\nnpm('x')\nEOF"), ["a.py"]),
+    "nor by a pipe": (sh("echo 'print(1)' | python"), ["a.py"]),
+    "nor in another language": (sh("node -e 'console.log(1)'; perl -le 'print 1'"), ["a.js"]),
+    "nor beside what it writes": (
+        sh("cat > a.py <<EOF\nmake(1)\nEOF\npython -c 'print(1)'", "a.py"), ["a.py"],
+    ),
+    "SQL that was written, and only told of": (
+        py("open('q.sql', 'w').write('select 1')\nprint('wrote q.sql')", "q.sql"), ["q.sql"],
+    ),
+    "a loader in the text of a test": (
+        py("open('test_a.py', 'w').write('''\nimport importlib\n''')", "test_a.py"), ["test_a.py"],
+    ),
     "code that was written, and not run": (py("open('a.py', 'w').write('x')", "a.py"), ["a.py"]),
     "tests that were written, and not run": (py(WRITES, "test_a.py"), ["a.py", "test_a.py"]),
     "nor by the shell alone": (sh("cat > a.py <<EOF\nimport b\nEOF", "a.py"), ["a.py", "b.py"]),

@@ -9,6 +9,7 @@ import pytest
 from agents.repair.behind import edits_behind
 from agents.repair.command_line import is_aside
 from agents.repair.hidden import hides_all, hides_any
+from agents.repair.inline import starts_a_file
 
 LOOKS = [
     'for f in *.py; do cat "$f"; done',
@@ -123,6 +124,7 @@ def test_the_pieces_of_substitutions_cost_no_more_either(piece: str) -> None:
     is_aside(text)
     hides_any(text)
     edits_behind(text, ["a.py"])
+    starts_a_file(text)
     assert time.process_time() - begun < 2
 
 
