@@ -83,8 +83,10 @@ class ScriptedEngine:
         return self.gates[step]
 
     def tell(self, container: str, action: str, **attributes: str) -> None:
-        """An event, to all who listen."""
-        event = {"Action": action, "Actor": {"ID": container, "Attributes": attributes}}
+        """An event, to all who listen; without attributes it has null there, as an empty map of
+        Go's is written.
+        """
+        event = {"Action": action, "Actor": {"ID": container, "Attributes": attributes or None}}
         data = json.dumps(event).encode() + b"\n"
         for writer in self.listeners:
             writer.write(b"%x\r\n%s\r\n" % (len(data), data))

@@ -28,7 +28,7 @@ class Fate:
         if event.get("Action") == "oom":
             self._short_of_memory.set()
         elif event.get("Action") == "die":
-            self._exit_code = event["Actor"].get("Attributes", {}).get("exitCode")
+            self._exit_code = (event["Actor"].get("Attributes") or {}).get("exitCode")
             self._ended.set()
 
     async def was_short_of_memory(self, *, wait: bool) -> bool:

@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def ended(
-    engine: ScriptedEngine, backend: DockerSandbox, *words: tuple[str, str] | None
+    engine: ScriptedEngine, backend: DockerSandbox, *words: tuple[str, str | None] | None
 ) -> RunResult:
     """A run each of whose tries ends with its streams, and these words of the engine's."""
     run = asyncio.create_task(backend.run(HELLO, Limits()))
@@ -34,12 +34,14 @@ async def ended(
         container = await engine.orders.get()
         engine.containers[container].attached.close()
         if word is not None:
-            engine.tell(container, word[0], exitCode=word[1])
+            engine.tell(container, word[0], **({"exitCode": word[1]} if word[1] else {}))
     return await run
 
 
-@pytest.mark.parametrize("code", ["137", "1"])
-async def test_a_container_that_was_killed_is_its_codes_doing(tmp_path: Path, code: str) -> None:
+@pytest.mark.parametrize("code", ["137", "1", None])
+async def test_a_container_that_was_killed_is_its_codes_doing(
+    tmp_path: Path, code: str | None
+) -> None:
     async with scripted(tmp_path / "s") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=0)
         assert (await ended(engine, backend, ("die", code))).end is End.KILLED
