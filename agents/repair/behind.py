@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
 from agents.repair.command_line import is_aside_command, name
 from agents.repair.simple_command import Simple, split, without_documents
 
-_ONTO = frozenset({"cp", "install", "ln", "mv"})
+_COPIES = frozenset({"cp", "install", "ln"})
+_ONTO = _COPIES | {"mv"}
 """These write their last word."""
 _IN_PLACE = re.compile(r"-[nErsz]*i|--in-place\b")
-_SOMEWHERE = frozenset({"patch", "tar", "unzip"})
-"""These do not say which files they write; nor does git with one of these words."""
-_GIT = frozenset(
-    {"am", "apply", "checkout", "merge", "pull", "reset", "restore", "stash", "switch"}
-)
+_SOMEWHERE = frozenset({"patch", "unzip"})
+"""These do not say which files they write; nor do tar that unpacks, and git with one of these
+words."""
+_UNPACKS = re.compile(r"-\w*x\w*|--extract|--get")
+_UNPACKS_OLD = re.compile(r"\w*x\w*")
+"""tar's first word, which needs no dash."""
+_GIT = frozenset({"am", "apply", "checkout", "merge", "pull", "reset", "restore", "switch"})
+_STASH_KEEPS = frozenset({"clear", "create", "drop", "list", "show"})
+"""Words of `git stash` that leave the files as they are."""
 _HERE = frozenset({".", "./", ""})
 
 
@@ -26,7 +31,21 @@ def edits_behind(text: str, changed: Collection[str]) -> bool:
     found = [*split(without_documents(text, lambda _: True))]
     runs = [at for at, simple in enumerate(found) if _is_run(simple)]
     behind = found[runs[-1] + 1 :] if runs else found
-    return any(_writes(simple, path) for simple in behind for path in changed)
+    ran = frozenset(_plain(word) for at in runs for word in _named(found[at]))
+    edits = [simple for simple in behind if not _is_copy(simple, ran)]
+    return any(_writes(simple, path) for simple in edits for path in changed)
+
+
+def _is_copy(simple: Simple, ran: frozenset[str]) -> bool:
+    """Whether it copies what `ran`, to a name that did not: `python a.py && cp a.py final.py`."""
+    if not simple.words or name(simple.words) not in _COPIES:
+        return False
+    plain = [_plain(word) for word in simple.words[1:] if not word.startswith("-")]
+    return len(plain) > 1 and ran.issuperset(plain[:-1]) and plain[-1] not in ran
+
+
+def _named(simple: Simple) -> Sequence[str]:
+    return [*simple.words, *simple.sources]
 
 
 def _is_run(simple: Simple) -> bool:
@@ -36,7 +55,7 @@ def _is_run(simple: Simple) -> bool:
 def _writes(simple: Simple, path: str) -> bool:
     words = simple.words
     own = name(words) if words else ""
-    if own in _SOMEWHERE or (own == "git" and not _GIT.isdisjoint(words[1:2])):
+    if own in _SOMEWHERE or _brings_files(own, words[1:]):
         return True
     named = [*simple.targets]
     if own in _ONTO:
@@ -46,6 +65,18 @@ def _writes(simple: Simple, path: str) -> bool:
     return any(_fits(path, word) for word in named)
 
 
+def _brings_files(own: str, given: Sequence[str]) -> bool:
+    if own == "tar":
+        return any(map(_UNPACKS.fullmatch, given)) or any(map(_UNPACKS_OLD.fullmatch, given[:1]))
+    if own == "git" and given[:1] == ["stash"]:
+        return _STASH_KEEPS.isdisjoint(given[1:2])
+    return own == "git" and not _GIT.isdisjoint(given[:1])
+
+
+def _plain(word: str) -> str:
+    return word.removeprefix("/work/").removeprefix("./")
+
+
 def _fits(path: str, word: str) -> bool:
-    plain = word.removeprefix("/work/").removeprefix("./")
+    plain = _plain(word)
     return plain in _HERE or fnmatchcase(path, plain) or path.endswith(f"/{plain}")

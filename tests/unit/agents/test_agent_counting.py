@@ -99,6 +99,14 @@ EVIDENCE: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a program that is fed, and was": (
         sh("cat > a.py <<EOF\nprint(1)\nEOF\npython < a.py", "a.py"), ["a.py"],
     ),
+    "written, run and packed": (
+        sh("cat > a.py <<EOF\nprint(1)\nEOF\npython a.py && tar czf o.tgz a.py", "a.py", "o.tgz"),
+        ["a.py", "o.tgz"],
+    ),
+    "written, run and copied": (
+        sh("cat > a.py <<EOF\nprint(1)\nEOF\npython a.py && cp a.py b.py", "a.py", "b.py"),
+        ["a.py", "b.py"],
+    ),
     "SQL that a program wrote and read": (
         py("open('q.sql', 'w').write('select 1')\nc.execute(open('q.sql').read())", "q.sql"),
         ["q.sql"],
