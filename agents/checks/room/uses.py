@@ -27,6 +27,16 @@ _BEHIND = frozenset(
 """Where a source has one of these, its names do not tell what it reaches."""
 _BY_NAME = ("getattr", "attrgetter", "delattr")
 _PATH = re.compile(r"[\w.:\[\]]+")
+_CODE = re.compile(
+    r"""
+    ^[ \t]*(?:>>>|\.\.\.)\ .*          # an example, as doctest runs it
+    | \bimport\s*\([^()]*\)            # the names that are imported, by `timeit` and the like
+    | \bimport\b[^\n;]*
+    | \b\w+(?:\.\w+)+ | \b\w+(?=\[)    # where something is reached from a name
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+"""What names something in a text that may be run; the full stop behind a word does not."""
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -99,7 +109,9 @@ class Uses:
         return any(isinstance(each, ast.Constant) for each in up.args[:2])
 
     def _said(self, node: ast.Constant, text: str) -> None:
-        """A name may be meant by a text, as in `patch.dict("test_a.TABLE")`, but for parameters."""
+        """A name may be meant by a text, as in `patch.dict("test_a.TABLE")`, but for parameters,
+        or by code in it, as in `timeit("TABLE.append(1)", "from __main__ import TABLE")`.
+        """
         above = self.up[node]
         call = self.up.get(above) if isinstance(above, ast.List | ast.Tuple) else above
         names = call.args[0] if isinstance(call, ast.Call) and call.args else None
@@ -109,6 +121,16 @@ class Uses:
             words = re.findall(r"\w+", text)
             self._spoilt.update(words)
             self.blind |= any(word.startswith("__") and word in _BEHIND for word in words)
+        elif (code := _CODE.findall(text)) and not self._is_case(node):
+            self._spoilt.update(re.findall(r"\w+", " ".join(code)))
+
+    def _is_case(self, node: ast.AST) -> bool:
+        """Whether it is in an argument of `parametrize`: what is tested may well look like code."""
+        while (above := self.up.get(node)) is not None:
+            if isinstance(above, ast.Call) and dotted(above.func, self._known) == PARAMETRIZE:
+                return True
+            node = above
+        return False
 
 
 def _merged(trees: Iterable[ast.AST]) -> dict[str, str]:

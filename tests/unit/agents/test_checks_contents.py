@@ -40,6 +40,11 @@ WHOLE = [
     "@pytest.mark.parametrize('a, b', [(1, 2)])\ndef test(a, b): assert solve(a) == TABLE[b]",
     "def test(self):\n  for want in TABLE:\n    with self.subTest(want=want): assert want == 1",
     "def test(): return 'not TABLE, of which this says nothing'",
+    "def test():\n  'Compares with TABLE.\\n\\n  (TABLE is above.) See e.g. solution.solve'",
+    (
+        "@pytest.mark.parametrize('text', ['TABLE.append(1)', ('import TABLE', '>>> TABLE')])\n"
+        "def test(text): assert solve(text) == 1"
+    ),
 ]
 """Sources that do nothing but to look at a table and its rows."""
 ROWS = [
@@ -96,6 +101,14 @@ FREE = [
     "def test(): solve(test_x)\nimport test_x",
     "def test(): WANTED.clear()\nfrom test_x import TABLE as WANTED",
     "def test(request): request.module.TABLE.clear()",
+    "def test(): timeit('TABLE.append(1)', 'from __main__ import TABLE')",
+    "def test(): timeit('push(TABLE)', 'from test_x import other, TABLE')",
+    "def test(): timeit('t.pop()', 'from test_x import (\\n  other,\\n  TABLE as t,\\n)')",
+    "def test(): timeit('x = 1; TABLE[0].append(x)', **solve())",
+    "def test(): timeit(f'TABLE.append({1})', **solve())",
+    "def test(): timeit('m.x.TABLE += m.y', **solve())",
+    'def test():\n  """Adds.\n\n  >>> push(TABLE)\n  1\n  """',
+    'def test():\n  """\n  >>> for each in solve():\n  ...     push(each, TABLE)\n  """',
     "@pytest.mark.parametrize('want', TABLE, indirect=True)\ndef test(want): assert 1 == want",
     "@pytest.mark.parametrize('want', TABLE, ids=solve)\ndef test(want): assert solve() == want",
 ]
