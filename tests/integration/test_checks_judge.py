@@ -804,6 +804,14 @@ async def test_no_attack_passes(sandbox: LocalSandbox, attack: str) -> None:
     seen_through(attack, await judged(sandbox, f"{WRONG}\n{ATTACKS[attack]}\n", limits=SHORT))
 
 
+async def test_an_exit_of_a_solution_is_told_as_one(sandbox: LocalSandbox) -> None:
+    leaves = "import os\ndef add(a, b):\n    os._exit(os.EX_OSERR)\n"
+    both = (judged(sandbox, leaves, None, checks) for checks in (CHECKS, script("called")))
+    for report in await asyncio.gather(*both):
+        assert not report.passed
+        assert report.problem == "the tested process closed its channel"
+
+
 @pytest.mark.parametrize("walk", WALKS)
 async def test_no_walk_to_the_judge_passes(sandbox: LocalSandbox, walk: str) -> None:
     solution = f"{WRONG}\n{BEND}\n{WALKS[walk]}\n"
@@ -1112,6 +1120,14 @@ def add(a, b):
     frame.f_locals["teller"]._write = forge
     return 4
 """
+
+
+async def test_code_in_a_text_of_a_script_may_change_its_tables(sandbox: LocalSandbox) -> None:
+    text = "import timeit\nfrom solution import add\nTABLE = []\n"
+    text += "timeit.timeit('TABLE.append(1)', 'from __main__ import TABLE', number=3)\n"
+    text += "assert len(TABLE) == add(1, 2)\n"
+    report = await judged(sandbox, HONEST, None, Checks({"check.py": text}, "python check.py"))
+    assert report.passed, report
 
 
 async def test_what_a_script_is_reported_with_cannot_be_exchanged(sandbox: LocalSandbox) -> None:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _PR_SET_DUMPABLE = 4
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "agents", "json", "traceback")
-_BROKEN, TAMPERED = 70, 71
+_BROKEN, TAMPERED = 70, 213
+"""Exit statuses. The second is none of `os.EX_*` and none of a shell's: with what a solution ends
+by itself, is not told as tampering.
+"""
 _VOICE = ("Teller.", "agents.checks.room.channel.")
 _PACKAGES = ".packages"
 _AT_START = ("sitecustomize", "usercustomize", "conftest")
