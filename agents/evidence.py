@@ -20,6 +20,7 @@ from agents.state import Run
 
 NO_RUN = "nothing has been run yet"
 ONLY_LOOKED = "the runs have only looked around: none has run the code"
+NO_END = "no run shows how the code ended"
 NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
 UNRESOLVED = "copies of conflicting files are left"
@@ -74,7 +75,7 @@ def unproven(state: State) -> str | None:
         return failed
     counting = runs_that_count(state)
     if not counting:
-        return ONLY_LOOKED
+        return unseen(state)
     good = [run for run in counting if run["succeeded"]]
     if not good:
         return NO_SUCCESS
@@ -83,6 +84,12 @@ def unproven(state: State) -> str | None:
     if copies := unresolved(state):
         return f"{UNRESOLVED}: {', '.join(copies)}"
     return unpassed(state)
+
+
+def unseen(state: State) -> str:
+    """Why its runs are no evidence: they have only looked, or something else was run, or run so
+    that nobody can tell how it went."""
+    return ONLY_LOOKED if all(map(only_looked, state.get("runs", []))) else NO_END
 
 
 def lacking(state: State) -> str | None:

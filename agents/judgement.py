@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from agents.evidence import (
     CHANGED,
+    NO_END,
     NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
@@ -27,6 +28,7 @@ from agents.evidence import (
     is_final,
     lacking,
     runs_that_count,
+    unseen,
 )
 from agents.repair.opened import open_failures
 from agents.repair.subject import only_looked
@@ -49,6 +51,12 @@ _RUN_IT = (
     " show that it does what the task asks. A look with shell tools (`cat`, `ls`, `awk`, `jq`) does"
     " not count, nor does a command line that hides how it ended (`|| true`, `set +e`); where there"
     " is no program, read what you made with the python tool, and check it there."
+)
+_RUN_IT_ALONE = (
+    "Run the code that is in the files by its name, alone and as the last command, so that the run"
+    " ends as the code does: without `|| ...`, `if`, `!`, `set +e`, `&` or `echo $(...)` around it,"
+    " and with no change of the code behind it. Where it must refuse something, check that in the"
+    " python tool. A program that names none of the files does not count."
 )
 
 _NUMBER = re.compile(r"\d+")
@@ -140,7 +148,7 @@ def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
 def _unseen(state: Mapping[str, Any]) -> str | None:
     """A look at documents shows something to who can read them."""
     seen = any(is_evidence(run, state) for run in runs_that_count(state))
-    return None if seen else ONLY_LOOKED
+    return None if seen else unseen(state)
 
 
 def _unmended(state: Mapping[str, Any]) -> str | None:
@@ -192,6 +200,7 @@ def _sent_back(lack: str, feedback: str) -> Any:
     asked = {
         NO_RUN: _RUN_IT,
         ONLY_LOOKED: _RUN_IT,
+        NO_END: _RUN_IT_ALONE,
         NO_SUCCESS: "Mend the code, and run it until it ends with exit code 0.",
         CHANGED: "Run the code as it is now, and show that it works.",
         NO_IMAGE: "Save the plot as an image file in the working directory.",

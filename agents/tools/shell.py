@@ -23,9 +23,10 @@ Seconds = Annotated[int | None, Field(ge=1, le=600)]
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
     """Run a command line with bash in the working directory; see what it prints.
 
-    It stops at the first command that fails (-e -o pipefail); its exit code tells how it went.
-    There is no network and no keyboard, and nothing keeps running when it has ended. Files in the
-    working directory stay; variables, the current directory and files elsewhere do not.
+    It stops at the first command that fails (-e -o pipefail); its exit code tells how it went. What
+    hides that (`|| echo no`, `if`, `!`, `set +e`, `&`) shows nothing of the code it runs. There is
+    no network and no keyboard, and nothing keeps running when it has ended. Files in the working
+    directory stay; variables, the current directory and files elsewhere do not.
 
     Args:
         command: The command line; several lines are a script.

@@ -8,6 +8,7 @@ import pytest
 
 from agents.evidence import (
     CHANGED,
+    NO_END,
     NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
@@ -46,7 +47,9 @@ def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: 
         ([look(1, 2, "awk -f sum.awk a.csv")], None),
         ([look(1, 2, "cat <<< x; ls a.csv")], ONLY_LOOKED),
         ([look(1, 2, "awk '{ n += $2 } END { print n }' a.csv")], None),  # the critic's to judge
-        ([look(1, 2, "python a.py || true")], ONLY_LOOKED),
+        ([look(1, 2, "python a.py || true")], NO_END),
+        ([look(1, 2, "python a.py < in | diff - out && echo OK || echo DIFF")], NO_END),
+        ([look(1, 2, "python a.py || true"), look(2, 2)], NO_END),
         ([run(1, 2, ok=False), look(2, 2)], NO_SUCCESS),
         ([run(1, 1), look(2, 2)], None),  # all that the revision did was to look
         ([run(1, 1), look(2, 2, ok=False)], None),

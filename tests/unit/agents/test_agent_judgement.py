@@ -129,6 +129,17 @@ def test_an_approval_without_evidence_is_turned_around(runs: list[Any], why: str
     assert ("A look with shell tools" in critique["feedback"]) is (why != "no run has succeeded")
 
 
+@pytest.mark.parametrize(
+    "line", ["python a.py || echo no", "! python a.py", "python -c 'print(1)'"]
+)
+def test_a_run_that_does_not_show_its_end_is_asked_for_alone(line: str) -> None:
+    ran = {**run(1), "tool": "shell", "code": {"text": line}}
+    for said in (approval("r1"), None):
+        critique = judged(state(ran, artifacts={"a.py": {}}), said)
+        assert "no run shows how the code ended" in critique["feedback"]
+        assert "alone and as the last command" in critique["feedback"]
+
+
 def test_an_approval_of_files_that_were_not_run_is_turned_around() -> None:
     critique = judged(state(run(1, workspace="a"), workspace="b"), approval("r1"))
     assert critique["overruled"] == "files were changed after the last run that succeeded"
