@@ -1,23 +1,28 @@
 """Context: every role's request within the context of the model that is asked.
 
 What is known of a context comes from the model's library, from the settings, and from the model
-itself where it has refused a request for its length and told how long it may be.
+itself where it has refused a request for its length and told how long it may be. By all of that
+requests are cut; by the first two they are refused unsent, where there is no hope for them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from agents.fitting import BYTES_A_TOKEN, room, size
+from agents.fitting import BYTES_A_TOKEN, MOST_BYTES_A_TOKEN, hopeless, room, size
 from agents.lightening import lightened
 from agents.models import ContextExceeded, ProviderModel, Role, too_long
+from agents.texts import weight
 
 TOOL_BYTES = 1_000
-"""About what a tool's description takes, with its arguments."""
+"""About what a tool's description takes, with its arguments, where only its name is at hand."""
 _MARGIN = 0.95
 """Of what a refusal allows: the next request's tokens are not quite as long as this one's."""
 _TRIES = 10
@@ -53,13 +58,12 @@ async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMe
 
     Where its provider finds that too long all the same, to less: by what it tells, else to half.
     Raises ContextExceeded, with the role, the model, the tokens and what to do, where nothing is
-    left that may be left out.
+    left that may be left out; unsent, where that is `hopeless`.
     """
     known = model if isinstance(model, ProviderModel) else None
     given = draft.sized(_room(known, draft))
-    if known and known.context is not None and _tokens(given, draft) > known.context:
-        said = too_long(known.full_name, f"of {known.context:,} tokens, as far as is known")
-        raise ContextExceeded(_told(role, given, draft, said))
+    if known and (why := _unsendable(known, size(given) + draft.beside)):
+        raise ContextExceeded(_told(role, given, draft, too_long(known.full_name, why)))
     for _ in range(_TRIES):
         try:
             return await send(given)
@@ -70,6 +74,21 @@ async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMe
             break
         given = less
     raise ContextExceeded(_told(role, given, draft, refused), status=refused.status) from refused
+
+
+def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
+    """What they take in a request, in the shape that most providers want."""
+    return weight(json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False))
+
+
+def _unsendable(model: ProviderModel, taken: int) -> str | None:
+    """Why so many bytes are not sent; None: they are."""
+    if model.context is None or not hopeless(taken, model.context, cuts=model.cuts):
+        return None
+    if model.cuts:
+        at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"
+        return f"{at}; it cuts what is longer, and does not say so"
+    return f"of {model.context:,} tokens, as far as is known"
 
 
 def _allowed(
@@ -86,15 +105,12 @@ def _allowed(
 
 def _room(model: ProviderModel | None, draft: Draft) -> int | None:
     """The bytes for which the model is known to have room."""
-    if model is None or model.context is None or model.most_input is None:
+    if model is None or model.allowed is None or model.most_input is None:
         return None
-    return room(model.most_input, model.context, draft.beside)
-
-
-def _tokens(given: Messages, draft: Draft) -> int:
-    return (size(given) + draft.beside) // BYTES_A_TOKEN
+    return room(model.most_input, model.allowed, draft.beside)
 
 
 def _told(role: Role, given: Messages, draft: Draft, why: object) -> str:
-    least = f"about {_tokens(given, draft):,} tokens with all left out that may be"
-    return f"the {role}'s request takes {least}; {why}"
+    taken = size(given) + draft.beside
+    tokens = f"{taken // MOST_BYTES_A_TOKEN:,} to {taken // BYTES_A_TOKEN:,} tokens"
+    return f"the {role}'s request takes about {tokens} with all left out that may be; {why}"

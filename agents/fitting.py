@@ -20,7 +20,10 @@ from agents.texts import head_and_tail, weight
 from agents.trimming import shown, without_old_output
 
 BYTES_A_TOKEN = 3
-"""Of code and figures, and of Chinese, in most tokenizers; English prose has four."""
+"""Of code and figures, and of Chinese, in most tokenizers; English prose has four and more. What
+is to fit is cut by it."""
+MOST_BYTES_A_TOKEN = 5
+"""Of prose at its best: what is too long by it too has no hope."""
 LEAST_ROOM = 4_000
 _STEPS = ((KEPT_EXCHANGES, 8_000), (KEPT_EXCHANGES, 3_000), (3, 1_500), (2, 800), (1, 400))
 """Exchanges that stay, and characters of each of their outputs: the first that fits will do."""
@@ -34,6 +37,15 @@ def room(tokens: int, context: int, beside: int) -> int:
     """
     least = min(LEAST_ROOM, context * BYTES_A_TOKEN - beside)
     return max(least, tokens * BYTES_A_TOKEN - beside)
+
+
+def hopeless(taken: int, context: int, *, cuts: bool) -> bool:
+    """Whether a request of so many bytes is not worth being sent to a model of so many tokens.
+
+    A provider refuses for nothing what is too long, and knows how long it is: it is asked as long
+    as there is hope. One that `cuts` what is too long, and says nothing, is asked what surely fits.
+    """
+    return taken // (BYTES_A_TOKEN if cuts else MOST_BYTES_A_TOKEN) > context
 
 
 def fitted(

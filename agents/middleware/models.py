@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, Invalid
 
 from agents.calls import Whole, model_call
 from agents.circles import in_circles
-from agents.context import TOOL_BYTES, Draft, Messages
+from agents.context import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted
 from agents.fitting import fitted
 from agents.history import has_run, replies, this_pass
@@ -111,7 +111,7 @@ def _draft(request: ModelRequest[Ports], usual: list[AnyMessage]) -> Draft:
     bounds = request.runtime.context.bounds
     told = weight(str(request.system_message.text)) if request.system_message else 0
     sized = partial(fitted, request.messages, usual, bounds)
-    return Draft(sized, told + TOOL_BYTES * len(request.tools))
+    return Draft(sized, told + tool_bytes(request.tools))
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

@@ -29,6 +29,7 @@ from agents.models.foreign import understood_by
 from agents.models.handed import watched
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
+from agents.models.providers import PROVIDERS
 from agents.models.rate_limit import RateLimit
 from agents.models.surrogates import mended
 from agents.models.toll import current as current_toll
@@ -53,8 +54,11 @@ class ProviderModel(BaseChatModel):
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
     context: int | None
-    """Tokens of a request with its reply; None: not known. It is less where its provider has
-    refused a request for its length, and told how long it may be."""
+    """Tokens of a request with its reply, by the model's library and the settings; None: not
+    known."""
+    learned: int | None = None
+    """The same, where its provider has refused a request for its length, and told how long it may
+    be. It may have told of a minute (Groq): requests are cut towards it, none is refused by it."""
     rate_limit: RateLimit
     caching: dict[str, Any]
     """What goes with a request of a conversation; one with a forced tool is a single question."""
@@ -83,11 +87,21 @@ class ProviderModel(BaseChatModel):
         return self.full_name.partition(":")[0]
 
     @property
+    def cuts(self) -> bool:
+        """Whether it answers to a part of what is longer than its context, and does not say so."""
+        return PROVIDERS[self.provider].context is not None
+
+    @property
+    def allowed(self) -> int | None:
+        """The tokens of a request with its reply that are aimed at; None: not known."""
+        return min((each for each in (self.context, self.learned) if each), default=None)
+
+    @property
     def most_input(self) -> int | None:
-        """The tokens of a request; half of the context at least, whatever the reply may take."""
-        if self.context is None:
+        """The tokens of a request; half of what is allowed at least, whatever the reply takes."""
+        if (allowed := self.allowed) is None:
             return None
-        return max(self.context - self.most_output, self.context // 2)
+        return max(allowed - self.most_output, allowed // 2)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -119,7 +133,7 @@ class ProviderModel(BaseChatModel):
             except ModelError as error:
                 await toll.failed(error)
                 if isinstance(error, ContextExceeded) and error.room is not None:
-                    self.context = min(error.room, self.context or error.room)
+                    self.learned = min(error.room, self.learned or error.room)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:

@@ -72,7 +72,7 @@ async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> N
             assert reply.text == "ok"
         await model.aclose()
     refused, less, at_once = server.requests
-    assert model.context == 8_192
+    assert model.learned == model.allowed == 8_192
     assert characters(refused) > 31_000
     assert 15_000 < characters(less) < 31_000 * (model.most_input or 0) / 9_021
     assert characters(at_once) < 3 * (model.most_input or 0)

@@ -49,7 +49,8 @@ class Provider:
     `thinking_tokens` is what a model may use beyond the limit on output tokens. `large` and `small`
     are the models where none is named. `package` is the library it needs beyond the base install,
     and `extra` what installs it. `priced_as` is its name in genai-prices.
-    `context` is the room that it makes for a request with its reply, in tokens, where it is told.
+    `context` is the room that it makes for a request with its reply, in tokens, where it is told;
+    what is longer, such a one cuts without a word.
     `caching` goes with each request of a conversation, where its beginning is not cached unasked.
     """
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.fitting import LEAST_ROOM, fitted, room, size
+from agents.fitting import LEAST_ROOM, fitted, hopeless, room, size
 from agents.ports import Bounds
 from agents.prompting import prompt
 from agents.trimming import shown
@@ -32,6 +32,14 @@ def test_room_is_what_the_tokens_take_without_what_goes_along() -> None:
     assert room(10_000, 12_000, 6_000) == 24_000
     assert room(1_000, 4_000, 6_000) == LEAST_ROOM
     assert room(1_500, 3_000, 6_000) == 3_000
+
+
+def test_it_is_asked_as_long_as_there_is_hope_and_by_the_strict_figure_where_it_cuts() -> None:
+    prose = 20_000 + 2_000 + 6_738  # the longest task, the instructions, the tools
+    assert not hopeless(prose, 8_192, cuts=False)
+    assert hopeless(prose, 8_192, cuts=True)
+    assert [hopeless(taken, 4_096, cuts=False) for taken in (20_484, 20_485)] == [False, True]
+    assert [hopeless(taken, 4_096, cuts=True) for taken in (12_290, 12_291)] == [False, True]
 
 
 def test_what_is_past_makes_room_for_the_conversation() -> None:
