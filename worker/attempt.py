@@ -11,16 +11,12 @@ import contextlib
 from dataclasses import dataclass
 
 import structlog
-from langgraph.runtime import RunControl
 
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Refusal
-from jobs.operations import Operations
 from jobs.record import JobRecord, Reason
-from jobs.store import Held
 from worker.collapse import collapse, exhausted
 from worker.drive import Drive, last_words
-from worker.equipment import Equipment
 from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
 from worker.patience import patient
 from worker.upgrade import damaged, question
@@ -33,29 +29,16 @@ log = structlog.get_logger("worker.attempt")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try. `record` is the job as it was claimed."""
+    """One try at the job that is driven."""
 
-    record: JobRecord
-    operations: Operations
-    equipment: Equipment
-    control: RunControl
-
-    @property
-    def held(self) -> Held:
-        """The lease this attempt believes to hold."""
-        return Held(self.record.id, self.record.epoch)
-
-    @property
-    def _drive(self) -> Drive:
-        return Drive(self.record, self.operations, self.equipment, self.control)
+    drive: Drive
 
     async def run(self) -> None:
         """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation,
         and not even that where the worker drains: then the job is given back.
         """
-        logger = log.bind(
-            job_id=self.record.id, attempt=self.record.attempts, request_id=self.record.request_id
-        )
+        record = self.drive.record
+        logger = log.bind(job_id=record.id, attempt=record.attempts, request_id=record.request_id)
         logger.info("attempt started")
         try:
             ended = await self._to_the_end()
@@ -78,63 +61,66 @@ class Attempt:
         its lease, it would count as crashed although nothing did, and twice of that runs it alone
         (J7).
         """
-        log.warning("attempt waits for Redis", job_id=self.record.id, why=why)
+        log.warning("attempt waits for Redis", job_id=self.drive.record.id, why=why)
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
                 await last_words()
-                return await self.operations.give_back(self.held, why)
+                return await self._give_back(why)
 
     async def _to_the_end(self) -> JobRecord | Refusal:
         try:
             return await self._guarded()
         except asyncio.CancelledError:
-            if not self.control.drain_requested:
+            if not self.drive.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
                     await last_words()
                 raise
             await last_words(SETTLE_SECONDS)  # a call that has finished counts
-            return await self.operations.give_back(self.held, "stopped in the middle of a call")
+            return await self._give_back("stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
         """The drive, with every failure turned into a change of the record."""
-        if (review := question(self.record)) is not None:
-            return await patient(lambda: self.operations.pause(self.held, review))
-        spec = self.record.spec
-        left = max(spec.timeout_seconds - self.record.ran_ms / 1000, 0.0)
+        record = self.drive.record
+        if (review := question(record)) is not None:
+            return await self.drive.ask(review)
+        spec = record.spec
+        left = max(spec.timeout_seconds - record.ran_ms / 1000, 0.0)
         try:
             async with asyncio.timeout(left) as deadline:
-                return await self._drive.run()
+                return await self.drive.run()
         except Exception as error:  # noqa: BLE001 - the outer wall of an attempt
             if deadline.expired():
                 said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
-                return await self._drive.fail(Reason.DEADLINE, said)
+                return await self.drive.fail(Reason.DEADLINE, said)
             return await self._fate(error)
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:
         if exhausted(error):
             collapse(error)
+        drive = self.drive
         match fate(error):
             case GiveBack():
-                return await self.operations.give_back(self.held, "the worker is stopping")
+                return await self._give_back("the worker is stopping")
             case Drop(why):
                 return Refusal("dropped", why)
             case Retry(Reason.SANDBOX_UNAVAILABLE, detail) if not await self._sandbox_works():
-                said = f"no code can be run on this worker: {detail}"
-                return await self.operations.give_back(self.held, said)
+                return await self._give_back(f"no code can be run on this worker: {detail}")
             case HandBack(why):
                 return await self._hand_back(why)
             case Park(place):
-                log.error("checkpoint unreadable", job_id=self.record.id, place=place)
-                asked = damaged(self.record, place)
-                return await patient(lambda: self.operations.pause(self.held, asked))
+                log.error("checkpoint unreadable", job_id=drive.record.id, place=place)
+                return await drive.ask(damaged(drive.record, place))
             case Retry(reason, detail):
-                return await patient(lambda: self.operations.retry(self.held, reason, detail))
+                return await patient(lambda: drive.operations.retry(drive.held, reason, detail))
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
-                    log.error("attempt failed", job_id=self.record.id, exc_info=error)
-                return await self._drive.fail(reason, detail)
+                    log.error("attempt failed", job_id=drive.record.id, exc_info=error)
+                return await drive.fail(reason, detail)
+
+    async def _give_back(self, why: str) -> JobRecord | Refusal:
+        return await self.drive.operations.give_back(self.drive.held, why)
 
     async def _sandbox_works(self) -> bool:
         """Looked at again: one that is broken for all costs this job no try, and takes no other."""
-        return await self.equipment.readiness.look()
+        return await self.drive.equipment.readiness.look()

@@ -17,6 +17,7 @@ from jobs.operations import Operations
 from jobs.record import JobRecord
 from jobs.store import Held
 from worker.attempt import Attempt
+from worker.drive import Drive
 from worker.equipment import Equipment
 from worker.loners import Loners
 from worker.patience import patient
@@ -155,11 +156,11 @@ class Attempts:
         control = RunControl()
         if self._draining.is_set():
             control.request_drain()
-        attempt = Attempt(claimed, self._operations, self._equipment, control)
-        work = asyncio.create_task(attempt.run())
-        self._running[attempt.held] = Running(control, work)
+        drive = Drive(claimed, self._operations, self._equipment, control)
+        work = asyncio.create_task(Attempt(drive).run())
+        self._running[drive.held] = Running(control, work)
         self._held = tuple(self._running)
-        return attempt.held, work
+        return drive.held, work
 
     def stop_job(self, job_id: str) -> None:
         """End the attempts at a job now: it was cancelled. Kills its rooms."""

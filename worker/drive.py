@@ -44,7 +44,7 @@ class Drive:
 
     @property
     def held(self) -> Held:
-        """The lease that the job is driven under."""
+        """The lease that the job is driven under, as far as is known here."""
         return Held(self.record.id, self.record.epoch)
 
     async def run(self) -> JobRecord | Refusal:
@@ -116,7 +116,10 @@ class Drive:
         await ledger.flush()
         await self.equipment.write_down(self.record)
         asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
-        review = Review(interrupt.id, asks, interrupt.value)
+        return await self.ask(Review(interrupt.id, asks, interrupt.value))
+
+    async def ask(self, review: Review) -> JobRecord | Refusal:
+        """Have the job wait for a person's answer."""
         return await patient(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
