@@ -214,3 +214,12 @@ def processes(argument: str) -> set[int]:
 def sleeps(seconds: str) -> str:
     """Code that becomes `sleep SECONDS`: a number of its own makes it known by its argument."""
     return f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
+
+
+def waits_to_be_told(mark: str) -> str:
+    """Code that waits for SIGUSR1: the mark makes it known by its argument."""
+    waits = "import signal; signal.sigwait([signal.SIGUSR1]); print('told')"
+    return (
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); "
+        f"os.execv(sys.executable, [sys.executable, '-c', {waits!r}, {mark!r}])"
+    )

@@ -6,13 +6,15 @@ The golden checkpoints were written by earlier releases: see `tests/golden/make.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from faults_house import KILL, Scene
+from faults_house import KILL, Scene, processes, until, waits_to_be_told
 from golden_job import Golden
 from house import House, ok
 from preloaded import REPOSITORY, Process
@@ -23,16 +25,20 @@ from agents.format import READS, WRITES
 from drills.chaos.checks.upgrading import UNREAD
 from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
 from jobs import manifest, view
+from jobs.hints import Hints
 from jobs.keys import JobKeys
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status
 from jobs.review import Action, Decision, ReviewKind
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, Priority
 from jobs.upgrade import HINTS_BEFORE_ASKING
 
 NEXT = 9
 """The format of a release that is to come, which reads today's too."""
+MARK = "waits-in-a-mixed-fleet"
+PATIENT = {"lease_seconds": "15", "run_seconds": "300"}
+"""A worker that keeps its job and its run, however busy the machine is."""
 
 
 @pytest.mark.quick
@@ -204,35 +210,53 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     """An older worker never holds what a newer one began, even when that one is gone for a while;
     what the older one began, the newer one goes on with."""
     house, operations = scene.house, scene.operations
-    slow = "import time; time.sleep(1.5); print('x')"
-    model = house.record("slow", one_run("slow", slow))
+    spec = JobSpec("waits", model=house.record("waits", one_run("waits", waits_to_be_told(MARK))))
     newer = newer_worker(house, tmp_path)
-    await house.ready()
-    theirs = await house.submit(operations, JobSpec("slow", model=model))
+    await house.ready(seconds=90)
+    theirs = await house.submit(operations, spec)
     accepted(scene, theirs)
-    await house.told(operations, theirs, "model_called", times=2)
+    await until(lambda: bool(processes(MARK)), 60, house.logs)
+    # else a person is asked after some 15 s: an interpreter may take longer to start
+    reads = {"graph": {"writes": NEXT, "reads": sorted({*READS, NEXT})}}
+    await operations.store.announce("elsewhere", reads, 600)
     scene.kill(newer, last=True)
-    older = house.worker()
+    await until(lambda: not processes(MARK))
+    older = house.worker(drain_seconds="1", **PATIENT)
     await house.until(operations, theirs, Status.QUEUED)
-    ours = await house.submit(operations, JobSpec("slow", model=model))
-    accepted(scene, ours)
-    await house.told(operations, ours, "model_called", times=2)
     while "job left to a worker that reads it" not in house.logs():
         assert (await house.record_of(operations, theirs)).status is Status.QUEUED
         await asyncio.sleep(0.1)
-    again = newer_worker(house, tmp_path)
-    await house.ready(3)
-    scene.log.add(Mended(fault=KILL))
+    ours = await house.submit(operations, spec)
+    accepted(scene, ours)
+    await until(lambda: bool(processes(MARK)), 60, house.logs)
+    again = newer_worker(house, tmp_path, **PATIENT)
+    await house.ready(3, seconds=90)
     older.send_signal(signal.SIGTERM)
-    for job_id in (theirs, ours):
-        job = await house.until(operations, job_id)
+    await until(lambda: older.poll() is not None, 60, house.logs)
+    scene.log.add(Mended(fault=KILL))
+    hints = Hints(house.broker_url)
+    hints.send(theirs, Priority.NORMAL)  # the sweeper's come ever further apart
+    hints.close()
+    telling = asyncio.create_task(tell_runs())
+    for job_id, first in ((theirs, newer), (ours, older)):
+        job = await house.until(operations, job_id, seconds=60)
         assert job.status is Status.SUCCEEDED, house.logs()
         assert "review_opened" not in await house.kinds(operations, job_id)
-    assert await scene.holders(theirs) == [newer.pid, again.pid]
+        assert await scene.holders(job_id) == [first.pid, again.pid]
+    telling.cancel()
     await scene.judge()
 
 
-def newer_worker(house: House, folder: Path) -> Process:
+async def tell_runs() -> None:
+    """Have every run that waits to be told come to its end."""
+    while True:
+        for run in processes(MARK):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(run, signal.SIGUSR1)
+        await asyncio.sleep(0.1)
+
+
+def newer_worker(house: House, folder: Path, **settings: str) -> Process:
     """Start a worker of a release whose graph's format is the next one."""
     release = folder / "release"
     if not release.exists():
@@ -243,7 +267,7 @@ def newer_worker(house: House, folder: Path) -> Process:
         written = path.read_text().replace(f"WRITES = {WRITES}", f"WRITES = {NEXT}")
         assert written != path.read_text()
         path.write_text(f"{written}READS = frozenset({sorted({*READS, NEXT})})\n")
-    return house.worker(release=release)
+    return house.worker(release=release, **settings)
 
 
 async def put(scene: Scene, golden: Golden) -> None:

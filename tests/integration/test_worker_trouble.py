@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from faults_house import processes
+from faults_house import processes, waits_to_be_told
 from house import House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
@@ -28,13 +28,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 MARK = "runs-until-it-is-told"
-UNTIL_TOLD = f"""
-import os, signal, sys
-open('left', 'w').write('x')
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-waits = 'import signal; signal.sigwait([signal.SIGUSR1])'
-os.execv(sys.executable, [sys.executable, '-c', waits, {MARK!r}])
-"""
+UNTIL_TOLD = f"open('left', 'w').write('x'); {waits_to_be_told(MARK)}"
 
 
 async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> None:
