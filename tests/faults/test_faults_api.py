@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from faults_house import until
 from fronts import caller, front
 from house import TENANT, House, a_house, ok
 from job_examples import RESULT
 from recorded import one_run
 
-from drills.chaos.oplog import OperationLog
+from drills.chaos.oplog import OperationLog, Told
 from drills.chaos.proxy import Proxy
 from jobs.events import NewEvent
 from jobs.lifecycle import Policy
@@ -169,7 +170,8 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house
                 before = await one.follow(held.job_id, "reader")
                 return before, await two.follow(held.job_id, "reader", before[-1])
 
-            async with caller(first.url) as one, caller(second.url) as two:
+            log = OperationLog()
+            async with caller(first.url, log) as one, caller(second.url) as two:
                 reading = [asyncio.create_task(read(held)) for held in helds * readers]
                 async with asyncio.timeout(60):
                     while (
@@ -177,8 +179,9 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house
                         not in (await one.client.get("/metrics")).text
                     ):
                         await asyncio.sleep(0.05)
+                await until(lambda: told(log, 2) == jobs * readers)
                 telling = asyncio.create_task(tell())
-                await asyncio.sleep(0.3)
+                await until(lambda: told(log, 3) > 0)
                 began = time.monotonic()
                 os.kill(first.process.pid, signal.SIGTERM)
                 code = await asyncio.to_thread(first.process.wait, 10)
@@ -189,3 +192,8 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house
     every = list(range(1, 2 + facts + 2))  # submitted, started, facts, succeeded
     assert all(before + after == every for before, after in read_by_all)
     assert any(2 < len(before) < len(every) for before, _ in read_by_all), "it was cut in between"
+
+
+def told(log: OperationLog, seq: int) -> int:
+    """How many readers have been told the event of that number."""
+    return sum(isinstance(entry, Told) and entry.seq == seq for entry in log.entries)

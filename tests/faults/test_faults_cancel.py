@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -145,10 +144,8 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     scene.house.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
     await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
-    asked = time.monotonic()
     assert await scene.cancel("long")
     await until(lambda: not processes(seconds), 2, scene.house.logs)
-    assert time.monotonic() - asked < 2
     await asyncio.sleep(1.5)
     assert len(scene.asked["long"]) == 2
     assert "run_finished" not in await scene.told("long")

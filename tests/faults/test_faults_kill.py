@@ -17,6 +17,8 @@ from jobs.review import Action, Decision
 
 AT_ONCE = 3
 """Houses that are cut short side by side: most of their time is waiting."""
+SAID = '"status": "succeeded"'
+"""What a worker logs behind a job's end."""
 
 
 @pytest.mark.invariant("J13")
@@ -152,7 +154,8 @@ async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
     """Whether the worker reaches its point before the job's end, or right behind it."""
     while doomed.poll() is None:
         if (await scene.house.record_of(scene.operations, job_id)).status.final:
-            await asyncio.sleep(0.5)
+            # either it says so, or it is dead before it can
+            await until(lambda: doomed.poll() is not None or SAID in scene.house.logs())
             return doomed.poll() is not None
         await asyncio.sleep(0.02)
     return True

@@ -67,7 +67,7 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
         for attempt in range(4):
             await scene.requests("poison", 3 + attempt, seconds=120)
             await strike(scene, "poison")
-            if (await over(scene, "poison", 4)) is not None:
+            if await over(scene, "poison"):
                 break
         ended = await scene.end("poison")
         assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED), ended
@@ -94,20 +94,15 @@ async def strike(scene: Scene, name: str) -> None:
     scene.log.add(Struck(fault="worker-crash", pids=(pid,)))
 
 
-async def over(scene: Scene, name: str, seconds: float) -> JobRecord | None:
-    """The job once it is final, or None when it was asked for again."""
+async def over(scene: Scene, name: str) -> bool:
+    """Whether the job has come to its end; False when its model is asked again."""
     asked = len(scene.asked[name])
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                record = await scene.house.record_of(scene.operations, scene.ids[name])
-                if record.status.final:
-                    return record
-                if len(scene.asked[name]) > asked:
-                    return None
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        return None
+    async with asyncio.timeout(60):
+        while len(scene.asked[name]) == asked:
+            if (await scene.house.record_of(scene.operations, scene.ids[name])).status.final:
+                return True
+            await asyncio.sleep(0.05)
+    return False
 
 
 async def anew(scene: Scene, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 
@@ -195,7 +196,7 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
 ) -> None:
     one, two = callers
     jobs = {
-        then: await paused(scene, str(then), review_expires_seconds=1, on_expiry=then)
+        then: await paused(scene, str(then), review_expires_seconds=3, on_expiry=then)
         for then in OnExpiry
     }
     await scene.succeeds("approve")
@@ -224,9 +225,9 @@ async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> N
     """J9: a review outlives every process; its time runs on, and counts when a worker is back."""
     scene.house.worker()
     await scene.house.ready()
-    job = await paused(scene, "alone", review_expires_seconds=1, on_expiry=OnExpiry.APPROVE)
-    scene.house.stop_workers()
-    await asyncio.sleep(1.2)
+    job = await paused(scene, "alone", review_expires_seconds=3, on_expiry=OnExpiry.APPROVE)
+    scene.house.stop_workers(signal.SIGKILL)
+    await asyncio.sleep(3.1)
     assert (await scene.house.record_of(scene.operations, job.id)).status is WAITS
     scene.house.worker()
     await scene.succeeds("alone")
