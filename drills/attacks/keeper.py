@@ -41,7 +41,7 @@ def main() -> None:
         _become(int(uid), int(processes), sys.argv[5:])
     status, timed_out = _follow(pid, time.monotonic() + seconds)
     time.sleep(0 if timed_out else _SETTLE_SECONDS)
-    left = [] if timed_out else [_name(each) for each in _children() or _children()]
+    left = [] if timed_out else [each.name for each in _children() or _children()]
     _end_all(int(uid))
     told = {"status": status, "timeout": timed_out, "left": left[:20]}
     os.write(report, json.dumps(told).encode() + b"\n")
@@ -53,9 +53,8 @@ def _become(uid: int, processes: int, argv: list[str]) -> None:
         os.setsid()
         for bound, value in _BOUNDS.items():
             resource.setrlimit(bound, (value, value))
-        there = (
-            sum(_owner(each.pid) == os.geteuid() for each in family.everyone()) if uid < 0 else 0
-        )
+        owners = (_owner(each.pid) for each in family.everyone()) if uid < 0 else ()
+        there = sum(owner == os.geteuid() for owner in owners)
         resource.setrlimit(resource.RLIMIT_NPROC, (there + processes, there + processes))
         if uid >= 0:
             os.setgroups([])
@@ -96,9 +95,9 @@ def _end_all(uid: int) -> None:
         if uid >= 0 and time.monotonic() > started + _ROUNDS_SECONDS:
             _kill_user(uid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in below:
+            for each in below:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+                    os.kill(each.pid, number)
         time.sleep(0.005)
 
 
@@ -111,12 +110,12 @@ def _kill_user(uid: int) -> None:
     os.waitpid(pid, 0)
 
 
-def _children() -> list[int]:
-    return [each.pid for each in family.children(os.getpid()) if each.state != "Z"]
+def _children() -> list[family.Process]:
+    return [each for each in family.children(os.getpid()) if each.state != "Z"]
 
 
-def _descendants() -> list[int]:
-    return [each.pid for each in family.below(os.getpid()) if each.state != "Z"]
+def _descendants() -> list[family.Process]:
+    return [each for each in family.below(os.getpid()) if each.state != "Z"]
 
 
 def _owner(pid: int) -> int:
@@ -125,12 +124,6 @@ def _owner(pid: int) -> int:
         return Path(f"/proc/{pid}").stat().st_uid
     except OSError:
         return -1
-
-
-def _name(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    return "?"
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def outliving(pids: list[int]) -> list[int]:
 
 
 def _alive(pid: int) -> bool:
-    return (found := family.process(pid)) is not None and found.lives
+    return (found := family.process(pid)) is not None and found.state not in family.STOPPED
 
 
 def judge(seen: Seen) -> Verdict:
