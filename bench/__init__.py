@@ -1,6 +1,6 @@
-"""What it is worth and what it costs. Each benchmark is a command, `python -m bench.NAME`.
+"""What it is worth and what it costs. Benchmarks are commands, `python -m bench.NAME`.
 
-quality     how good an agent is, by exercises (`fettle bench`); `exercises/` are our own
+quality     how good an agent is (`fettle bench`); `exercises/` are ours, `humaneval/` OpenAI's
 repair      whether failures are told for what they are, and mended
 overhead    one job through the service, beside the same graph in a bare loop
 sandbox     a fresh room, beside a bare interpreter
