@@ -138,10 +138,14 @@ async def test_only_the_head_of_a_line_can_be_committed_as_first(house, store):
     assert await store.commit(moved, change, first=True)
 
 
+async def a_line(store):
+    """Three jobs of one conversation, none of which comes due by itself meanwhile."""
+    later = await store.now() + 60_000
+    return [await created(store, f"j{n}", at=later, conversation_id="c") for n in range(3)]
+
+
 async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
-    head = await house.submit(conversation_id="c")
-    second = await house.submit(conversation_id="c")
-    third = await house.submit(conversation_id="c")
+    head, second, third = await a_line(store)
     assert await store.due(10) == []
     job(await house.operations.cancel(head.id, "ann"))
     assert await store.due(10) == [second.id]
@@ -152,9 +156,8 @@ async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
 
 
 async def test_the_end_of_a_job_further_back_moves_nobody(house, store):
-    running = await house.running(conversation_id="c")
-    second = await house.submit(conversation_id="c")
-    third = await house.submit(conversation_id="c")
+    first, second, third = await a_line(store)
+    running = await house.claim(first.id)
     job(await house.operations.cancel(second.id, "ann"))
     assert await house.record(running.id) == running
     assert await house.record(third.id) == third
