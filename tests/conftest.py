@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -15,6 +16,18 @@ from hypothesis import HealthCheck, settings
 # How fast an example is drawn or run says something of the machine, and decides nothing here.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+DAY_SECONDS = 86_400
+LONGEST_TEST_SECONDS = 60
+"""Of those that count by the day."""
+
+
+@pytest.fixture
+def one_day() -> None:
+    """Whoever counts by the day (UTC) has one: right before midnight he waits for the next."""
+    left = DAY_SECONDS - time.time() % DAY_SECONDS
+    if left < LONGEST_TEST_SECONDS:
+        time.sleep(left + 0.1)
 
 
 @pytest.fixture(scope="session")

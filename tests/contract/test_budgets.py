@@ -16,6 +16,7 @@ from jobs.store import Charge, Store, Writes
 
 CENT = 10_000_000
 KEY = "k1"
+pytestmark = pytest.mark.usefixtures("one_day")
 
 
 def asking(name: str, cents: int = 1, tokens: int = 10, **caps: Cap) -> Asking:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
 from job_examples import RESULT, TENANT, decision, held, job, review
 
 from jobs import lifecycle
@@ -15,6 +16,8 @@ from jobs.numbers import day_of
 from jobs.record import JobRecord
 from jobs.redis_store import RedisStore
 from jobs.store import Charge, Loaded, Writes
+
+pytestmark = pytest.mark.usefixtures("one_day")
 
 
 async def today(house):

@@ -341,6 +341,7 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
     await store.close()
 
 
+@pytest.mark.usefixtures("one_day")
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
     store = RedisStore(connect(redis_url, seconds=20))
     house, blobs = House(store), DirectoryBlobs(tmp_path)

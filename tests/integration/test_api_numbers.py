@@ -12,6 +12,8 @@ from jobs.numbers import DAYS_KEPT
 from jobs.numbers_view import TABLES
 from jobs.record import Reason
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 
 @pytest.fixture
 async def front(redis_url, tmp_path):

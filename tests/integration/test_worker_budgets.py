@@ -72,6 +72,7 @@ async def submit(operations: Operations, key_id: str = KEY, **fields: object) ->
     return submitted.record.id
 
 
+@pytest.mark.usefixtures("one_day")
 async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_day(
     house: House,
 ) -> None:
