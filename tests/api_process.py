@@ -54,8 +54,8 @@ class ApiProcess:
     url: str = ""
 
     def logged(self) -> list[dict[str, Any]]:
-        """Everything it has said."""
-        lines = self.log.read_text(errors="replace").splitlines()
+        """Everything it has said; a last line without an end is on its way."""
+        lines = self.log.read_text(errors="replace").split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def open_files(self) -> int:

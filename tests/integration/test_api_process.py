@@ -22,6 +22,7 @@ from preloaded import REPOSITORY
 
 from jobs.events import NewEvent
 from jobs.operations import Operations
+from jobs.redis_events import LOOK_SECONDS
 from jobs.redis_store import RedisStore, connect
 from jobs.store import Held, Writes
 from settings.base import DEVELOPMENT_KEY
@@ -153,6 +154,9 @@ async def test_who_goes_away_frees_everything(api, client):
         streams = next(line for line in lines if line.startswith("fettle_event_streams "))
         return float(streams.split()[1]), api.open_files()
 
+    async with asyncio.timeout(20):
+        while (await figures())[0]:  # those of an earlier test
+            await asyncio.sleep(0.02)
     _, before = await figures()
     async with api.client() as many, contextlib.AsyncExitStack() as stack:
         sources = [await stack.enter_async_context(stream(many, job_id)) for _ in range(20)]
@@ -208,7 +212,7 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
         while not (said := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
             await asyncio.sleep(0.01)  # the line is written behind the answer
     text = api.log.read_text()
-    assert len(api.logged()) == len(text.splitlines())
+    assert all(json.loads(line) for line in text.split("\n")[:-1])  # the last one may be on its way
     assert [(line["event"], line["path"], line["status"]) for line in said] == [
         ("request", f"/jobs/{job_id}", 200)
     ]
@@ -216,30 +220,37 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
     assert DEVELOPMENT_KEY not in text
 
 
+async def at_once(lines, number):
+    """Whether an event comes sooner than a reader looks by himself."""
+    began = time.monotonic()
+    while not (await anext(lines)).startswith(f"id: {number}"):
+        pass
+    return time.monotonic() - began < LOOK_SECONDS / 2
+
+
 async def test_streams_are_told_at_once_and_do_not_hold_up_the_shutdown(
     redis_server, worker, tmp_path
 ):
-    with running(environment(redis_server.url, tmp_path), tmp_path / "log") as api:
+    env = environment(redis_server.url, tmp_path, shutdown_seconds="60")
+    with running(env, tmp_path / "log") as api:
         async with api.client() as client:
             job_id = await submit(client)
             async with stream(client, job_id) as source:
                 lines = source.response.aiter_lines()
                 while not (await anext(lines)).startswith("id: 1"):
                     pass
-                await hold(worker, job_id)
-                began = time.monotonic()
-                while not (await anext(lines)).startswith("id: 2"):
-                    pass
-                assert time.monotonic() - began < 3, (
-                    "the nudge must come through, not the next look"
-                )
+                held, told = await hold(worker, job_id), 2
+                while not await at_once(lines, told):
+                    # the machine may be busy, not again and again: it is the nudge that tells
+                    told += 1
+                    assert told < 5, "each came with the next look alone"
+                    fact = NewEvent(f"e{told}", "summarized", {"text": ""})
+                    await worker.store.write(job_id, held.epoch, Writes(events=[fact]))
                 while await anext(lines):
                     pass
-                began = time.monotonic()
                 api.process.send_signal(signal.SIGTERM)
                 rest = [line async for line in lines if line]
         code = await asyncio.to_thread(api.process.wait, 20)
-        assert time.monotonic() - began < 10
         assert (code, rest) == (-signal.SIGTERM, [": the server goes away: connect again"])
 
 

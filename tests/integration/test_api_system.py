@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -35,6 +36,7 @@ async def test_a_worker_that_fell_silent_is_not_ready(redis_url, tmp_path):
     settings = settings_for(redis_url, tmp_path, worker_seen_seconds=0.001)
     async with started(settings) as front:
         await front.house.store.announce("w1", {}, 60)
+        await asyncio.sleep(0.05)  # longer than it may be silent, by any clock
         assert (await front.client.get("/readyz")).status_code == 503
 
 
