@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -234,9 +235,11 @@ async def test_a_cancelled_task_ends_whatever_redis_is_doing(house, store):
 
 async def test_a_hanging_redis_is_given_up_within_seconds(tmp_path):
     with redis_servers.start(BINARY, tmp_path) as server:
+        patient = RedisStore(connect(server.url, seconds=20))
+        record = await House(patient).submit()
+        await patient.close()
         store = RedisStore(connect(server.url, seconds=0.3))
         house = House(store)
-        record = await house.submit()
         os.kill(server.process.pid, signal.SIGSTOP)
         started = time.monotonic()
         with pytest.raises(StoreUnavailable):
@@ -245,7 +248,12 @@ async def test_a_hanging_redis_is_given_up_within_seconds(tmp_path):
             await store.wait_events(record.id, 1, 60)
         assert time.monotonic() - started < 20
         os.kill(server.process.pid, signal.SIGCONT)
-        assert job(await house.operations.cancel(record.id, "ann")).status is Status.CANCELLED
+        async with asyncio.timeout(20):  # a busy machine may try its patience once more
+            while True:
+                with contextlib.suppress(StoreUnavailable):
+                    await house.operations.cancel(record.id, "ann")
+                    assert (await house.record(record.id)).status is Status.CANCELLED
+                    break
         await store.close()
 
 
