@@ -75,7 +75,9 @@ class Running:
 
     def kill(self) -> None:
         """SIGKILL to the command alone."""
-        os.kill(self.pid, signal.SIGKILL)
+        pid = self.pid
+        assert pid, "it has not begun"  # kill(2) would take that for all of us
+        os.kill(pid, signal.SIGKILL)
 
     @property
     def pid(self) -> int:

@@ -68,10 +68,12 @@ def serving() -> Iterator[TinyService]:
     server.RequestHandlerClass = _handler(service.answer)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield service
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield service
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
