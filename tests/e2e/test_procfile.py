@@ -52,7 +52,7 @@ def start(tmp_path: Path):
 
 def answer(url: str, wanted: int, **more) -> None:
     """Wait until a GET is answered so."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     status = 0
     while status != wanted:
         assert time.monotonic() < deadline, f"{url} says {status}, not {wanted}"

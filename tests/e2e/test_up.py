@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -74,8 +75,12 @@ def test_it_says_where_everything_is(house):
 def test_flower_wants_its_password(house):
     url = f"http://127.0.0.1:{house.flower}/"
     password = house.up.text.partition("user fettle, password ")[2].split()[0]
-    assert httpx.get(url).status_code == 401
-    assert httpx.get(url, auth=("fettle", password)).status_code == 200
+    ends = time.monotonic() + 30
+    while not ports.owner(house.flower):  # nobody waits for it before he says that all is there
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    assert httpx.get(url, timeout=30).status_code == 401
+    assert httpx.get(url, auth=("fettle", password), timeout=30).status_code == 200
     for place in Path("/proc").glob("[0-9]*"):
         try:
             assert password.encode() not in (place / "cmdline").read_bytes()

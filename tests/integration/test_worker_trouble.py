@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import time
 from collections import Counter
@@ -27,7 +28,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-MARK = "runs-until-it-is-told"
+MARK = f"runs-until-it-is-told-{secrets.token_hex(4)}"
 UNTIL_TOLD = f"open('left', 'w').write('x'); {waits_to_be_told(MARK)}"
 
 
@@ -162,10 +163,12 @@ async def test_a_cancel_at_any_moment_is_the_last_word(house: House) -> None:
     await house.ready()
     async with house.operations() as operations:
         spec = JobSpec(task="unwanted", model=model)
-        for _ in range(2):  # the first one finds nothing warm
+        took = []
+        for _ in range(4):  # the first one finds nothing warm, and any a busy machine
             begun = time.monotonic()
             await house.until(operations, await house.submit(operations, spec))
-            whole = time.monotonic() - begun
+            took.append(time.monotonic() - begun)
+        whole = min(took)
         ends: Counter[str] = Counter()
         for moment in range(40):
             job_id = await house.submit(operations, spec)
