@@ -24,7 +24,7 @@ from agents.repair.simple_command import without_documents
 from agents.repair.source_file import is_source, names_of
 from agents.repair.subject import only_looked, subject
 from agents.runs import EXECUTOR
-from agents.state import Run
+from agents.state import Run, text_in
 
 _OTHERS = "column comm cut grep join paste sort tr uniq wc"
 _COMPUTES = INTERPRETERS | frozenset(_OTHERS.split())
@@ -62,7 +62,7 @@ def counts(run: Run, made: Collection[str], brought: Collection[str] = ()) -> bo
 def computes(run: Run) -> bool:
     """Whether a command line holds a program of its own in a word (`awk '{ print $1 }'`): the work
     itself, where that is all there is."""
-    found = commands(_text(run)) if run.get("tool", "python") == "shell" else ()
+    found = commands(text_in(run, "code")) if run.get("tool", "python") == "shell" else ()
     return any(name(words) in INTERPRETERS for words in found)
 
 
@@ -77,7 +77,7 @@ def _line_counts(run: Run, source: frozenset[str]) -> bool:
 def _executes(run: Run, source: frozenset[str]) -> bool:
     """Whether it names, and so may have executed, some of the job's code. Of a run that has itself
     written code more is asked: to write is to name, too."""
-    text = _text(run)
+    text = text_in(run, "code")
     if _wrote(run, source):
         return _uses(run, source) and not outdates_itself(run)
     words = frozenset(_WORD.findall(text))
@@ -93,7 +93,7 @@ def _is_named(own: str, text: str, words: frozenset[str]) -> bool:
 def outdates_itself(run: Run) -> bool:
     """Whether a command line has changed code behind the last program that it ran."""
     wrote = _wrote(run, [artifact["name"] for artifact in run.get("artifacts", ())])
-    return bool(wrote) and run.get("tool") == "shell" and edits_behind(_text(run), wrote)
+    return bool(wrote) and run.get("tool") == "shell" and edits_behind(text_in(run, "code"), wrote)
 
 
 def _wrote(run: Run, source: Collection[str]) -> set[str]:
@@ -103,7 +103,7 @@ def _wrote(run: Run, source: Collection[str]) -> set[str]:
 
 
 def _uses(run: Run, source: frozenset[str]) -> bool:
-    text = _TEXTS.sub("''", _text(run))
+    text = _TEXTS.sub("''", text_in(run, "code"))
     of = subject({**run, "code": {**run["code"], "text": text}}, source)
     shell = run.get("tool") == "shell"
     finds = _finds(run, text) if shell else _takes_up(text, source)
@@ -127,11 +127,7 @@ def _finds(run: Run, text: str) -> bool:
 
 
 def _computes_any(run: Run) -> bool:
-    return any(name(words) in _COMPUTES for words in commands(_text(run)))
-
-
-def _text(run: Run) -> str:
-    return str((run.get("code") or {}).get("text", ""))
+    return any(name(words) in _COMPUTES for words in commands(text_in(run, "code")))
 
 
 def _is_long(run: Run) -> bool:

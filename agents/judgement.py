@@ -33,7 +33,7 @@ from agents.evidence import (
 from agents.repair.opened import open_failures
 from agents.repair.subject import only_looked
 from agents.repair.tracebacks import decisive, tracebacks
-from agents.state import Run
+from agents.state import Run, text_in
 from agents.texts import one_line
 
 CRITIC: Final = "critic"
@@ -161,16 +161,14 @@ def _unsure(state: Mapping[str, Any]) -> str | None:
     cannot tell. One run over the same files that prints none is enough."""
     good = [run for run in runs_that_count(state) if run["succeeded"] and is_final(run, state)]
     printed = [_printed(run) for run in good]
-    return (
-        f"{good[-1]['id']} printed the traceback of {printed[-1]}"
-        if good and all(printed)
-        else None
-    )
+    if not good or not all(printed):
+        return None
+    return f"{good[-1]['id']} printed the traceback of {printed[-1]}"
 
 
 def _printed(run: Run) -> str | None:
     """The exception whose traceback a run has printed, or None."""
-    texts = (str((run.get(stream) or {}).get("text", "")) for stream in ("stderr", "stdout"))
+    texts = (text_in(run, stream) for stream in ("stderr", "stdout"))
     raised = next(filter(None, (decisive(tracebacks(text)) for text in texts)), None)
     return one_line(raised.line, CAUSE_SHOWN) if raised else None
 

@@ -25,6 +25,11 @@ ArtifactFields = dict[str, Any]
 """{name, digest, size, media_type}"""
 
 
+def text_in(run: Run, part: str) -> str:
+    """The text of a run's `code`, `stdout` or `stderr`; empty where its record has none."""
+    return str((run.get(part) or {}).get("text", ""))
+
+
 def appended(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """The reducer of a list that only grows; the same however writes are batched."""
     return [*state, *(item for write in writes for item in write)]

@@ -19,7 +19,7 @@ from agents.repair.failure import LONGEST_CAUSE, PROGRAM
 from agents.repair.hidden import hides_all
 from agents.repair.subject import Subject, subject
 from agents.repair.tracebacks import tracebacks
-from agents.state import Run
+from agents.state import Run, text_in
 from agents.texts import one_line
 
 ENOUGH = 0.5
@@ -95,7 +95,7 @@ def still_shows(failed: Run, run: Run) -> bool:
     name, cause = _of(failed, "exception"), str(_of(failed, "cause") or "")
     if name is None:
         return False
-    printed = (str((run.get(stream) or {}).get("text", "")) for stream in ("stdout", "stderr"))
+    printed = (text_in(run, stream) for stream in ("stdout", "stderr"))
     found = (raised for text in printed for raised in tracebacks(text) if raised.message)
     lines = (one_line(raised.line, LONGEST_CAUSE) for raised in found if raised.name == name)
     return any(cause == line or cause.startswith((f"{line} (", f"{line};")) for line in lines)
@@ -103,7 +103,7 @@ def still_shows(failed: Run, run: Run) -> bool:
 
 def hides(run: Run) -> bool:
     """Whether it is a command line whose exit code says nothing of how the code it ran ended."""
-    return run.get("tool", "python") == "shell" and hides_all(str(run["code"]["text"]))
+    return run.get("tool", "python") == "shell" and hides_all(text_in(run, "code"))
 
 
 def touched(failed: Run, between: Between) -> bool:
@@ -160,7 +160,7 @@ def _answers(failed: Run, between: Between) -> bool:
 def as_far(failed: Run, text: str) -> bool:
     """Whether a program does again what the failed one did from the line on that failed: half of
     the names there are in it, but for those that the error complains of."""
-    whole = str(failed["code"]["text"])
+    whole = text_in(failed, "code")
     seen = _of(failed, "file") == PROGRAM and failed["code"].get("digest") is None
     line = int(_of(failed, "line") or 1) if seen else 1
     rest = "\n".join(whole.split("\n")[line - 1 :])
@@ -182,7 +182,7 @@ def _message(failed: Run) -> str:
 
 
 def _program(run: Run) -> tuple[Any, ...]:
-    return run.get("tool", "python"), run["code"]["text"].strip(), run["code"].get("digest")
+    return run.get("tool", "python"), text_in(run, "code").strip(), run["code"].get("digest")
 
 
 def _of(run: Run, name: str) -> Any:

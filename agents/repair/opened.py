@@ -9,7 +9,7 @@ from agents.repair.command_line import commands
 from agents.repair.cure import in_a_file, is_check
 from agents.repair.selection import selection
 from agents.repair.subject import foreign, only_looked, subject
-from agents.state import Repair, Run
+from agents.state import Repair, Run, text_in
 
 _NOT_STARTED = frozenset({126, 127})
 _NO_TESTS = 5
@@ -50,7 +50,7 @@ def doubtful(failed: Run) -> bool:
 def needs_cure(run: Run) -> bool:
     """Whether the failure of a run speaks against the work. One that only looked, or that came to
     run nothing (no such command, no tests, wrong arguments), does not."""
-    text, code = run["code"]["text"], run.get("exit_code")
+    text, code = text_in(run, "code"), run.get("exit_code")
     if run.get("tool", "python") == "python":
         return True
     if only_looked(run):
@@ -60,8 +60,7 @@ def needs_cure(run: Run) -> bool:
     if any(selection(words) for words in commands(text)):
         cause = str((run.get("failure") or {}).get("cause", ""))
         return code != _NO_TESTS and not any(words in cause for words in _WITHOUT_TESTS)
-    said = str((run.get("stderr") or {}).get("text", ""))
-    return code != _USAGE or _NOTHING_RUN.match(said) is None
+    return code != _USAGE or _NOTHING_RUN.match(text_in(run, "stderr")) is None
 
 
 def _breaks(run: Run) -> bool:
@@ -75,7 +74,7 @@ def can_prove(failed: Run) -> bool:
     theirs."""
     if doubtful(failed):
         return False
-    own = failed.get("tool", "python") == "python" and not foreign(failed["code"]["text"])
+    own = failed.get("tool", "python") == "python" and not foreign(text_in(failed, "code"))
     return is_check(failed) or in_a_file(failed) or not own
 
 

@@ -50,9 +50,8 @@ async def search(
     files = await ports.workspace.files()
     command = Command(argv, files, json.dumps(asked).encode())
     result = await looked(ports, command, "of a search")
-    return _told(_answer(result, within(ports.limits))), of_use(
-        "search", glob, ok=True, note=pattern
-    )
+    told = _told(_answer(result, within(ports.limits)))
+    return told, of_use("search", glob, ok=True, note=pattern)
 
 
 def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
