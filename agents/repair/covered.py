@@ -22,7 +22,7 @@ from sandbox.protocol import RunResult
 
 _TESTS = re.compile(r"\b(?:doctest|pytest|unittest)\b")
 _NO_PYTEST = re.compile(r"^\S*python[\d.]*: (No module named pytest)$", re.MULTILINE)
-_STRICT = re.compile(r"^(?:[ \t]*set|#!.*)[ \t]-\w*e", re.MULTILINE)
+_STRICT = re.compile(r"^(?:[ \t]*set\b|#!)[^;&|\n]*[ \t]-(?:\w*e|o errexit)", re.MULTILINE)
 _WRITTEN_OUT = "\\n"
 """A line's end in output that was printed as bytes."""
 
@@ -73,5 +73,5 @@ def _tests(*outputs: str) -> str | None:
 
 def _goes_on(program: str, scripts: Mapping[str, str]) -> bool:
     """Whether a command line may end well although a program of it has failed."""
-    bare = (text for path, text in scripts.items() if path.endswith(".sh"))
-    return hides_any(program) or any(not _STRICT.search(text) for text in bare)
+    shells = (text for path, text in scripts.items() if path.endswith(".sh"))
+    return hides_any(program) or not all(map(_STRICT.search, shells))

@@ -338,6 +338,8 @@ SCRIPTS = {
     "check.py": "import subprocess\nsubprocess.run(['pytest'])\n",
     "run.sh": "python sums.py\necho done\n",
     "strict.sh": "#!/bin/bash\nset -euo pipefail\npython sums.py\n",
+    "spelt.sh": "set -u -o errexit\npython sums.py\n",
+    "loose.sh": "set -u; grep -e x a.txt\npython sums.py\n",
     "sums.py": "",
 }
 UNIT = "\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\nnever mind\n"
@@ -436,14 +438,22 @@ def test_what_a_program_has_caught_and_printed_is_its_own_affair() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["python sums.py || true", "set +e; python sums.py; exit 0", "bash run.sh", "./run.sh"]
+    "line",
+    [
+        "python sums.py || true",
+        "set +e; python sums.py; exit 0",
+        "bash run.sh",
+        "./run.sh",
+        "bash loose.sh",
+    ],
 )
 def test_an_exception_whose_exit_code_is_hidden_has_failed(line: str) -> None:
     told = "ValueError: invalid literal for int() with base 10: 'x'"
     assert covered(line, err=stderr_of("int('x')")) == told
     assert covered(line, out=stderr_of("int('x')")) == told
     assert covered(line, out="3\n") is None
-    assert covered("bash strict.sh", err=stderr_of("int('x')")) is None
+    for script in ("strict.sh", "spelt.sh"):
+        assert covered(f"bash {script}", err=stderr_of("int('x')")) is None
 
 
 def test_of_many_reports_of_unittest_the_last_counts() -> None:
