@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
 from agents.repair.command_line import is_aside_command, name
-from agents.repair.simple_command import Simple, split, without_documents
+from agents.repair.simple_command import Simple, path_of, split, without_documents
 
 _COPIES = frozenset({"cp", "install", "ln"})
 _ONTO = _COPIES | {"mv"}
@@ -31,7 +31,7 @@ def edits_behind(text: str, changed: Collection[str]) -> bool:
     found = [*split(without_documents(text, lambda _: True))]
     runs = [at for at, simple in enumerate(found) if _is_run(simple)]
     behind = found[runs[-1] + 1 :] if runs else found
-    ran = frozenset(_plain(word) for at in runs for word in _named(found[at]))
+    ran = frozenset(path_of(word) for at in runs for word in _named(found[at]))
     edits = [simple for simple in behind if not _is_copy(simple, ran)]
     return any(_writes(simple, path) for simple in edits for path in changed)
 
@@ -40,7 +40,7 @@ def _is_copy(simple: Simple, ran: frozenset[str]) -> bool:
     """Whether it copies what `ran`, to a name that did not: `python a.py && cp a.py final.py`."""
     if not simple.words or name(simple.words) not in _COPIES:
         return False
-    plain = [_plain(word) for word in simple.words[1:] if not word.startswith("-")]
+    plain = [path_of(word) for word in simple.words[1:] if not word.startswith("-")]
     return len(plain) > 1 and ran.issuperset(plain[:-1]) and plain[-1] not in ran
 
 
@@ -73,10 +73,6 @@ def _brings_files(own: str, given: Sequence[str]) -> bool:
     return own == "git" and not _GIT.isdisjoint(given[:1])
 
 
-def _plain(word: str) -> str:
-    return word.removeprefix("/work/").removeprefix("./")
-
-
 def _fits(path: str, word: str) -> bool:
-    plain = _plain(word)
+    plain = path_of(word)
     return plain in _HERE or fnmatchcase(path, plain) or path.endswith(f"/{plain}")

@@ -32,8 +32,9 @@ INTERPRETERS = frozenset({"awk", "jq", "sed"})
 """Commands that run a program which they are given in one of their words."""
 _PROGRAM_FILE = re.compile(r"-[nErszujceRSCM]*f|--file\b|--from-file\b")
 """With these they run one of the job's files."""
-_SHELLS = frozenset({"bash", "sh", "zsh"})
-_COMMAND = re.compile(r"-[a-z]*c")
+SHELLS = frozenset({"bash", "sh", "zsh"})
+COMMAND = re.compile(r"-\w*c")
+"""Behind this stands the program of a shell, and of a Python."""
 WRAPPED = 3
 """How deep a shell's text is looked for in a shell's words."""
 _STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -54,7 +55,7 @@ _NO_TESTS = _VERSION | {
 }
 _ONLY_READ = {
     "make": frozenset({"-n", "-p", "-q", "--dry-run", "--just-print", "--question", "--recon"}),
-    **dict.fromkeys(_SHELLS, frozenset({"-n"})),
+    **dict.fromkeys(SHELLS, frozenset({"-n"})),
 }
 """With these a command reads a file of the job's, and does none of what it says."""
 _NOTHING: frozenset[str] = frozenset()
@@ -73,7 +74,7 @@ def _commands(text: str, depth: int) -> Iterator[Sequence[str]]:
     plain = without_documents(text, is_aside_command)
     for simple in (*split(plain), *substituted(plain)):
         words = simple.words
-        if not words or words[0].startswith("#"):
+        if not words:
             continue
         inner = wrapped(words) if depth else None
         if inner is None:
@@ -132,10 +133,10 @@ def wrapped(words: Sequence[str]) -> str | None:
     """The command line that `bash -c` or `eval` is given; None where a command is neither."""
     if words[0] == "eval":
         return " ".join(words[1:])
-    if name(words) not in _SHELLS:
+    if name(words) not in SHELLS:
         return None
     for at, word in enumerate(words[1:-1], start=1):
-        if _COMMAND.fullmatch(word):
+        if COMMAND.fullmatch(word):
             return words[at + 1]
         if not word.startswith(("-", "+")) and words[at - 1] not in {"-o", "+o"}:
             return None

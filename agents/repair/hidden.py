@@ -43,7 +43,7 @@ def _hidden(text: str, depth: int = WRAPPED, *, lenient: bool = False) -> Iterat
     caught = _caught(found)
     for at, simple in enumerate(found):
         words = simple.words
-        if not words or words[0].startswith("#"):
+        if not words:
             continue
         if words[0] == "set":
             lenient = _lenient(words, before=lenient)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.repair.command_line import commands, is_aside_command, name
+from agents.repair.command_line import COMMAND, SHELLS, commands, is_aside_command, name
 from agents.repair.simple_command import split, without_documents
 
 _OTHERS = re.compile(r"-\w*[eE]|-p|--eval|--print|eval")
-_SHELLS = dict.fromkeys(("bash", "sh", "zsh"), re.compile(r"-\w*c"))
 _GIVEN = {
-    "python": re.compile(r"-\w*c"),
+    **dict.fromkeys((*SHELLS, "python"), COMMAND),
     "php": re.compile(r"-r|--run"),
     **dict.fromkeys(("R", "Rscript", "bun", "deno", "julia", "lua"), _OTHERS),
     **dict.fromkeys(("node", "perl", "ruby"), _OTHERS),
-    **_SHELLS,
 }
 """By an interpreter's name, the word behind which its program stands."""
 _FINDS = ("-m", "--test", "--run")
@@ -25,7 +23,7 @@ _FINDS = ("-m", "--test", "--run")
 def starts_a_file(text: str) -> bool:
     """Whether a command line runs anything but asides and programs that stand in it: any command is
     taken to run the job's code, named or found, but an interpreter that is given its program."""
-    plain = without_documents(text, lambda words: name(words) not in _SHELLS)
+    plain = without_documents(text, lambda words: name(words) not in SHELLS)
     fed = {tuple(simple.words) for simple in split(plain) if simple.sources}
     return any(
         not is_aside_command(words) and not is_inline(words, fed=tuple(words) in fed)

@@ -51,20 +51,25 @@ class Simple:
 
 
 def split(text: str) -> Iterator[Simple]:
-    """The simple commands of a text without here-documents; some have no words."""
+    """The simple commands of a text without here-documents; some have no words, as comments."""
     lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=_STOPS + "<>")
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
     try:
         tokens = list(lexer)
     except ValueError:  # a quote of a comment, or of a text in another language
-        yield from (Simple(part.split()) for part in _SPLIT.split(text))
+        for part in map(str.split, _SPLIT.split(text)):
+            yield Simple([] if "".join(bare(part)).startswith("#") else part)
         return
     words: list[str] = []
     targets: list[str] = []
     sources: list[str] = []
     into = ""
+    comment = False  # it goes to the end of its line
     for token in tokens:
-        if set(token) <= set(_STOPS + "<>"):
+        comment = "\n" not in token and (comment or (token[:1] == "#" and not bare(words)))
+        if comment:
+            continue
+        if token and set(token) <= set(_STOPS + "<>"):
             # <( starts a command
             into = token if not set(token).isdisjoint("<>") and "(" not in token else ""
             if into and words and words[-1].isdigit():
@@ -108,6 +113,11 @@ def without_documents(text: str, dropped: Callable[[Sequence[str]], bool]) -> st
         left.extend(lines[at : end + 1])
         at = end + 1
     return "\n".join(left)
+
+
+def path_of(word: str) -> str:
+    """The file that a word names, by its path from the working directory."""
+    return word.removeprefix("/work/").removeprefix("./")
 
 
 def bare(words: Sequence[str]) -> Sequence[str]:

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.repair.command_line import ASIDES, commands, is_aside, is_aside_command, name
+from agents.repair.command_line import ASIDES, SHELLS, commands, is_aside, is_aside_command, name
 from agents.repair.selection import Selection, selection
+from agents.repair.simple_command import path_of
 from agents.repair.source_file import is_source
-from agents.state import Run
+from agents.state import Run, text_in
 
 _IMPORT = re.compile(
     r"(?:^|[;\"'])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w.,\t ]+))", re.MULTILINE
@@ -19,7 +20,8 @@ _IMPORT = re.compile(
 _STARTS = re.compile(r"\b(?:subprocess|runpy|os\.system|exec)\b")
 _FILE = re.compile(r"(?<![\w./-])[\w./-]+\.(?:py|sh)\b")
 _PLAIN = re.compile(r"[\w./-]+")
-_SHELLS = frozenset({"bash", "sh", "source", ".", "zsh"})
+_TAKE_A_FILE = SHELLS | {"python", "source", "."}
+"""These start the first file that they are given."""
 _GIVEN = frozenset({"numpy", "pandas", "matplotlib", "pytest"})
 """Libraries that every room has."""
 
@@ -48,7 +50,7 @@ class Subject:
 
 def subject(run: Run, files: Collection[str]) -> Subject:
     """The subject of a run over these files."""
-    text = str(run["code"]["text"])
+    text = text_in(run, "code")
     modules = frozenset(path for top in imported(text) for path in _of_module(top, files))
     if run.get("tool", "python") == "python":
         named = _FILE.findall(text) if _STARTS.search(text) else ()
@@ -59,14 +61,14 @@ def subject(run: Run, files: Collection[str]) -> Subject:
     scripts = _there(started, files) | {
         path for top in _run_modules(found) for path in _of_module(top, files)
     }
-    gone = frozenset(map(_plain, started)) if not scripts else frozenset()
+    gone = frozenset(map(path_of, started)) if not scripts else frozenset()
     return Subject(is_aside(text), tests, scripts | gone, modules)
 
 
 def only_looked(run: Run) -> bool:
     """Whether all that a run did was looking around and keeping house: it shows nothing of the
     work, however it ended."""
-    return run.get("tool", "python") != "python" and is_aside(run["code"]["text"])
+    return run.get("tool", "python") != "python" and is_aside(text_in(run, "code"))
 
 
 def imported(text: str) -> set[str]:
@@ -83,7 +85,7 @@ def foreign(text: str) -> bool:
 def _started(words: Sequence[str]) -> Iterator[str]:
     """The files that a command starts, or is given as code."""
     own = name(words)
-    if own in _SHELLS or own == "python":
+    if own in _TAKE_A_FILE:
         first = next((word for word in words[1:] if not word.startswith("-")), None)
         if first and not {"-c", "-m"} & set(words[1 : words.index(first)]) and first != "-":
             yield first
@@ -101,13 +103,9 @@ def _run_modules(found: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _there(named: Collection[str], files: Collection[str]) -> frozenset[str]:
-    plain = set(map(_plain, named))
+    plain = set(map(path_of, named))
     tails = tuple(f"/{word}" for word in plain)
     return frozenset(path for path in files if path in plain or path.endswith(tails))
-
-
-def _plain(word: str) -> str:
-    return word.removeprefix("/work/").removeprefix("./")
 
 
 def _of_module(top: str, files: Collection[str]) -> Iterator[str]:
