@@ -24,6 +24,8 @@ OTHER = Limits(memory_bytes=100 * MIB)
 OPENING = ("ping", "info", "image", "events")
 MAKING = ("create", "attach", "start")
 ANSWERS = (None, 404, 500, CUT)
+WAIT_SECONDS = 10.0
+"""Much more than a busy machine needs, and much less than a call may take that is waited for."""
 
 
 @asynccontextmanager
@@ -41,9 +43,9 @@ async def backed(place: Path, size: int = 0) -> AsyncIterator[tuple[ScriptedEngi
         await asyncio.wait(left, timeout=5)
 
 
-async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str, **gate) -> None:
-    """Close it when a call of this kind has been reached, which goes on only afterwards."""
-    held = engine.gates.get(step) or engine.gate(step, **gate)
+async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str) -> None:
+    """Close it when the call at this gate has been reached, which goes on only afterwards."""
+    held = engine.gates[step]
     await held.reached.wait()
     closing = asyncio.create_task(backend.close())
     await asyncio.wait({closing}, timeout=0.05)
@@ -212,7 +214,6 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
     """Whatever is under way with it: a container that is made for a run and one for the pool, one
     with a run in it, one that is removed.
     """
-    monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)
     async with backed(tmp_path, 1) as (engine, backend):
         held = engine.gate(step, late=True) if step in MAKING else None
         run = asyncio.create_task(backend.run(HELLO, Limits()))
@@ -224,7 +225,8 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
             run.cancel()
             await engine.gates["remove"].reached.wait()
             told = pytest.raises(asyncio.CancelledError)
-        async with asyncio.timeout(2):
+        monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)  # all that went before was answered
+        async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()
         with told:
             await run
@@ -241,7 +243,7 @@ async def test_nor_is_one_that_is_lost_when_it_is_looked_for_again(tmp_path: Pat
         engine.listeners.pop().close()
         await engine.gates["info"].reached.wait()
         engine.gates.clear()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(WAIT_SECONDS):
             while engine.asked.count("events") < 2:
                 await backend.warmed()
                 await asyncio.sleep(0.001)

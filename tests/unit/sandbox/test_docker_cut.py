@@ -88,15 +88,16 @@ async def test_one_that_stood_ready_and_was_cut_off_is_not_used(reset: bool) -> 
         backend = DockerSandbox(engine=engine.host, pool_size=1)
         await backend.warmed()
         (first,) = engine.containers
+        (ready,) = backend._station.pool._ready
         attached = engine.containers[first].attached
         if reset:
             there = attached.get_extra_info("socket")
             there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         attached.transport.abort()
-        for _ in range(20):  # turns of the loop, in which it is noticed
-            await asyncio.sleep(0)
-        run = asyncio.create_task(backend.run(HELLO, Limits()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WORD_SECONDS):
+            while not ready.lost:
+                await asyncio.sleep(0)
+            run = asyncio.create_task(backend.run(HELLO, Limits()))
             assert await engine.orders.get() != first
         assert engine.asked.count("ping") == 1  # it was not tried first, and found out to be cut
         run.cancel()
