@@ -40,7 +40,7 @@ PROGRAMS: dict[str, str | bytes] = {
     "exit object": "import sys; sys.exit([1, {'a': None}])",
     "exit in except": "try: 1/0\nexcept ZeroDivisionError: raise SystemExit(4)",
     "a fork beside a thread": "import os, threading, time\n"
-    "threading.Thread(target=time.sleep, args=(0.2,), daemon=True).start()\n"
+    "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
     "if os.fork() == 0: print(len(threading.enumerate()), flush=True); os._exit(0)\n"
     "os.wait(); print(threading.active_count())",
     "filters of warnings": "import warnings; print(warnings.filters)",
