@@ -98,7 +98,7 @@ def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
         header(status="70000"),
         header(status="1e1"),
         header(status="\u0663"),
-        header(seconds="1.1"),
+        header(seconds="1.100000"),
         header(seconds="-1.0"),
         header(seconds="nan"),
         header(seconds="9" * 30),
@@ -116,6 +116,10 @@ def test_what_does_not_add_up_is_forged(text: bytes) -> None:
 def test_a_file_may_take_the_place_of_a_directory_that_is_gone() -> None:
     assert read(header("changed 1 d", "deleted d/in")).changed == ("d",)
     assert read(header("changed 1 in/x", "deleted in")).changed == ("in/x",)
+
+
+def test_a_far_clock_that_is_being_set_right_is_no_lie() -> None:
+    assert read(header(seconds="1.080000")).seconds == 1.0
 
 
 LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decode().split("\n"))
