@@ -76,7 +76,7 @@ class DockerSandbox:
         except SandboxUnavailable as error:
             if self._closing is None:
                 raise
-            raise SandboxUnavailable("this sandbox was closed") from error
+            raise _was_closed() from error
 
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
@@ -117,14 +117,14 @@ class DockerSandbox:
         and is told the same where there is none to be had.
         """
         if self._closing is not None:
-            raise SandboxUnavailable("this sandbox was closed")
+            raise _was_closed()
         if self._opening is None or _is_over(self._opening):
             self._opening = asyncio.create_task(self._open())
             self._opening.add_done_callback(_is_over)  # looked at, though nobody waits any more
         opening = self._opening
         await asyncio.wait({opening})
         if opening.cancelled():  # by `close`
-            raise SandboxUnavailable("this sandbox was closed")
+            raise _was_closed()
         return opening.result()
 
     async def _leave(self) -> None:
@@ -158,6 +158,10 @@ class DockerSandbox:
             return
         await trial.require(subject, lambda: _in_a_container(station, trial.COMMAND, Limits()))
         self._trusted.add(subject)
+
+
+def _was_closed() -> SandboxUnavailable:
+    return SandboxUnavailable("this sandbox was closed")
 
 
 def _is_over(opening: asyncio.Task[Station]) -> bool:
