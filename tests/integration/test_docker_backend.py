@@ -41,8 +41,8 @@ def engine(tmp_path_factory) -> Iterator[engines.Engine]:
     flaky = folder / "flaky"
     flaky.write_text(
         "#!/bin/sh\n"
-        'case "$*" in *" create "*) echo x >>"$0.count"; '
-        '[ $(($(wc -l <"$0.count") % 4)) -ne 0 ] || exit 1;; esac\n'
+        'case "$*" in *" create "*) exec 9>>"$0.count"; flock 9; echo x >&9; '
+        '[ $(($(wc -l <"$0.count") % 4)) -ne 0 ] || exit 1; exec 9>&-;; esac\n'
         'exec runc "$@"\n'
     )
     flaky.chmod(0o755)
@@ -169,7 +169,9 @@ async def test_limits_that_differ_are_given_to_a_container_that_stands_ready(san
         assert (await backend.run(bomb, Limits(processes=10))).stdout.text == "9\n"
 
 
-async def test_memory_that_is_gone_before_it_is_sampled_ends_the_run_as_memory(sandbox) -> None:
+async def test_memory_that_is_gone_before_it_is_sampled_ends_the_run_as_memory(
+    sandbox, monkeypatch
+) -> None:
     code = """
 import mmap, os
 for _ in range(3): os.fork()
@@ -177,7 +179,9 @@ area = mmap.mmap(-1, 400 << 20)
 area[:] = bytes(1) * len(area)
 """
     async with sandbox() as backend:
-        result = await backend.run(Command.python(code), Limits(memory_bytes=128 * MIB))
+        with monkeypatch.context() as patient:  # the word comes, if late
+            patient.setattr(fate, "OOM_SECONDS", 5.0)
+            result = await backend.run(Command.python(code), Limits(memory_bytes=128 * MIB))
         assert (result.end, result.signal) == (End.MEMORY, None)
         killed = await backend.run(Command.python("import os; os.kill(os.getpid(), 9)"), QUICK)
         assert (killed.end, killed.signal) == (End.SIGNALED, signal.SIGKILL)
