@@ -21,6 +21,7 @@ _DOCUMENT = re.compile(
 )
 """A line that opens a here-document."""
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?P<double>(?:[^\"\\]++|\\.)*+)\"", re.DOTALL)
+_COMMENT = re.compile(rf"(?P<quoted>{_QUOTED.pattern})|(?<![^\s;&|()])#[^\n]*", re.DOTALL)
 _SUBSTITUTION = re.compile(
     r"(?<!\\)(?:\$\((?!\()[\s(]*(?P<command>(?:[^()`$]++|\$(?!\())*+)|`(?P<old>[^`]*)`)"
 )
@@ -51,24 +52,20 @@ class Simple:
 
 
 def split(text: str) -> Iterator[Simple]:
-    """The simple commands of a text without here-documents; some have no words, as comments."""
+    """The simple commands of a text without here-documents; some have no words."""
+    text = _uncommented(text)
     lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=_STOPS + "<>")
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
     try:
         tokens = list(lexer)
-    except ValueError:  # a quote of a comment, or of a text in another language
-        for part in map(str.split, _SPLIT.split(text)):
-            yield Simple([] if "".join(bare(part)).startswith("#") else part)
+    except ValueError:  # a quote of a text in another language
+        yield from (Simple(part.split()) for part in _SPLIT.split(text))
         return
     words: list[str] = []
     targets: list[str] = []
     sources: list[str] = []
     into = ""
-    comment = False  # it goes to the end of its line
     for token in tokens:
-        comment = "\n" not in token and (comment or (token[:1] == "#" and not bare(words)))
-        if comment:
-            continue
         if token and set(token) <= set(_STOPS + "<>"):
             # <( starts a command
             into = token if not set(token).isdisjoint("<>") and "(" not in token else ""
@@ -88,7 +85,7 @@ def split(text: str) -> Iterator[Simple]:
 
 def substituted(text: str) -> Iterator[Simple]:
     """The commands whose output is put into words, between double quotes or none."""
-    unquoted = _QUOTED.sub(lambda quoted: quoted["double"] or " ", text)
+    unquoted = _QUOTED.sub(lambda quoted: quoted["double"] or " ", _uncommented(text))
     for found in _SUBSTITUTION.finditer(unquoted):
         yield from split(found["command"] or found["old"] or "")
 
@@ -113,6 +110,10 @@ def without_documents(text: str, dropped: Callable[[Sequence[str]], bool]) -> st
         left.extend(lines[at : end + 1])
         at = end + 1
     return "\n".join(left)
+
+
+def _uncommented(text: str) -> str:
+    return _COMMENT.sub(lambda found: found["quoted"] or "", text)
 
 
 def path_of(word: str) -> str:

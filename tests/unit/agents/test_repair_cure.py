@@ -180,6 +180,9 @@ CURED: dict[str, tuple[Any, ...]] = {
         sh("gcc -o /tmp/a sums.c", fails("unknown", "sums.c:1: error", None)),
         write("sums.c", "int main() {}"), sh("gcc -Wall -o /tmp/b ./sums.c && /tmp/b"),
     ),
+    "the same tests, with a word of why": (
+        sh("pytest", RED), MEND, sh("pytest -q  # once more"),
+    ),
     "two failures by one run": (
         checks(wrong=RED), sh("pytest test_sums.py", RED), MEND, checks(),
     ),
