@@ -147,6 +147,19 @@ def quiet(self, what, *more):
     return real(self, what, *more)
 json.encoder.JSONEncoder.iterencode = quiet
 """,
+    "what compares": """
+import sys
+frame = sys._getframe()
+while frame.f_globals.get("__name__") != "agents.checks.room.tested":
+    frame = frame.f_back
+frame.f_globals["Guard"].changed.__globals__["same"] = lambda *given: True
+bend(frame.f_globals["Session"].close.__globals__)
+""",
+    "how it compares": """
+kinds = {k.__name__: k for k in object.__subclasses__() if "agents.checks" in k.__module__}
+kinds["Guard"]._others = lambda self, entries: []
+bend(kinds["Session"].close.__globals__)
+""",
     "what the comparison is made with": f"""
 import operator
 operator.is_ = lambda one, other: True
@@ -423,6 +436,9 @@ PROBLEMS: dict[str, str | None] = {
     "the stack": f"{REPLACED}agents.checks.room.session._outcome",
     "a name put before a builtin": f"{REPLACED}agents.checks.room.session.any",
     "what the report is written with": None,
+    "what compares": f"{REPLACED}agents.checks.room.session._outcome, "
+    "agents.checks.room.guard.same",
+    "how it compares": f"{REPLACED}agents.checks.room.session._outcome, Guard._others",
     "what the comparison is made with": f"{REPLACED}operator.is_, Function.runtest",
     "what the comparison asks for": f"{REPLACED}types.FunctionType, Function.runtest",
     "what unittest stands on": f"{REPLACED}_GeneratorContextManager.__exit__",
@@ -1107,7 +1123,7 @@ async def test_a_script_is_not_ended_by_the_solution(sandbox: LocalSandbox, exit
     ]
 
 
-FORGED_WORDS = """
+EXCHANGED = """
 import os, sys
 def forge(fd, data):
     told = data.replace(b'"outcome": "failed"', b'"outcome": "passed"')
@@ -1117,9 +1133,27 @@ def add(a, b):
     frame = sys._getframe()
     while "teller" not in frame.f_locals:
         frame = frame.f_back
-    frame.f_locals["teller"]._write = forge
+    teller, exits = frame.f_locals["teller"], frame.f_locals["exits"]
+    kind = type(teller).__mro__[-2]
+    def tell(report):
+        forged = {"outcome": "passed"} if "id" in report else {"changed": []}
+        kind.tell(teller, report | forged)
+    EXCHANGE
     return 4
 """
+EXCHANGES: dict[str, tuple[str, str]] = {
+    "what it writes with": ("teller._write = forge", "what it reports with"),
+    "how it reports": ("teller.tell = tell", "what it reports with"),
+    "all that it has": (
+        "teller.__dict__ = {**vars(teller), 'tell': tell}",
+        "what it reports with",
+    ),
+    "what it is": (
+        "teller.__class__ = type('Quiet', (kind,), {'tell': lambda self, said: tell(said)})",
+        "what it reports with",
+    ),
+    "whose exit it is": ("exits.own = lambda end: True; sys.exit()", "Exits"),
+}
 
 
 async def test_code_in_a_text_of_a_script_may_change_its_tables(sandbox: LocalSandbox) -> None:
@@ -1130,9 +1164,14 @@ async def test_code_in_a_text_of_a_script_may_change_its_tables(sandbox: LocalSa
     assert report.passed, report
 
 
-async def test_what_a_script_is_reported_with_cannot_be_exchanged(sandbox: LocalSandbox) -> None:
-    report = await judged(sandbox, FORGED_WORDS, None, script("called"))
-    assert report.problem == f"{REPLACED}what it reports with"
+@pytest.mark.parametrize("what", EXCHANGES)
+async def test_what_a_script_is_judged_with_cannot_be_exchanged(
+    sandbox: LocalSandbox, what: str
+) -> None:
+    exchange, told = EXCHANGES[what]
+    solution = EXCHANGED.replace("EXCHANGE", exchange)
+    report = await judged(sandbox, solution, None, script("called"))
+    assert report.problem == f"{REPLACED}{told}"
 
 
 async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:

@@ -35,7 +35,7 @@ class Exits:
     def __init__(self, sources: Sources) -> None:
         gc.unfreeze()  # a room's interpreter may be one that was made ready and frozen
         functions = (each for each in gc.get_objects() if type(each) is FunctionType)
-        self._loaded = [function.__code__ for function in functions]
+        self._known = [function.__code__ for function in functions]
         self._checks = list(sources.codes())
         self._places = {path: set(_exits(text)) for path, text in sources.texts.items()}
 
@@ -43,7 +43,7 @@ class Exits:
         """Whether only the checks and known libraries stood on the stack, and the last place of
         the checks there is one that calls for an exit, itself or by a library.
         """
-        own, known = _by_id(self._checks), _by_id(self._loaded)
+        own, known = _by_id(self._checks), _by_id(self._known)
         stack = list(_stack(end.__traceback__))
         if len({id(frame) for frame, _ in stack}) < len(stack):  # put together by hand
             return False

@@ -172,7 +172,7 @@ def _bent(
 ) -> str | None:
     """What shows that the judge is not what it was; None where nothing does."""
     if end["changed"]:
-        names = ", ".join(map(str, end["changed"][:3]))
+        names = ", ".join(list(dict.fromkeys(map(str, end["changed"])))[:3])
         return f"{_REPLACED}: {names}"
     if any(heard.get(name, {}).get("outcome") == "passed" for name in must_fail):
         return "a test that must fail has passed: the solution has bent the judge"

@@ -24,16 +24,18 @@ from agents.checks.room.sources import WORK, Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, NoReturn
 
 _PR_SET_DUMPABLE = 4
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "agents", "json", "traceback")
 _BROKEN, TAMPERED = 70, 213
-"""Exit statuses. The second is none of `os.EX_*` and none of a shell's: with what a solution ends
-by itself, is not told as tampering.
+"""Exit statuses. The second is none of `os.EX_*` and none of a shell's: what a solution ends with
+by itself is not told as tampering.
 """
 _VOICE = ("Teller.", "agents.checks.room.channel.")
+_UNSEALED = ("the judge's seal",)
+"""What has changed where somebody else has asked the seal before."""
 _PACKAGES = ".packages"
 _AT_START = ("sitecustomize", "usercustomize", "conftest")
 """What is imported without being asked for, where it lies on the module path."""
@@ -97,7 +99,7 @@ def _test(order: Mapping[str, Any], teller: Teller) -> None:
     words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
     words += [] if order["aimed"] else order["tests"]
     status = int(pytest.main([*words, canary], plugins=[session]))
-    changed = _changed(seal, checked, replaced)
+    changed = [*next(seal, _UNSEALED), *checked(), *replaced()]
     if _is_mute(changed):
         leave(TAMPERED)
     teller.begin()
@@ -111,7 +113,7 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
     main = sys.modules["__main__"]
     main.__file__ = path
     outcome, detail = "passed", ""
-    leave, seal = os._exit, sealed([teller, guard, *sources.keepers()], sources.seen)
+    leave, seal = os._exit, sealed([teller, guard, exits, *sources.keepers()], sources.seen)
     next(seal)
     next(seal)
     teller.begin()
@@ -125,22 +127,16 @@ def _script(words: list[str], sources: Sources, guard: Guard, exits: Exits, tell
     except BaseException:  # noqa: BLE001
         outcome, detail = "failed", traceback.format_exc()[-2_000:]
     teller.tell({"id": words[0], "outcome": outcome, "detail": detail})
-    changed = _changed(seal, guard.changed, sources.replaced)
+    changed = [*next(seal, _UNSEALED), *guard.changed(), *sources.replaced()]
     if _is_mute(changed):
         leave(TAMPERED)
     teller.begin()
     teller.tell({"end": 0, "errors": {}, "changed": changed[:20]})
 
 
-def _changed(seal: Iterator[list[str]], *asked: Callable[[], list[str]]) -> list[str]:
-    """What is not as it was, by name."""
-    broken = next(seal, ["the judge's seal"])
-    return [*broken, *(name for each in asked for name in each())]
-
-
 def _is_mute(changed: Iterable[str]) -> bool:
     """Whether what reports is exchanged. It could change what is said of it: silence answers it."""
-    return any(name.startswith(_VOICE) for name in changed)
+    return any(f"{name}.".startswith(_VOICE) for name in changed)
 
 
 def _load(names: Iterable[str]) -> None:

@@ -56,6 +56,14 @@ BREAKS: dict[str, tuple[Callable[[Keeper], Any], str]] = {
     "another list of modules": (lambda keeper: setattr(keeper, "_loaded", {}), "Keeper._loaded"),
     "what pytest told": (lambda keeper: keeper._codes.update(a=print), "Keeper._codes"),
     "one more attribute": (lambda keeper: setattr(keeper, "changed", list), "Keeper"),
+    "another dictionary": (
+        lambda keeper: setattr(keeper, "__dict__", dict(vars(keeper))),
+        "Keeper",
+    ),
+    "another class": (
+        lambda keeper: setattr(keeper, "__class__", type("Quiet", (Keeper,), {})),
+        "Keeper",
+    ),
     "no attribute": (lambda keeper: delattr(keeper, "kept"), "Keeper.kept"),
 }
 
@@ -65,6 +73,25 @@ def test_what_is_gone_or_exchanged_breaks_it(how: str) -> None:
     keeper = Keeper()
     change, name = BREAKS[how]
     assert asked(keeper, lambda: change(keeper), {})[0] == name
+
+
+def test_what_is_added_before_the_tests_are_collected_breaks_it() -> None:
+    keeper = Keeper()
+    seal = sealed([keeper], list)
+    next(seal)
+    vars(keeper)["changed"] = list
+    next(seal)
+    assert next(seal) == ["Keeper"]
+
+
+def test_what_compares_must_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Keeper, "asked", asked, raising=False)
+
+    def change() -> None:
+        monkeypatch.setattr(Keeper, "asked", change)
+        monkeypatch.setitem(globals(), "asked", change)
+
+    assert asked(Keeper(), change, {}) == ["Keeper.asked", f"{__name__}.asked"]
 
 
 def test_what_was_seen_of_a_module_must_stay() -> None:
