@@ -90,12 +90,11 @@ class Guard:
         return [str(impl.plugin_name) for impl, was in self._hooks if impl.function is not was]
 
     def _registered(self) -> list[str]:
-        changed: list[str] = []
-        if self._plugins is not None:
-            plugins, known, loaded = self._plugins
-            fine = {id(each) for each in (*known, *loaded.values())}
-            changed += ["a plug-in" for each in plugins.get_plugins() if id(each) not in fine]
-        return changed
+        if self._plugins is None:
+            return []
+        plugins, known, loaded = self._plugins
+        fine = {id(each) for each in (*known, *loaded.values())}
+        return ["a plug-in" for each in plugins.get_plugins() if id(each) not in fine]
 
 
 def _is_judge(name: str) -> bool:

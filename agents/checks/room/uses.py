@@ -112,25 +112,27 @@ class Uses:
         """A name may be meant by a text, as in `patch.dict("test_a.TABLE")`, but for parameters,
         or by code in it, as in `timeit("TABLE.append(1)", "from __main__ import TABLE")`.
         """
-        above = self.up[node]
-        call = self.up.get(above) if isinstance(above, ast.List | ast.Tuple) else above
-        names = call.args[0] if isinstance(call, ast.Call) and call.args else None
-        if names in (node, above) and dotted(call.func, self._known) == PARAMETRIZE:  # type: ignore[union-attr]
+        call = self._parametrized(node)
+        if call is not None and call.args and node in _parts(call.args[0]):
             return
         if _PATH.fullmatch(text):
             words = re.findall(r"\w+", text)
             self._spoilt.update(words)
             self.blind |= any(word.startswith("__") and word in _BEHIND for word in words)
-        elif (code := _CODE.findall(text)) and not self._is_case(node):
-            self._spoilt.update(re.findall(r"\w+", " ".join(code)))
+        elif call is None:  # what is tested may well look like code
+            self._spoilt.update(re.findall(r"\w+", " ".join(_CODE.findall(text))))
 
-    def _is_case(self, node: ast.AST) -> bool:
-        """Whether it is in an argument of `parametrize`: what is tested may well look like code."""
+    def _parametrized(self, node: ast.AST) -> ast.Call | None:
+        """The call of `parametrize` in an argument of which it is."""
         while (above := self.up.get(node)) is not None:
             if isinstance(above, ast.Call) and dotted(above.func, self._known) == PARAMETRIZE:
-                return True
+                return above
             node = above
-        return False
+        return None
+
+
+def _parts(names: ast.expr) -> Sequence[ast.expr]:
+    return names.elts if isinstance(names, ast.List | ast.Tuple) else [names]
 
 
 def _merged(trees: Iterable[ast.AST]) -> dict[str, str]:
