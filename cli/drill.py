@@ -13,9 +13,11 @@ from cli.signals import Signals, Stopped
 def drill(name: str, words: Sequence[str]) -> int:
     """The exit code of `python -m drills.NAME`. Raises Stopped when it has ended, if we shall."""
     # -P: a folder `drills` in the user's own project must not stand in for ours.
-    process = subprocess.Popen([sys.executable, "-P", "-m", f"drills.{name}", *words])
+    argv = [sys.executable, "-P", "-m", f"drills.{name}", *words]
     with Signals() as signals:
         try:
+            with signals.held():  # from its first moment on it is ours to end
+                process = subprocess.Popen(argv)
             return process.wait()
         except Stopped as stopped:
             signals.hold()  # it clears up first, however often we are asked
