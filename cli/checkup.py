@@ -47,7 +47,8 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
     yield from _redis(system["redis"])
     yield from _webhooks(system.get("webhooks"))
-    lately = system.get("limits", {}).get("worker_seen_seconds", STALE_SECONDS)
+    limits = system.get("limits", {})
+    lately = limits.get("worker_seen_seconds", STALE_SECONDS)
     workers = [worker for worker in system["workers"] if worker["seen_seconds"] <= lately]
     if not workers:
         advice = "start one: python -m worker"
@@ -55,8 +56,8 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         return
     yield Finding("workers", Health.GOOD, _named(workers))
     yield from _tools(workers)
-    yield from _grace(workers, system.get("limits", {}))
-    yield from _room_for_files(workers, system.get("limits", {}))
+    yield from _grace(workers, limits)
+    yield from _room_for_files(workers, limits)
     yield from _sandboxes(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},

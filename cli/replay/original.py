@@ -58,7 +58,7 @@ def fetch(service: Service, job_id: str) -> Original:
     """Raises CliError for a job that cannot be played again."""
     job = service.job(job_id)
     if why := _unfit(job):
-        raise CliError(f"{job_id} cannot be played again", why)
+        raise _unplayable(job_id, why)
     recording = _recording(service, job_id)
     spec = {name: job["spec"][name] for name in ASKED if name in job["spec"]}
     files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
@@ -74,8 +74,11 @@ def _recording(service: Service, job_id: str) -> bytes:
     except Refused as error:
         if error.problem.status != NOT_FOUND:
             raise
-        title = f"{job_id} cannot be played again"
-        raise CliError(title, error.problem.detail, f"submit it so: {TO_RECORD}") from None
+        raise _unplayable(job_id, error.problem.detail, f"submit it so: {TO_RECORD}") from None
+
+
+def _unplayable(job_id: str, why: str, next_step: str = "") -> CliError:
+    return CliError(f"{job_id} cannot be played again", why, next_step)
 
 
 def _unfit(job: Job) -> str | None:
@@ -104,7 +107,7 @@ def _checks(service: Service, job_id: str, checks: Mapping[str, Any]) -> Mapping
 def _file(service: Service, job_id: str, path: str, *, at: str = START) -> str:
     text = as_text(service.file(job_id, path, at=at))
     if text is None:
-        raise CliError(f"{job_id} cannot be played again", f"its file {path} is no text")
+        raise _unplayable(job_id, f"its file {path} is no text")
     return text
 
 
@@ -131,6 +134,6 @@ def _decision(
         runs = (event.data for event in behind if event.kind == "run_finished")
         run = next((run for run in runs if run["by"] != EXECUTOR), None)
         if run is None:
-            raise CliError(f"{job_id} cannot be played again", f"{data['by']}'s code never ran")
+            raise _unplayable(job_id, f"{data['by']}'s code never ran")
         said["code"] = service.text(f"/jobs/{job_id}/runs/{run['number']}/code")
     return said
