@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from settings.api import ApiSettings
+from jobs.redis_commit import REPLICATED_MS
+from settings.api import REPLICATED_SECONDS, ApiSettings
 from settings.base import FettleSettings
 from settings.provenance import complaints
 from settings.worker import WorkerSettings
@@ -134,6 +135,10 @@ def test_a_worker_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
 def test_the_front_takes(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     given(monkeypatch, words)
     ApiSettings()
+
+
+def test_replicas_have_as_long_as_the_front_takes_for_granted() -> None:
+    assert REPLICATED_SECONDS * 1_000 == REPLICATED_MS
 
 
 @pytest.mark.parametrize(("name", "value"), [("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")])
