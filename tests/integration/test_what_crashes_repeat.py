@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +20,7 @@ from typing import Any, cast
 import pytest
 from graph_house import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 from langchain.agents import create_agent
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agents import passing
@@ -37,8 +38,6 @@ BEHIND = {
 }
 AT_WORK = "while the second of two tool calls is at work"
 SECOND_TOOL = 4
-MANY_TURNS = 1_000
-"""Of the loop: the node of the first tool has ended by then, however slow the machine is."""
 BEFORE = "behind the pass, before its checkpoint"
 CUTS = (BEHIND[1], BEHIND[3], AT_WORK, BEHIND[5], BEFORE)
 AFTER_FIRST_PASS = 2
@@ -63,6 +62,8 @@ class Saver(InMemorySaver):
     """Keeps nothing that comes after the death of the worker."""
 
     death = Death("")
+    results = 0
+    """Of tools that are kept by themselves."""
 
     def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         outer = not config["configurable"].get("checkpoint_ns")
@@ -76,6 +77,8 @@ class Saver(InMemorySaver):
         if self.death.dead:
             raise Crash
         super().put_writes(config, writes, task_id, task_path)
+        said = (each for _, value in writes if isinstance(value, list) for each in value)
+        self.results += sum(isinstance(each, ToolMessage) for each in said)
 
     def forget_pending(self, thread: str) -> None:
         """Drop the writes on checkpoints that have no successor yet."""
@@ -110,13 +113,16 @@ class Counter:
     """A Cancel, which is asked before each call that is truly made."""
 
     death: Death
+    first_is_kept: Callable[[], bool]
+    """Whether the node of the first tool has ended, where that is kept at all."""
     made: int = 0
 
     async def check(self) -> None:
         self.made += 1
         if self.made == SECOND_TOOL:
-            for _ in range(MANY_TURNS):
-                await asyncio.sleep(0)
+            async with asyncio.timeout(20):
+                while not self.first_is_kept():
+                    await asyncio.sleep(0.001)
             self.death.at(AT_WORK)
 
 
@@ -159,7 +165,8 @@ TABLE = {
 async def repeated(arrangement: Arrangement, graph: Graph, cut: str, folder: Path) -> int:
     """How many calls of models and tools are made twice."""
     death, saver = Death(cut), cast("Saver", graph.checkpointer)
-    saver.death, made = death, Counter(death)
+    saver.death, saver.results = death, 0
+    made = Counter(death, lambda: not arrangement.inside or saver.results > 0)
     journey = Journey.plan(folder, TURNS, PlannedSandbox(ANSWERS))
     journey.graph = graph
     journal = Journal(journey.record, death, arrangement.journal)
