@@ -102,7 +102,7 @@ async def test_a_model_that_comes_back(down: Scene) -> None:
     await down.judge()
 
 
-AT_THE_BOUND = "The work ended at the bound of 25 model calls, before it was finished."
+IN_CIRCLES = "The work ended here, because the same call was made 5 times in a row."
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ AT_THE_BOUND = "The work ended at the bound of 25 model calls, before it was fin
         (Reply(""), ""),
         (
             Reply(tool_calls=(ToolCall("python", '{"code": "print('),), stop="length"),
-            AT_THE_BOUND,
+            IN_CIRCLES,
         ),
         (EMPTY, "there was nothing to run."),
-        (Reply(tool_calls=(ToolCall("no_such_tool", {}),)), AT_THE_BOUND),
+        (Reply(tool_calls=(ToolCall("no_such_tool", {}),)), IN_CIRCLES),
     ],
     ids=["nothing", "arguments-cut", "empty-code", "unknown-tool"],
 )
