@@ -176,7 +176,11 @@ def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
 def main() -> None:
     """Write the tar."""
     environment, room = map(Path, sys.argv[1:3])
-    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+    # PYTHONUNBUFFERED would leave stdout without one who writes what a pipe did not take at once.
+    with (
+        os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as out,
+        tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
         packed = Packed(tar)
         pack(environment, room, packed)
 
