@@ -65,6 +65,11 @@ def process(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode(), name)
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process of that number has not ended; one that nobody has waited for yet has."""
+    return (now := process(pid)) is not None and now.state not in STOPPED
+
+
 def children(pid: int) -> list[Process]:
     """Its children, the oldest first."""
     return sorted((p for p in everyone() if p.parent == pid), key=lambda p: (p.began, p.pid))

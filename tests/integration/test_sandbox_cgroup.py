@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from drills import family
 from sandbox.local import delegation, keeper
 from sandbox.local.cgroup import Cgroups, Hits, NoCgroup, RoomGroup
 from sandbox.local.hierarchy import Place, look, mounts
@@ -140,15 +141,6 @@ def processes(group: RoomGroup) -> int:
     """How many are in it, those too that have ended and nobody has reaped."""
     (counted,) = (each for each in directories(group) if (each / "pids.current").exists())
     return int((counted / "pids.current").read_text())
-
-
-def has_ended(pid: int) -> bool:
-    """Whether it is gone, or dead and reaped by nobody yet."""
-    try:
-        told = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return told.rpartition(")")[2].split()[0] == "Z"
 
 
 def end_all(group: RoomGroup) -> None:
@@ -373,7 +365,7 @@ def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() 
         assert all(str(member) in (top / "1/cgroup.procs").read_text().split() for top in tops)
         owner.kill()
     until(lambda: not any(top.exists() for top in tops))
-    assert has_ended(member)
+    assert not family.is_alive(member)
 
 
 def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
@@ -491,7 +483,7 @@ groups.close()
     )
     top, member = ran.stdout.split()
     until(lambda: not Path(top).exists())
-    assert has_ended(int(member))
+    assert not family.is_alive(int(member))
 
 
 def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:

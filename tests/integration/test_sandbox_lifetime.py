@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from drills.family import is_alive
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
@@ -88,7 +89,7 @@ def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -
     family = _wait_for(lambda: _family(supervisor), lambda pids: len(pids) >= 15)
     worker.kill()
     worker.wait()
-    _wait_for(lambda: [pid for pid in family if _alive(pid)], lambda left: not left)
+    _wait_for(lambda: [pid for pid in family if is_alive(pid)], lambda left: not left)
 
 
 async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSandbox) -> None:
@@ -103,7 +104,7 @@ async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSan
     await sandbox.close()
     await asyncio.wait([run])
     await asyncio.to_thread(
-        _wait_for, lambda: [pid for pid in family if _alive(pid)], lambda left: not left
+        _wait_for, lambda: [pid for pid in family if is_alive(pid)], lambda left: not left
     )
 
 
@@ -147,7 +148,9 @@ async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
         assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
         gone = lost - {supervisor, *_keepers(supervisor)}
         await asyncio.to_thread(
-            _wait_for, lambda gone=gone: [pid for pid in gone if _alive(pid)], lambda left: not left
+            _wait_for,
+            lambda gone=gone: [pid for pid in gone if is_alive(pid)],
+            lambda left: not left,
         )
     await sandbox.warmed()
     assert sandbox._link._process.pid == supervisor
@@ -343,13 +346,6 @@ def _family(top: int) -> set[int]:
     while grown := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= grown
     return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except OSError:
-        return False
 
 
 def _wait_for(look, holds):

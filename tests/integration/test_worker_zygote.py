@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -85,8 +85,12 @@ def worker() -> Iterator[Worker]:
 
 
 def gone(process: family.Process) -> None:
+    until(lambda: not process.lives)
+
+
+def until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
-    while process.lives:
+    while not true():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -117,10 +121,7 @@ def test_when_its_worker_is_killed_it_ends_and_the_job_goes_on(worker: Worker) -
     try:
         worker.process.kill()
         gone(zygote)
-        deadline = time.monotonic() + 20
-        while Path(f"/proc/{lone.pid}/fd/3").exists():  # an end of a socket
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: not Path(f"/proc/{lone.pid}/fd/3").exists())  # an end of a socket
         time.sleep(0.05)
         assert lone.lives
     finally:

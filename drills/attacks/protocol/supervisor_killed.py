@@ -98,13 +98,9 @@ def kill(pids: Iterable[int]) -> None:
 def outliving(pids: list[int]) -> list[int]:
     """Those that still live some seconds later."""
     until = time.monotonic() + LEFT_SECONDS
-    while (left := [pid for pid in pids if _alive(pid)]) and time.monotonic() < until:
+    while (left := [pid for pid in pids if family.is_alive(pid)]) and time.monotonic() < until:
         time.sleep(0.05)
     return left
-
-
-def _alive(pid: int) -> bool:
-    return (found := family.process(pid)) is not None and found.state not in family.STOPPED
 
 
 def judge(seen: Seen) -> Verdict:
