@@ -11,8 +11,8 @@ help:  ## list the targets
 install:  ## make the locked environment in .venv; PYTHON=python3.12 names the interpreter
 	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV)
 
-lock:  ## write the lock files anew from pyproject.toml
-	deploy/lock.sh
+lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
+	deploy/lock.sh $(ARGS)
 
 demo: install  ## run four jobs through the whole house, and show them
 	@$(BIN)/fettle demo

@@ -22,22 +22,24 @@ PATIENCE_SECONDS = 20.0
 
 
 class Unfit(Exception):
-    """The settings or the Redis are not fit for production; says what to set."""
+    """The settings or the Redis are not fit to start with; says what to set."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         lines = "\n".join(f"  - {reason}" for reason in reasons)
-        super().__init__(f"fettle refuses to start with FETTLE_ENV=production:\n{lines}")
+        super().__init__(f"fettle refuses to start:\n{lines}")
 
 
 async def check(house: Services) -> None:
-    """Raise Unfit in production; in development, warn."""
+    """Raise Unfit in production, and anywhere on a server that cannot be used; else warn."""
     production = house.settings.env is Environment.PRODUCTION
     reasons = list(key_reasons(house.settings))
+    unusable = False
     fitness = await _fitness(house, PATIENCE_SECONDS if production else 0.0)
     if fitness is None:
         reasons.append("Redis does not answer at FETTLE_REDIS_URL, so it cannot be checked")
     else:
-        reasons += [f"{f.name} is {f.value}: {f.advice}" for f in fitness.at(Verdict.REFUSE)]
+        complaints, unusable = fitness.complaints(production=False)
+        reasons += complaints
         for finding in fitness.at(Verdict.WARN):
             log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
         if production and house.settings.first_key() is None and not await _has_admin(house):
@@ -45,7 +47,7 @@ async def check(house: Services) -> None:
                 "there is no key: set FETTLE_API_KEY to a random one, such as "
                 "`openssl rand -hex 32` prints"
             )
-    if reasons and production:
+    if unusable or (reasons and production):
         raise Unfit(reasons)
     for reason in reasons:
         log.warning("unfit for production", reason=reason)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -15,7 +17,6 @@ from cli.prompt import ask_line
 from cli.render.checks import questions_parts
 from cli.render.drawn import INSET
 from cli.render.parts import Code
-from cli.render.picture import picture
 from cli.render.review import CHOICES, choices, review_parts, upgrade_parts
 from cli.render.words import clip, printable
 from cli.screen import Screen
@@ -73,9 +74,10 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
 
 
 def draw(screen: Screen, data: bytes) -> None:
-    """Draw a picture, where the bytes are one and a terminal can show it."""
-    if not screen.drawing or screen.console.no_color:
+    """Draw a picture, where the bytes are one, a terminal can show it and Pillow is installed."""
+    if not screen.drawing or screen.console.no_color or not find_spec("PIL"):
         return
+    picture = import_module("cli.render.picture").picture  # Pillow is an extra: `plots`
     rows = min(screen.console.height - 8, PICTURE_ROWS)
     drawn = picture(data, min(screen.console.width - INSET, 100), max(rows, 8))
     if drawn is not None:

@@ -106,7 +106,7 @@ def sandbox(found: Mapping[str, Any]) -> Iterator[Finding]:
 def redis(server: str, version: str, found: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """A server, and what its settings mean: {name, value, verdict, advice}."""
     yield Finding("redis", Health.GOOD, f"{server} {version}")
-    judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD}
+    judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD, "unusable": Health.BAD}
     for one in found:
         if one["name"] != "version" or one["verdict"] != "ok":
             health = judged[str(one["verdict"])]

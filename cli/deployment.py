@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from cli.processes import Program
 
@@ -44,6 +45,11 @@ class Deployment:
             "FLOWER_LOGGING": "error",
         }
         return Program("flower", _python("celery", "--quiet", "flower"), env)
+
+
+def flower_installed() -> bool:
+    """Whether the extra `flower` is there."""
+    return find_spec("flower") is not None
 
 
 def environment(

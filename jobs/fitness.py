@@ -1,6 +1,7 @@
 """Whether a Redis can keep jobs: what it says of itself, and what to set (pure but for `examine`).
 
-`refuse` is for what loses jobs; `warn` for what an operator should know.
+`unusable` is for what no process can work with, `refuse` for what loses jobs (production does not
+start), `warn` for what an operator should know.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from redis.exceptions import ResponseError
 
 from jobs.redis_reach import reached, reaching
 
-OLDEST = (6, 2)
+OLDEST = (7, 0)
+"""As `redis_version`, which every Valkey from its first release, 7.2, gives for compatibility."""
 
 
 class Verdict(StrEnum):
@@ -24,6 +26,7 @@ class Verdict(StrEnum):
     OK = "ok"
     WARN = "warn"
     REFUSE = "refuse"
+    UNUSABLE = "unusable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,13 @@ class Fitness:
     def at(self, verdict: Verdict) -> Sequence[Finding]:
         """The findings with this verdict."""
         return [finding for finding in self.findings if finding.verdict is verdict]
+
+    def complaints(self, *, production: bool) -> tuple[Sequence[str], bool]:
+        """What is wrong, in words, and whether a process must not start on this server."""
+        unusable = self.at(Verdict.UNUSABLE)
+        wrong = [*unusable, *self.at(Verdict.REFUSE)]
+        words = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in wrong]
+        return words, bool(unusable) or (production and bool(wrong))
 
 
 async def examine(redis: Redis) -> Fitness:
@@ -81,7 +91,8 @@ def _version(version: str) -> Finding:
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers >= OLDEST:
         return Finding("version", version)
-    return Finding("version", version, Verdict.REFUSE, "Redis 6.2 or newer, or Valkey, is needed")
+    advice = "use Redis 7.0 or newer, or Valkey 7.2 or newer"
+    return Finding("version", version, Verdict.UNUSABLE, advice)
 
 
 def _mode(mode: str) -> Finding:

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.blob_index import REMOVAL_MS, Taken
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import urgent_script
 from jobs.redis_reach import reached
 from jobs.redis_script import SCRIPTS
 
@@ -20,8 +20,8 @@ class RedisBlobIndex:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._hold = redis.register_script((SCRIPTS / "hold.lua").read_text())
-        self._take = UrgentScript(redis, (SCRIPTS / "collect.lua").read_text())
-        self._spare = UrgentScript(redis, (SCRIPTS / "spare.lua").read_text())
+        self._take = urgent_script(redis, (SCRIPTS / "collect.lua").read_text())
+        self._spare = urgent_script(redis, (SCRIPTS / "spare.lua").read_text())
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:
         """See BlobIndex."""

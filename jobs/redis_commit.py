@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
 from jobs.errors import StoreUnavailable
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import urgent_script
 from jobs.redis_reach import reaching
 from jobs.redis_script import SCRIPTS, Argument, Step
 
@@ -30,7 +30,7 @@ class Commit:
         self._redis = redis
         self._replicas = replicas
         self._script = redis.register_script(text)
-        self._urgent = UrgentScript(redis, text)
+        self._urgent = urgent_script(redis, text)
 
     async def apply(self, step: Step) -> bool:
         """Whether all its guards held, and it was written. Raises StoreUnavailable."""
@@ -44,12 +44,12 @@ class Commit:
         """
         return await self._run(self._urgent, step)
 
-    async def _run(self, script: AsyncScript | UrgentScript, step: Step) -> bool:
+    async def _run(self, script: AsyncScript, step: Step) -> bool:
         applied, *_ = await self.durably(script, step.script_keys(), step.script_args())
         return bool(applied)
 
     async def durably(
-        self, script: AsyncScript | UrgentScript, names: Sequence[str], args: Sequence[Argument]
+        self, script: AsyncScript, names: Sequence[str], args: Sequence[Argument]
     ) -> Any:
         """What a script answers whose writes count once the replicas have them."""
         async with reaching():

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError, ResponseError
+from redis.commands.core import AsyncScript
+from redis.exceptions import RedisError
 
-from jobs.redis_script import SCRIPTS, Argument, Command
+from jobs.redis_script import SCRIPTS, Command
 
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
-"""Redis 7 lets a script that says so write beyond `maxmemory`. Older ones do not know the line."""
+"""A script that begins so may write beyond `maxmemory`. Redis knows the line from 7.0 on."""
 READ_ONLY = ("MISCONF", "READONLY", "NOREPLICAS")
 
 
-class UrgentScript:
-    """A script for small writes that let go of something or keep it alive: run in any case."""
-
-    def __init__(self, redis: Redis, text: str) -> None:
-        self._usual = redis.register_script(text)
-        self._although_full = redis.register_script(ALTHOUGH_FULL + text)
-
-    async def __call__(
-        self, keys: Sequence[str], args: Sequence[Argument], client: Redis | None = None
-    ) -> Any:
-        """What the script answers. Raises redis' errors."""
-        try:
-            return await self._usual(keys=keys, args=args, client=client)
-        except ResponseError as error:
-            if not is_full(error):
-                raise
-        return await self._although_full(keys=keys, args=args, client=client)
+def urgent_script(redis: Redis, text: str) -> AsyncScript:
+    """A script for small writes that free something or keep it alive: it runs in any case."""
+    return redis.register_script(ALTHOUGH_FULL + text)
 
 
 class UrgentCommands:
-    """Commands that let go of something, in one atomic step: run in any case.
+    """Commands that free something, in one atomic step: run in any case.
 
     A Redis that is full takes none within MULTI, not even those that it takes outside.
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._script = UrgentScript(redis, (SCRIPTS / "together.lua").read_text())
+        self._script = urgent_script(redis, (SCRIPTS / "together.lua").read_text())
 
     async def __call__(self, commands: Sequence[Command]) -> None:
         """Raises redis' errors."""
-        await self._script([], [part for each in commands for part in (len(each), *each)])
+        await self._script(keys=[], args=[part for each in commands for part in (len(each), *each)])
 
 
 def is_full(error: RedisError) -> bool:

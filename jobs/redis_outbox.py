@@ -11,7 +11,7 @@ from jobs import keys
 from jobs.codec import dump
 from jobs.delivery import Delivery
 from jobs.outbox import DEAD_KEPT
-from jobs.redis_full import UrgentCommands, UrgentScript
+from jobs.redis_full import UrgentCommands, urgent_script
 from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Argument, Command
 
@@ -21,10 +21,10 @@ class RedisOutbox:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._take = UrgentScript(redis, (SCRIPTS / "take.lua").read_text())
-        self._again = UrgentScript(redis, (SCRIPTS / "again.lua").read_text())
+        self._take = urgent_script(redis, (SCRIPTS / "take.lua").read_text())
+        self._again = urgent_script(redis, (SCRIPTS / "again.lua").read_text())
         self._let_go = UrgentCommands(redis)
-        self._missed = UrgentScript(redis, (SCRIPTS / "missed.lua").read_text())
+        self._missed = urgent_script(redis, (SCRIPTS / "missed.lua").read_text())
 
     async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
         """See Outbox."""

@@ -18,7 +18,7 @@ from jobs.record import JobRecord, Status
 from jobs.redis_charges import RedisCharges
 from jobs.redis_commit import Commit
 from jobs.redis_decisions import RedisDecisions
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import urgent_script
 from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is, size_is
 from jobs.redis_talks import RedisTalks
@@ -36,7 +36,7 @@ class RedisRecords:
         self._talks = RedisTalks(redis)
         self._commit = Commit(redis, replicas)
         self._charges = RedisCharges(redis, self._commit, self.load)
-        self._renew = UrgentScript(redis, (SCRIPTS / "renew.lua").read_text())
+        self._renew = urgent_script(redis, (SCRIPTS / "renew.lua").read_text())
 
     async def now(self) -> int:
         """See Store."""

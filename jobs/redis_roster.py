@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.codec import dump
-from jobs.redis_full import UrgentCommands, UrgentScript
+from jobs.redis_full import UrgentCommands, urgent_script
 from jobs.redis_reach import reached
 from jobs.redis_script import SCRIPTS
 
@@ -23,7 +23,7 @@ class RedisRoster:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._let_go = UrgentCommands(redis)
-        self._announce = UrgentScript(redis, (SCRIPTS / "announce.lua").read_text())
+        self._announce = urgent_script(redis, (SCRIPTS / "announce.lua").read_text())
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
         """See Store; `now` is the store's time in ms."""

@@ -1,4 +1,4 @@
-"""RedisStore: jobs in plain Redis (6.2 or newer, or Valkey), each write one script."""
+"""RedisStore: jobs in plain Redis (7.0 or newer, or Valkey), each write one script."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from jobs import keys
-from jobs.redis_full import UrgentScript
+from jobs.redis_full import urgent_script
 from jobs.redis_reach import reached
 from jobs.redis_script import SCRIPTS
 
@@ -15,7 +15,7 @@ class RedisTurns:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._mine = UrgentScript(redis, (SCRIPTS / "turn.lua").read_text())
+        self._mine = urgent_script(redis, (SCRIPTS / "turn.lua").read_text())
 
     async def mine(self, name: str, ms: int) -> bool:
         """See Turns."""

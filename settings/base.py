@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -144,6 +145,11 @@ class StoreSettings(FettleSettings):
             raise ValueError(
                 "FETTLE_S3_... says how to reach a bucket, and none is named: what jobs leave "
                 "would go to FETTLE_DATA_DIR. Set FETTLE_BLOBS_BUCKET, or leave those out"
+            )
+        if self.blobs_bucket is not None and importlib.util.find_spec("obstore") is None:
+            raise ValueError(
+                "FETTLE_BLOBS_BUCKET needs the extra s3, which is not installed: "
+                "pip install 'fettle[s3]'"
             )
         return self
 

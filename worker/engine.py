@@ -19,7 +19,7 @@ import uvloop
 
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.fail_point import FailPoint
-from jobs.fitness import Verdict, examine
+from jobs.fitness import examine
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
@@ -195,14 +195,13 @@ def _webhooks(settings: WorkerSettings, store: RedisStore) -> Iterator[Coroutine
 
 
 async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
-    """Raise StoreUnfit in production where Redis would lose jobs; in development, warn."""
-    wrong = (await examine(store.redis)).at(Verdict.REFUSE)
-    if not wrong:
-        return
-    told = "; ".join(f"{finding.name} is {finding.value}: {finding.advice}" for finding in wrong)
-    if settings.env is Environment.PRODUCTION:
-        raise StoreUnfit(told)
-    log.warning("unfit for production", reason=told)
+    """Raise StoreUnfit where Redis cannot be used, in production also where it would lose jobs."""
+    production = settings.env is Environment.PRODUCTION
+    complaints, fatal = (await examine(store.redis)).complaints(production=production)
+    if fatal:
+        raise StoreUnfit("; ".join(complaints))
+    for complaint in complaints:
+        log.warning("unfit for production", reason=complaint)
 
 
 def _told(task: asyncio.Task[None]) -> None:

@@ -45,6 +45,8 @@ BUNDLES = {
     "htmx.js": ("vendor/htmx.min.js", "vendor/htmx-ext-sse.min.js"),
     "chart.js": ("vendor/uPlot.iife.min.js", "js/charts.js"),
     "chart.css": ("vendor/uPlot.min.css",),
+    "swagger.js": ("vendor/swagger-ui-bundle.js",),
+    "swagger.css": ("vendor/swagger-ui.css",),
     "icon.svg": ("icon.svg",),
 }
 router = APIRouter()

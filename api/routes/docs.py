@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from pathlib import Path
-
 from fastapi import APIRouter, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 
-from api import problems
-from api.problems import Refused
+from api.pages.static import address
 
 router = APIRouter(include_in_schema=False)
 
-_TYPES = {
-    "swagger-ui-bundle.js": "text/javascript",
-    "swagger-ui.css": "text/css",
-    "favicon.png": "image/png",
-}
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; frame-ancestors 'none'"
@@ -30,9 +21,9 @@ async def docs() -> Response:
     page = get_swagger_ui_html(
         openapi_url="openapi.json",
         title="Fettle",
-        swagger_js_url="docs/swagger-ui-bundle.js",
-        swagger_css_url="docs/swagger-ui.css",
-        swagger_favicon_url="docs/favicon.png",
+        swagger_js_url=_relative("swagger.js"),
+        swagger_css_url=_relative("swagger.css"),
+        swagger_favicon_url=_relative("icon.svg"),
         swagger_ui_parameters={
             "persistAuthorization": True,
             "tryItOutEnabled": True,
@@ -44,11 +35,5 @@ async def docs() -> Response:
     return page
 
 
-@router.get("/docs/{name}")
-def asset(name: str) -> Response:
-    """One of the page's files."""
-    if name not in _TYPES:
-        raise Refused(problems.NOT_FOUND, "there is no such page")
-    content = (Path(str(files("fastapi_offline"))) / "static" / name).read_bytes()
-    headers = {"Cache-Control": "public, max-age=86400"}
-    return Response(content, headers=headers, media_type=_TYPES[name])
+def _relative(name: str) -> str:
+    return address(name).removeprefix("/")

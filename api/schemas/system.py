@@ -14,7 +14,7 @@ class Finding(Told):
 
     name: str
     value: str
-    verdict: Literal["ok", "warn", "refuse"]
+    verdict: Literal["ok", "warn", "refuse", "unusable"]
     advice: str = ""
 
 

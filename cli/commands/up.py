@@ -15,7 +15,7 @@ import click
 
 from cli import bubblewrap, ports, redis_server
 from cli.context import load
-from cli.deployment import Deployment, environment
+from cli.deployment import Deployment, environment, flower_installed
 from cli.errors import CliError
 from cli.logs import Logs
 from cli.processes import Processes, running
@@ -86,17 +86,19 @@ def _run(
     )
     if "log_format" not in api.model_fields_set:
         own["FETTLE_LOG_FORMAT"] = "console"
-    own.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
+    if flower_installed():
+        own.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
     deployment = Deployment(api.port, inherited(own))
     password = up.flower_password
     flower = password.get_secret_value() if password else secrets.token_urlsafe(12)
     for program in (deployment.api(), *deployment.workers(up.workers)):
         supervisor.start(program)
-    supervisor.start(deployment.flower(up.flower_port, flower))
+    if flower_installed():
+        supervisor.start(deployment.flower(up.flower_port, flower))
     key = api.api_key.get_secret_value() if api.api_key else DEVELOPMENT_KEY
     where = Addresses(
         url=f"http://{_reachable(api.host)}:{api.port}",
-        flower_port=up.flower_port,
+        flower_port=up.flower_port if flower_installed() else None,
         flower_password=None if password else flower,
         key=key if key == DEVELOPMENT_KEY else None,
         models=model_keys(),

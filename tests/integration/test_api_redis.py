@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import shutil
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,7 +14,7 @@ from api_front import settings_for, started
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore
 
-REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+REDIS = next(iter(redis_servers.binaries().values()))
 
 
 @pytest.fixture

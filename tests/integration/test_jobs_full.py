@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from jobs.store import Writes
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
 
-REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+REDIS = next(iter(redis_servers.binaries().values()))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from worker.checkpoints.writing import Command, Write
 
 
 class RedisSaver(AsyncOnlySaver):
-    """Keeps a graph's checkpoints in Redis 6.2+ or Valkey; layout in the package's docstring.
+    """Keeps a graph's checkpoints in Redis 7.0+ or Valkey; layout in the package's docstring.
 
     `redis` reads, and answers bytes (`decode_responses=False`). `write` changes, and may refuse:
     what it raises passes through. Safe for any number of graphs in one event loop.

@@ -36,7 +36,6 @@ def test_what_we_ship_is_fit():
         ("maxmemory-policy", {"maxmemory_policy": "allkeys-lru"}, "noeviction"),
         ("maxmemory-policy", {"maxmemory_policy": "volatile-ttl", "maxmemory": 9}, "9 bytes"),
         ("mode", {"redis_mode": "cluster"}, "Cluster"),
-        ("version", {"redis_version": "6.0.16"}, "6.2"),
         ("role", {"role": "slave"}, "primary"),
         ("aof_last_write_status", {"aof_last_write_status": "err"}, "disk"),
     ],
@@ -58,3 +57,20 @@ def test_a_slower_file_and_a_forbidden_config_are_warnings():
 def test_valkey_is_told_by_its_own_version():
     fitness = judge({**GOOD, "redis_version": "7.2.4", "valkey_version": "8.1.0"}, None)
     assert (fitness.server, fitness.version) == ("valkey", "8.1.0")
+
+
+@pytest.mark.parametrize("version", ["6.0.16", "6.2.14"])
+def test_a_server_older_than_the_scripts_need_starts_nothing(version):
+    fitness = judge({**GOOD, "redis_version": version}, None)
+    [complaint], fatal = fitness.complaints(production=False)
+    assert fatal
+    assert version in complaint
+    assert "Redis 7.0 or newer, or Valkey 7.2 or newer" in complaint
+
+
+def test_what_loses_jobs_stops_production_alone():
+    fitness = judge({**GOOD, "aof_enabled": 0}, None)
+    [complaint], fatal = fitness.complaints(production=False)
+    assert "appendonly" in complaint
+    assert not fatal
+    assert fitness.complaints(production=True) == ([complaint], True)

@@ -54,15 +54,15 @@ def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it(
 
 
 def test_the_images_have_the_library_of_every_provider() -> None:
-    """They have no pip: what is not in base.lock cannot be had in them."""
+    """They have no pip: what is not in images.lock cannot be had in them."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
     locked = set(
-        re.findall(r"^([\w.-]+)==", (ROOT / "requirements/base.lock").read_text(), re.MULTILINE)
+        re.findall(r"^([\w.-]+)==", (ROOT / "requirements/images.lock").read_text(), re.MULTILINE)
     )
-    asked = re.search(r"^providers=\((.*)\)$", (ROOT / "deploy/lock.sh").read_text(), re.MULTILINE)
+    asked = re.search(r"^extras=\((.*)\)$", (ROOT / "deploy/lock.sh").read_text(), re.MULTILINE)
     assert asked is not None
     own = {each.extra for each in PROVIDERS.values() if each.extra}
-    assert own == set(asked[1].split())
+    assert own < set(asked[1].split())
     assert {Requirement(line).name for extra in own for line in extras[extra]} <= locked
