@@ -20,11 +20,14 @@ demo: install  ## run four jobs through the whole house, and show them
 up: install  ## run everything for daily use: API on :8000, a worker, Flower on :5555
 	@$(BIN)/fettle up
 
-check: install  ## format, lint, strict types, import contracts
+check: install  ## format, lint, strict types, import contracts, licences
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@for python in $(BIN)/python $(VENV)/sandbox/bin/python; do \
+	    $(BIN)/pip-licenses --python $$python >/dev/null || exit 1; \
+	done
 
 format: install  ## put the code in order
 	$(BIN)/ruff format .
