@@ -34,7 +34,7 @@ format: install  ## put the code in order
 	$(BIN)/ruff check --fix .
 
 test faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
-test: install  ## pass all tests
+test: install  ## run the tests but for the longer faults; not as root: nor those of the docker backend
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
