@@ -128,4 +128,4 @@ def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
 
 def test_without_one_on_the_path_the_embedded_server_is_taken(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert any(package in redis_server.binary() for package in redis_server.PACKAGES)
+    assert redis_server.binary() == redis_server.bundled()
