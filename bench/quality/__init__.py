@@ -2,6 +2,7 @@
 
 exercise     one exercise: what is told, the hidden tests, solutions to try the tests with
 sets         reading a set of them: HumanEval, MBPP, our own, a file of the user's
+one_program  the published sets' tests: one program in the solution's namespace, as their papers do
 candidate    what of a job is judged: its first attempt, and what it ended with (pure)
 verification the hidden tests, as verification jobs of the service
 working      one exercise through the service, from its submission to its result

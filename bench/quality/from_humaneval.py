@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from bench.humaneval.problems import Problem
+from collections.abc import Mapping
+from typing import Any
+
+from bench.humaneval.problems import problem
 from bench.quality.exercise import SOLUTION, Exercise
+from bench.quality.one_program import one_program
 
 TASK = """\
 Complete this Python function. Write the whole module, with everything that is given here, into \
@@ -14,26 +18,16 @@ the file `solution.py`, before you run anything; then run a program that imports
 ```
 """
 
-TESTS = """\
-{given}
-from solution import {name}
 
-{test}
+def exercise(record: Mapping[str, Any]) -> Exercise:
+    """The prompt is the task; it also runs before the solution, whose own definitions count.
 
-
-def test_{name}():
-    check({name})
-"""
-
-
-def exercise(problem: Problem) -> Exercise:
-    """The prompt is the task; what stands in it before the function is the tests' to use, too."""
-    prompt, name = problem.prompt.rstrip("\n"), problem.entry_point
-    given = problem.prompt[: problem.prompt.index(f"def {name}(")].rstrip()
-    tests = TESTS.format(given=given, name=name, test=problem.test.strip())
+    Raises KeyError, TypeError or ValueError for what is no problem.
+    """
+    given = problem(record)
     return Exercise(
-        id=problem.task_id,
-        task=TASK.format(prompt=prompt),
-        tests={"test_hidden.py": tests.lstrip("\n")},
-        right={SOLUTION: problem.prompt + problem.canonical_solution},
+        id=given.task_id,
+        task=TASK.format(prompt=given.prompt.rstrip("\n")),
+        right={SOLUTION: given.prompt + given.canonical_solution},
+        **one_program(given.assertions, given.prompt),
     )

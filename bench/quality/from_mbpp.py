@@ -8,10 +8,11 @@ example; the others are hidden. Where there is but one, the function's signature
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bench.quality.exercise import SOLUTION, Exercise
+from bench.quality.one_program import one_program
 
 TASK = """\
 {text}
@@ -20,14 +21,6 @@ TASK = """\
 
 Write the function into the file `solution.py`, before you run anything; then run a program that \
 imports it and checks it.
-"""
-TESTS = """\
-from solution import *
-{setup}
-
-
-def test_hidden():
-{asserts}
 """
 
 
@@ -44,17 +37,13 @@ def exercise(line: Mapping[str, Any]) -> Exercise:
         task=TASK.format(
             text=str(line.get("text") or line["prompt"]).strip(), example=_told(shown)
         ),
-        tests={"test_hidden.py": TESTS.format(setup=setup, asserts=_body(hidden))},
         right={SOLUTION: code.rstrip("\n") + "\n"},
+        **one_program("\n".join([setup, *hidden])),
     )
 
 
 def _told(shown: str) -> str:
     return f"For example:\n\n```python\n{shown}\n```"
-
-
-def _body(asserts: Sequence[str]) -> str:
-    return "\n".join(f"    {line}" for each in asserts for line in each.splitlines())
 
 
 def _signature(code: str, test: str) -> str:

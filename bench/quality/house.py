@@ -19,9 +19,13 @@ from cli.screen import Screen
 from cli.service import Service
 from cli.throwaway import throwaway
 from settings.client import ClientSettings
+from settings.sandbox import SandboxSettings
 
 PATIENT_TRIES = 200
 """A measurement of hours outlives a busy minute."""
+RUN_SECONDS, RUN_CPU_SECONDS = 120, 60
+"""A run of an own service may take at least so long. The slowest published solution (MBPP/123)
+needs 8 s of a processor, and on a busy machine it waits for that: the second limit decides."""
 
 
 def named(flags: Mapping[str, Any]) -> ClientSettings | None:
@@ -40,7 +44,7 @@ def service(
         with Service(settings.url, key, tries=PATIENT_TRIES) as running:
             yield running
         return
-    env = {"FETTLE_RATE_LIMIT": "1000000/minute"}
+    env = {"FETTLE_RATE_LIMIT": "1000000/minute", **_run_time(SandboxSettings())}
     if models:
         env["FETTLE_MODELS"] = json.dumps(models)
     if keep is not None:
@@ -48,6 +52,13 @@ def service(
     workers = min(max(os.cpu_count() or 1, 1), 4)
     with throwaway(screen, workers=workers, env=env, keep=keep) as own:
         yield own
+
+
+def _run_time(settings: SandboxSettings) -> dict[str, str]:
+    return {
+        "FETTLE_RUN_SECONDS": str(max(settings.run_seconds, RUN_SECONDS)),
+        "FETTLE_RUN_CPU_SECONDS": str(max(settings.run_cpu_seconds, RUN_CPU_SECONDS)),
+    }
 
 
 def forget(keep: Path) -> None:

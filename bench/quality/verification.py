@@ -65,13 +65,16 @@ def verdict_of(job: Job) -> Verdict:
 
 
 def why(report: Mapping[str, Any]) -> str:
-    """In one line, why checks have not passed."""
+    """In one line, why checks have not passed. What ended all of them comes first: a test that was
+    not done when the time was over is missing for that reason."""
+    if report["problem"]:
+        return str(report["problem"])[:WHY_CHARACTERS]
     bad = [test for test in report["tests"] if test["outcome"] != "passed"]
     if bad:
         detail = _last_line(bad[0].get("detail") or "")
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         return f"{bad[0]['id']} {bad[0]['outcome']}{more}: {detail}"[:WHY_CHARACTERS]
-    return str(report.get("problem") or "no test was run")[:WHY_CHARACTERS]
+    return "no test was run"
 
 
 def _last_line(text: str) -> str:

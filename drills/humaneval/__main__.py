@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from bench.humaneval.problems import BadProblems, Problem, read
+from bench.humaneval.problems import Problem, read
+from bench.records import BadRecords
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 from drills.engine import engine
@@ -38,7 +39,7 @@ def main(data: Path, name: str | None, together: int, as_json: bool) -> None:
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     try:
         problems = read(data)
-    except BadProblems as error:
+    except BadRecords as error:
         raise click.BadParameter(str(error), param_hint="--data") from None
     with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         outcome = asyncio.run(_run(ready, problems, together))

@@ -32,6 +32,7 @@ _TESTS, _ID, _DETAILS = 500, 500, 100_000
 """Tests that are told of, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
 _REPLACED = "the solution has replaced what judges it"
+_UNHEARD = "it was not reported"
 _SPENT = "the time for all checks was over"
 
 
@@ -153,7 +154,8 @@ def _heard(asker: Asker, wanted: list[expectation.Expected], must_fail: set[str]
         problem = _bent(end, heard, must_fail)
     for name in must_fail:
         heard.pop(name, None)
-    return {"problem": problem, "tests": _tests(wanted, heard, end["errors"])}
+    unheard = _SPENT if problem == _SPENT else _UNHEARD
+    return {"problem": problem, "tests": _tests(wanted, heard, end["errors"], unheard)}
 
 
 def _listen(asker: Asker, heard: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -182,14 +184,17 @@ def _bent(
 
 
 def _tests(
-    wanted: list[expectation.Expected], heard: dict[str, dict[str, Any]], errors: dict[str, str]
+    wanted: list[expectation.Expected],
+    heard: dict[str, dict[str, Any]],
+    errors: dict[str, str],
+    unheard: str = _UNHEARD,
 ) -> list[dict[str, Any]]:
     tests = []
     for test in wanted:
         cases = {name: heard.pop(name) for name in list(heard) if test.holds(name)}
         tests += [_case(name, case, test.may_skip) for name, case in cases.items()]
         if not cases:
-            why = errors.get(test.name.partition("::")[0], "it was not reported")
+            why = errors.get(test.name.partition("::")[0], unheard)
             tests.append({"id": test.name, "outcome": "missing", "detail": str(why)})
         elif test.cases is not None and len(cases) < test.cases:
             why = f"{len(cases)} of its {test.cases} cases were reported"

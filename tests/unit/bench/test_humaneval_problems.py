@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tiny_humaneval import GOOD, WRONG, written
 
-from bench.humaneval.problems import BadProblems, read
+from bench.humaneval.problems import read
+from bench.records import BadRecords
 
 
 @pytest.mark.parametrize("name", ["tiny.jsonl", "tiny.jsonl.gz"])
@@ -36,7 +37,7 @@ def test_a_program_passes_with_a_right_solution_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("", "no problem"),
+        ("", "no exercise"),
         ("{", "tiny.jsonl:1: Expecting"),
         ("[]", "tiny.jsonl:1"),
         (json.dumps({"task_id": "x"}), "'prompt' is missing"),
@@ -46,7 +47,7 @@ def test_a_program_passes_with_a_right_solution_alone(tmp_path: Path) -> None:
 def test_what_is_no_problem_is_refused_in_words(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "tiny.jsonl"
     path.write_text(line)
-    with pytest.raises(BadProblems, match="tiny") as refused:
+    with pytest.raises(BadRecords, match="tiny") as refused:
         read(path)
     assert said in str(refused.value)
 
@@ -55,7 +56,7 @@ def test_what_is_no_problem_is_refused_in_words(tmp_path: Path, line: str, said:
 def test_a_broken_file_is_refused_in_words(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "tiny.jsonl.gz"
     path.write_bytes(data)
-    with pytest.raises(BadProblems):
+    with pytest.raises(BadRecords):
         read(path)
-    with pytest.raises(BadProblems):
+    with pytest.raises(BadRecords):
         read(tmp_path / "none.jsonl")

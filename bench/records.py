@@ -1,0 +1,63 @@
+"""Published files of exercises: JSON lines or one JSON array, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+T = TypeVar("T")
+
+_GZIP = b"\x1f\x8b"
+
+
+class BadRecords(Exception):
+    """The file cannot be read; `where` is the file, with its line, and `why` one line of text."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where = where
+        self.why = why
+
+
+def read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
+    """What `make` makes of each record, in the file's order, at least one. Raises BadRecords.
+
+    What `make` cannot use it refuses by KeyError, TypeError, AttributeError, ValueError (pydantic's
+    ValidationError, too) or SyntaxError.
+    """
+    made = [_one(where, text, make) for where, text in _texts(path)]
+    if not made:
+        raise BadRecords(str(path), "there is no exercise in it")
+    return made
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Each record's JSON, with its place; in an array places are numbers from 1."""
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+        array = json.loads(text) if text.startswith("[\n") else None
+    except (OSError, EOFError, ValueError) as error:
+        raise BadRecords(str(path), str(error)) from None
+    lines = text.split("\n") if array is None else map(json.dumps, array)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"{path}:{number}", line
+
+
+def _one(where: str, text: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+    try:
+        return make(json.loads(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except KeyError as error:
+        why = f"{error} is missing"
+    except (ValueError, TypeError, AttributeError, SyntaxError) as error:
+        why = str(error)
+    raise BadRecords(where, why) from None
