@@ -29,18 +29,20 @@ def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
 
 
 def _with_calls(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    bad = {call["id"] for call in message.tool_calls if not _fits(call["args"], serde)}
-    if not bad:
+    if all(_fits(call["args"], serde) for call in message.tool_calls):
         return message
-    calls = [{**e, "args": _INSTEAD} if e["id"] in bad else e for e in message.tool_calls]
+    calls = [
+        call if _fits(call["args"], serde) else {**call, "args": _INSTEAD}
+        for call in message.tool_calls
+    ]
     content = message.content
     if not isinstance(content, str):  # Anthropic's replies hold their calls here, too
-        content = [_block(each, bad) for each in content]
+        content = [_block(each, serde) for each in content]
     return message.model_copy(update={"tool_calls": calls, "content": content})
 
 
-def _block(block: str | dict[Any, Any], bad: set[str | None]) -> str | dict[Any, Any]:
-    if isinstance(block, dict) and block.get("id") in bad and "input" in block:
+def _block(block: str | dict[Any, Any], serde: JsonPlusSerializer) -> str | dict[Any, Any]:
+    if isinstance(block, dict) and not _fits(block.get("input"), serde):
         return {**block, "input": _INSTEAD}
     return block
 

@@ -85,7 +85,7 @@ def _walked(messages: Iterable[BaseMessage], steps: int) -> _Standing:
             named = _named(message, steps, now.at)
             moved = _moved(now, _all(named))
             left = now.open.difference(moved.finished)
-            at = next(reversed(named.values()), now.at)
+            at = named[-1] if named else now.at
             now = replace(now, open=left.union(moved.started), at=at)
     return now
 
@@ -113,18 +113,18 @@ def _moved(now: _Standing, named: Sequence[int]) -> Moved:
     )
 
 
-def _named(reply: AIMessage, steps: int, at: Named) -> dict[str, Named]:
-    """The steps of each call, by the call's id: one that names none is for those of the call
-    before it; for the first of the reply these are `at`."""
-    found: dict[str, Named] = {}
+def _named(reply: AIMessage, steps: int, at: Named) -> list[Named]:
+    """The steps of each call: one that names none is for those of the call before it; for the
+    first of the reply these are `at`."""
+    found: list[Named] = []
     for call in reply.tool_calls:
         at = _numbers(call["args"].get(ARGUMENT), steps) or at
-        found[str(call["id"])] = at
+        found.append(at)
     return found
 
 
-def _all(named: Mapping[str, Named]) -> Sequence[int]:
-    return list(dict.fromkeys(step for of_call in named.values() for step in of_call))
+def _all(named: Iterable[Named]) -> Sequence[int]:
+    return list(dict.fromkeys(step for of_call in named for step in of_call))
 
 
 def _numbers(told: Any, steps: int) -> Named:

@@ -10,6 +10,7 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
 
+from agents.call_ids import with_own_ids
 from agents.calls import Whole, model_call
 from agents.circles import in_circles
 from agents.context import Draft, Messages, tool_bytes
@@ -121,12 +122,13 @@ def _whole(request: ModelRequest[Ports]) -> Whole:
 
 
 def _callable(message: AIMessage) -> AIMessage:
-    """`message` with its broken calls among its calls, so that each of them gets an answer."""
+    """`message` with its broken calls among its calls, each with an id of its own, so that each of
+    them gets an answer."""
     if not message.invalid_tool_calls:
-        return message
+        return with_own_ids(message)
     broken = [_as_call(call, index) for index, call in enumerate(message.invalid_tool_calls)]
     calls = [*message.tool_calls, *broken]
-    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    return with_own_ids(message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []}))
 
 
 def _as_call(call: InvalidToolCall, index: int) -> ToolCall:

@@ -120,7 +120,7 @@ def _blocks(turn: Reply, number: int) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = _thoughts(turn.thoughts) if turn.thoughts else []
     blocks += [{"type": "text", "text": text}] if text else []
     for index, call in enumerate(turn.tool_calls):
-        identity = f"toolu_{number}_{index}"
+        identity = f"toolu_{number}_{index}" if call.id is None else call.id
         blocks.append({"type": "tool_use", "id": identity, "name": call.name, "input": call.args})
     return blocks
 

@@ -127,7 +127,7 @@ def _tool_call(call: Mapping[str, Any]) -> ToolCall:
 def _calls(turn: Reply, number: int) -> list[dict[str, Any]]:
     return [
         {
-            "id": f"call_{number}_{i}",
+            "id": f"call_{number}_{i}" if call.id is None else call.id,
             "type": "function",
             "function": {
                 "name": call.name,

@@ -16,11 +16,13 @@ class ToolCall:
 
     `args` is an object, or a string to be sent as the arguments' own text: `'{"path": '` is how a
     model that was cut off writes them. Gemini has no such text; its wire says
-    `MALFORMED_FUNCTION_CALL` instead.
+    `MALFORMED_FUNCTION_CALL` instead. `id` is sent in place of the wire's own, where it has ids:
+    compatible servers repeat them, or send none ("").
     """
 
     name: str
     args: Mapping[str, Any] | str
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,3 +56,15 @@ def test_tokens_that_no_record_can_hold_are_not_told() -> None:
     kept = keepable(given, SERDE)
     SERDE.dumps_typed(kept)
     assert (kept.usage_metadata, kept.response_metadata) == (None, {"finish_reason": "stop"})
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_of_two_calls_with_one_id_only_the_bad_one_is_replaced(blocks: bool) -> None:
+    given = reply({"a": 1 << 64}, {"a": 1}, blocks=blocks)
+    same = [{**call, "id": "c"} for call in given.tool_calls]
+    content = given.content
+    if not isinstance(content, str):
+        content = [{**each, "id": "c"} if "id" in each else each for each in content]
+    kept = keepable(given.model_copy(update={"tool_calls": same, "content": content}), SERDE)
+    SERDE.dumps_typed(kept)
+    assert [call["args"] for call in kept.tool_calls] == [{MALFORMED: UNKEPT}, {"a": 1}]

@@ -1,0 +1,45 @@
+"""Ids of a reply's tool calls: each its own, whatever the server has sent. Pure.
+
+Servers that speak a provider's wire send several calls with one id, or with none. All that follows
+(the order of calls, their places in the journal, the pairing of answers) rests on ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+
+def with_own_ids(message: AIMessage) -> AIMessage:
+    """`message` with an id for each of its calls. One that is missing or taken is made from the
+    call's place, so that a reply gets the same ids whenever it is read from the journal."""
+    ids = [call["id"] for call in message.tool_calls]
+    own = _own(ids)
+    if own == ids:
+        return message
+    calls = [{**call, "id": each} for call, each in zip(message.tool_calls, own, strict=True)]
+    return message.model_copy(update={"tool_calls": calls, "content": _content(message.content)})
+
+
+def _own(ids: Iterable[str | None]) -> list[str]:
+    own: list[str] = []
+    for place, given in enumerate(ids):
+        name = given or f"call_{place}"
+        while name in own:
+            name = f"{name}_{place}"
+        own.append(name)
+    return own
+
+
+def _content(content: Any) -> Any:
+    """Anthropic's replies hold their calls in their content, too, in the same order."""
+    if isinstance(content, str):
+        return content
+    own = iter(_own(block["id"] for block in content if _is_call(block)))
+    return [{**block, "id": next(own)} if _is_call(block) else block for block in content]
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use" and "id" in block

@@ -1,0 +1,153 @@
+"""Tool calls of one reply that share an id, or have none: compatible servers send such replies.
+
+The providers' true clients ask a local server; each call has a place of its own all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graph_house import Crash, Journey, PlannedSandbox, printed
+
+from agents.job import JobInput
+from agents.memory import MemoryJournal, MemoryRecord
+from agents.models import ModelOptions, ModelPool
+from agents.models.redaction import Redaction
+from agents.ports import Finished
+from agents.role_models import RoleModels
+from bench.provider import ProviderServer, Reply, Request, ToolCall
+from sandbox.protocol import Command, Limits, RunResult
+
+CODES = ["one", "two", "three", "four"]
+ENDS = {code: printed(f"{code}\n") for code in CODES}
+ONE_ID = ["compatible:m", "groq:llama-3.3-70b-versatile", "anthropic:claude-haiku-4-5"]
+CASES = [(name, "same") for name in ONE_ID] + [("compatible:m", "")]
+CALLS = 5 + 4
+"""Of models and of tools."""
+
+
+def calls(codes: list[str], call_id: str) -> Reply:
+    made = [ToolCall("python", {"code": code, "plan_steps": [1]}, call_id) for code in codes]
+    return Reply(tool_calls=tuple(made))
+
+
+def turns(call_id: str) -> list[Reply]:
+    return [
+        Reply(tool_calls=(ToolCall("Plan", {"steps": ["A.", "B.", "C."]}),)),
+        calls(CODES[:3], call_id),
+        calls(CODES[3:], call_id),
+        Reply("All ran."),
+        Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r4"}),)),
+    ]
+
+
+@dataclass
+class OneAtATime(PlannedSandbox):
+    """Lets others in while a program runs, and fails where one comes."""
+
+    busy: bool = False
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        assert not self.busy, "two calls at a time"
+        self.busy = True
+        for _ in range(50):
+            await asyncio.sleep(0)
+        self.busy = False
+        return await super().run(command, limits)
+
+
+class Crashing(MemoryJournal):
+    """Crashes once, after the record number `at`."""
+
+    def __init__(self, on: MemoryRecord, at: int) -> None:
+        super().__init__(on)
+        self.at = at
+        self.keys: list[str] = []
+
+    async def record(self, key: str, finished: Finished) -> None:
+        self.keys.append(key)
+        await super().record(key, finished)
+        if len(self.keys) == self.at:
+            raise Crash
+
+
+def ids(value: Any, *names: str) -> Iterator[str]:
+    """What stands under these names anywhere in a request's body."""
+    if isinstance(value, dict):
+        yield from (each for name, each in value.items() if name in names)
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from ids(each, *names)
+
+
+def assert_paired(request: Request) -> None:
+    """Each call of the last reply but one has an id, and an answer under it."""
+    said = next(each for each in request.body["messages"] if each["role"] == "assistant")
+    blocks = said.get("tool_calls") or said["content"]
+    made = [block["id"] for block in blocks if block.get("type") in ("function", "tool_use")]
+    answered = list(ids(request.body, "tool_call_id", "tool_use_id"))
+    assert len(set(made)) == len(made) == 3
+    assert all(made)
+    assert answered == made
+
+
+async def journey(
+    folder: Path, name: str, call_id: str, crash_at: int = 0
+) -> tuple[Journey, list[Request], OneAtATime]:
+    sandbox = OneAtATime(ENDS)
+    made = Journey.plan(folder, [], sandbox)
+    with ProviderServer(turns(call_id)) as server:
+        keys = dict.fromkeys(("groq", "anthropic", "compatible"), "key")
+        pool = ModelPool(ModelOptions(api_keys=keys, base_urls=server.base_urls(), max_retries=0))
+        made.ports = made.with_ports(
+            models=RoleModels.alone(pool, name),
+            redaction=Redaction(),
+            journal=Crashing(made.record, crash_at),
+        )
+        if crash_at:
+            with pytest.raises(Crash):
+                await made.begin(JobInput("Run four programs."))
+            await made.go_on()
+        else:
+            await made.begin(JobInput("Run four programs."))
+        await pool.aclose()
+        return made, server.requests, sandbox
+
+
+@pytest.mark.parametrize(("name", "call_id"), CASES)
+async def test_each_call_has_its_turn_its_number_and_its_answer(
+    tmp_path: Path, name: str, call_id: str
+) -> None:
+    made, requests, sandbox = await journey(tmp_path, name, call_id)
+    assert sandbox.ran == CODES
+    assert [run["id"] for run in made.told("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert (await made.outcome()).approved_by == "critic"
+    assert_paired(requests[2])
+
+
+@pytest.mark.parametrize("at", range(1, CALLS + 1))
+async def test_a_crash_repeats_none_of_them(tmp_path: Path, at: int) -> None:
+    made, requests, sandbox = await journey(tmp_path, "compatible:m", "same", at)
+    assert len(requests) == 5
+    assert sandbox.ran == CODES
+    assert [run["id"] for run in made.told("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert isinstance(made.ports.journal, Crashing)
+    assert len(set(made.ports.journal.keys)) == len(made.ports.journal.keys) == CALLS
+
+
+async def test_a_recording_of_it_plays_the_same(tmp_path: Path) -> None:
+    made, _, _ = await journey(tmp_path, "compatible:m", "same")
+    kept = [made.record.blobs[each["recorded"]] for each in made.told("model_called")]
+    text = "about: recorded by a test\nturns:\n" + "".join(each.decode() for each in kept)
+    (tmp_path / "again.yaml").write_text(text)
+    sandbox = OneAtATime(ENDS)
+    again = Journey.play(tmp_path, "again", sandbox)
+    await again.begin(JobInput("Run four programs."))
+    assert sandbox.ran == CODES
+    assert (await again.outcome()).approved_by == "critic"
