@@ -57,17 +57,23 @@ def standstill(state: State, critiques: Critiques) -> str | None:
     if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
         return "two revisions in a row went in circles"
     recent = critiques[-PATIENCE - 1 :]
-    if _no_better([(each.get("checks") or {}).get("passed") for each in recent], 1):
-        return f"no more of the checks pass than {PATIENCE} revisions ago"
-    if _no_better([each.get("score") for each in recent], DELTA):
-        return f"the critic's score is no better than {PATIENCE} revisions ago"
-    return None
+    better = {
+        "no more of the checks pass": _better(
+            [(each.get("checks") or {}).get("passed") for each in recent], 1
+        ),
+        "the critic's score is no better": _better([each.get("score") for each in recent], DELTA),
+    }
+    stalled = [text for text, is_better in better.items() if is_better is False]
+    if not stalled or any(better.values()):
+        return None
+    return f"{' and '.join(stalled)} than {PATIENCE} revisions ago"
 
 
-def _no_better(figures: Sequence[float | None], delta: float) -> bool:
-    """Whether none of the last PATIENCE figures is better than the one before them by `delta`."""
+def _better(figures: Sequence[float | None], delta: float) -> bool | None:
+    """Whether one of the last PATIENCE figures is better than the one before them by `delta`; None
+    where there are too few to say."""
     known = [figure for figure in figures if figure is not None]
-    return len(known) > PATIENCE and max(known[1:]) < known[0] + delta
+    return max(known[1:]) >= known[0] + delta if len(known) > PATIENCE else None
 
 
 def worn_out(state: State, critiques: Critiques) -> bool:

@@ -18,6 +18,10 @@ def back(revision: int, score: float | None = None, feedback: str = "") -> dict[
     return {"revision": revision, "verdict": "revise", "score": score, "feedback": said}
 
 
+def checked(revision: int, passed: int, score: float | None = None) -> dict[str, Any]:
+    return {**back(revision, score), "checks": {"passed": passed, "total": 5}}
+
+
 def run(revision: int, out: str = "3") -> dict[str, Any]:
     texts = {name: {"text": out, "digest": None} for name in ("code", "stdout", "stderr")}
     return {"revision": revision, "end": "exited", "exit_code": 0, **texts}
@@ -66,14 +70,22 @@ def test_a_score_that_does_not_improve_ends_it() -> None:
 
 
 def test_checks_that_do_not_get_more_end_it() -> None:
-    def checked(revision: int, passed: int) -> dict[str, Any]:
-        return {**back(revision), "checks": {"passed": passed, "total": 5}}
-
     stands = [checked(1, 3), checked(2, 2), checked(3, 3)]
     assert onward(state(3), stands, 1).ends == "no more of the checks pass than 2 revisions ago"
     assert onward(state(3), stands, 2) == Onward(exhausted=False, level=1)
     assert not onward(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
     assert not onward(state(3), [back(1), *stands[1:]], 1).exhausted
+
+
+def test_it_goes_on_while_either_score_or_checks_improve() -> None:
+    more_checks = [checked(1, 1, 0.5), checked(2, 2, 0.5), checked(3, 3, 0.4)]
+    assert not onward(state(3), more_checks, 1).exhausted
+    higher_score = [checked(1, 3, 0.5), checked(2, 3, 0.6), checked(3, 3, 0.7)]
+    assert not onward(state(3), higher_score, 1).exhausted
+    neither = [checked(1, 3, 0.5), checked(2, 3, 0.5), checked(3, 2, 0.51)]
+    assert onward(state(3), neither, 1).ends == (
+        "no more of the checks pass and the critic's score is no better than 2 revisions ago"
+    )
 
 
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
