@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
+from pydantic import Field
 from typing_extensions import override
 
 from agents.models.bound import likely_used, most_used
@@ -27,6 +28,7 @@ from agents.models.ending import told_apart
 from agents.models.errors import ContextExceeded, ModelError, ModelUnavailable
 from agents.models.foreign import understood_by
 from agents.models.handed import watched
+from agents.models.learned import LearnedLimit
 from agents.models.listener import LISTENER
 from agents.models.patience import Patience
 from agents.models.providers import PROVIDERS
@@ -56,7 +58,7 @@ class ProviderModel(BaseChatModel):
     context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
     known."""
-    learned: int | None = None
+    learned: LearnedLimit = Field(default_factory=LearnedLimit)
     """The same, where its provider has refused a request for its length, and told how long it may
     be. It may have told of a minute (Groq): requests are cut towards it, none is refused by it."""
     rate_limit: RateLimit
@@ -94,7 +96,7 @@ class ProviderModel(BaseChatModel):
     @property
     def allowed(self) -> int | None:
         """The tokens of a request with its reply that are aimed at; None: not known."""
-        return min((each for each in (self.context, self.learned) if each), default=None)
+        return min((each for each in (self.context, self.learned.tokens) if each), default=None)
 
     @property
     def most_input(self) -> int | None:
@@ -133,7 +135,7 @@ class ProviderModel(BaseChatModel):
             except ModelError as error:
                 await toll.failed(error)
                 if isinstance(error, ContextExceeded) and error.room is not None:
-                    self.learned = min(error.room, self.learned or error.room)
+                    self.learned.note(error.room)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from agents.context import Draft, asked_within
 from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
+from agents.models.learned import LEARNED_SECONDS, LearnedLimit
 from agents.prompting import prompt
 from agents.spare import past
 from bench.provider import ProviderServer, Refusal, Reply
@@ -72,8 +73,43 @@ async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> N
             assert reply.text == "ok"
         await model.aclose()
     refused, less, at_once = server.requests
-    assert model.learned == model.allowed == 8_192
+    assert model.learned.tokens == model.allowed == 8_192
     assert characters(refused) > 31_000
     assert 15_000 < characters(less) < 31_000 * (model.most_input or 0) / 9_021
     assert characters(at_once) < 3 * (model.most_input or 0)
     assert not any('"spare"' in json.dumps(each.body) for each in server.requests)
+
+
+async def test_what_a_refusal_has_told_expires() -> None:
+    name = "groq:llama-3.3-70b-versatile"
+    times = [0.0]
+    with ProviderServer([ITS_WORDS[name], Reply("ok"), Reply("ok"), Reply("ok")]) as server:
+        options = ModelOptions({"groq": "key"}, server.base_urls())
+        model = build(ModelName.parse(name), options, "summary")
+        assert isinstance(model, ProviderModel)
+        model.learned = LearnedLimit(clock=lambda: times[-1])
+
+        async def send(given: Sequence[BaseMessage]) -> AIMessage:
+            return await model.ainvoke(list(given))
+
+        for at in (0.0, LEARNED_SECONDS - 1, LEARNED_SECONDS):
+            times.append(at)
+            await asked_within(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+        await model.aclose()
+    refused, less, still_less, whole = map(characters, server.requests)
+    assert less < refused
+    assert still_less < refused
+    assert whole == refused
+
+
+def test_the_least_limit_counts_while_it_is_known() -> None:
+    now = 0.0
+    learned = LearnedLimit(clock=lambda: now)
+    assert learned.tokens is None
+    learned.note(6_000)
+    learned.note(8_000)
+    assert learned.tokens == 6_000
+    now = LEARNED_SECONDS
+    assert learned.tokens is None
+    learned.note(8_000)
+    assert learned.tokens == 8_000

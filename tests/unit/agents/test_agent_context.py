@@ -70,7 +70,7 @@ async def test_one_that_cuts_unsaid_is_asked_what_surely_fits() -> None:
 
 async def test_by_what_a_minute_allows_a_request_is_cut_and_not_refused() -> None:
     model = model_of(GROQ)
-    model.learned = 6_000
+    model.learned.note(6_000)
     (sent,) = await asked(model, prose(2_000), past("gone " * 8_000))
     assert sent <= 3 * 4_000 - 6_000
     assert await asked(model, prose(40_000)) == [40_000]
