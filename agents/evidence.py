@@ -12,7 +12,6 @@ from typing import Any
 from agents.branches.joining import unresolved
 from agents.checks.carried import report_of, unpassed
 from agents.counting import computes, counts
-from agents.plots import asks_for_plot, has_image
 from agents.repair.source_file import is_source
 from agents.repair.subject import only_looked
 from agents.runs import EXECUTOR
@@ -24,7 +23,6 @@ NO_END = "no run shows how the code ended"
 NO_SUCCESS = "no run has succeeded"
 CHANGED = "files were changed after the last run that succeeded"
 UNRESOLVED = "copies of conflicting files are left"
-NO_IMAGE = "the task asks for a plot, and no image file was saved"
 _SUFFIXES = """
     .bib .cfg .conf .css .csv .html .ics .ini .jpeg .jpg .json .jsonl .log .md .pdf .png .rst .svg
     .tex .toml .tsv .txt .xml .yaml .yml
@@ -90,15 +88,6 @@ def unseen(state: State) -> str:
     """Why its runs are no evidence: they have only looked, or something else was run, or run so
     that nobody can tell how it went."""
     return ONLY_LOOKED if all(map(only_looked, state.get("runs", []))) else NO_END
-
-
-def lacking(state: State) -> str | None:
-    """What stands in the way of an approval by the critic, or None."""
-    if lack := unproven(state):
-        return lack
-    if asks_for_plot(state["job"]["task"]) and not has_image(state.get("artifacts", {})):
-        return NO_IMAGE
-    return None
 
 
 def is_final(run: Run, state: State) -> bool:

@@ -19,15 +19,14 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 from agents.evidence import (
     CHANGED,
     NO_END,
-    NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
     ONLY_LOOKED,
     UNRESOLVED,
     is_evidence,
     is_final,
-    lacking,
     runs_that_count,
+    unproven,
     unseen,
 )
 from agents.repair.opened import open_failures
@@ -59,7 +58,8 @@ _RUN_IT_ALONE = (
     " python tool. A program that names none of the files does not count."
 )
 
-_NUMBER = re.compile(r"\d+")
+_ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*(\d+)\W*")
 
 
 class Said(TypedDict):
@@ -101,7 +101,7 @@ def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -
     if said["verdict"] == "revise":
         return critique
     named = _named(state.get("runs", []), said["run"])
-    lack = lacking(state) or _objection(state, critique, named)
+    lack = unproven(state) or _objection(state, critique, named)
     if lack is not None:
         return {**critique, **_sent_back(lack, said["feedback"]), "overruled": lack}
     return {**critique, "verdict": "approve", "run": critique["run"] or _latest_success(state)}
@@ -139,7 +139,7 @@ def _by_rules(state: Mapping[str, Any], why: str) -> Critique:
     """Approved is what a run shows to work, as it stands, while no failure is open."""
     nothing = Said(verdict="revise", feedback="", run=None)
     critique = Critique(**{**_as_said(state, nothing), "overruled": why, "by": RULES})
-    lack = lacking(state) or _unseen(state) or _unmended(state) or _unsure(state)
+    lack = unproven(state) or _unseen(state) or _unmended(state) or _unsure(state)
     if lack is not None:
         return {**critique, **_sent_back(lack, "")}
     return {**critique, "verdict": "approve", "run": _latest_success(state)}
@@ -201,7 +201,6 @@ def _sent_back(lack: str, feedback: str) -> Any:
         NO_END: _RUN_IT_ALONE,
         NO_SUCCESS: "Mend the code, and run it until it ends with exit code 0.",
         CHANGED: "Run the code as it is now, and show that it works.",
-        NO_IMAGE: "Save the plot as an image file in the working directory.",
     }
     default = "Run it again and show that it works."
     if lack.startswith(UNRESOLVED):
@@ -212,8 +211,8 @@ def _sent_back(lack: str, feedback: str) -> Any:
 
 def _named(runs: Sequence[Run], name: str | None) -> Run | None:
     """The run that a verdict names as `r3`, `run 3` or `3`; None where there is no such run."""
-    number = _NUMBER.search(name or "")
-    wanted = int(number[0]) if number else None
+    found = _ID.search(name or "") or _NUMBER.fullmatch(name or "")
+    wanted = int(found[1]) if found else None
     return next((run for run in runs if run["number"] == wanted), None)
 
 

@@ -147,19 +147,6 @@ async def test_two_plots_are_both_kept(tmp_path: Path) -> None:
     assert ended.summary.startswith("Both are saved. Files: a.png, b.png.")
 
 
-async def test_a_plot_that_was_not_saved_is_sent_back(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", "Plot", call("python", code="one")),
-        turn("executor", "exit code 0", "Shown."),
-        verdict("(revision 1)", "approve", run="r1"),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"one": printed("shown")}))
-    await journey.begin(JobInput("Plot a.", max_revisions=1))
-    assert "no image file was saved" in only(journey.told("critiqued"))["overruled"]
-    assert (await journey.outcome()).exhausted
-
-
 async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
     turns = [
         PLAN,

@@ -9,12 +9,10 @@ import pytest
 from agents.evidence import (
     CHANGED,
     NO_END,
-    NO_IMAGE,
     NO_RUN,
     NO_SUCCESS,
     ONLY_LOOKED,
     is_final,
-    lacking,
     unproven,
 )
 
@@ -57,7 +55,6 @@ def state(*runs: dict[str, Any], revision: int = 1, task: str = "Add.", **more: 
 )
 def test_what_an_approval_would_have_to_override(runs: list[Any], why: str | None) -> None:
     assert unproven(state(*runs, revision=2)) == why
-    assert lacking(state(*runs, revision=2)) == why
 
 
 @pytest.mark.parametrize(
@@ -118,9 +115,3 @@ def test_a_person_s_own_code_that_failed_is_not_proven_by_what_ran_before() -> N
     assert unproven(state(run(1, by="executor"), failed)) == "the code of Ada did not succeed (r2)"
     assert unproven(state(run(1, ok=False, by="executor"), run(2, by="Ada"))) is None
     assert unproven(state(failed, run(3, by="executor"))) is None
-
-
-def test_a_plot_must_have_been_saved_for_the_critic() -> None:
-    bare = state(run(1), task="Plot it.")
-    assert (lacking(bare), unproven(bare)) == (NO_IMAGE, None)
-    assert lacking(state(run(1), task="Plot it.", artifacts={"a.png": {}})) is None
