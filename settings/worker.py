@@ -82,7 +82,8 @@ class WorkerSettings(
         30.0,
         gt=0,
         description="how long what a job has to write waits for a Redis that is away or full, "
-        "before the job is handed back",
+        "before the job is handed back; and a worker that starts for one that is away, before it "
+        "ends with exit code 1",
     )
     retention_days: float = Field(
         30.0,

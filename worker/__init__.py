@@ -9,6 +9,7 @@ loners       jobs that crashed twice run in processes of their own, forked from 
 zygote       ... a copy of the worker from before it began
 ledger       everything an attempt puts on record, in order and fenced by its epoch
 leases       one thread renews every lease of the process and announces the worker
+cancellations  stops what a client has cancelled
 sweeper      due jobs without a hint, leases that ran out
 checkpoints  LangGraph's saver on plain Redis
 ports/       what `agents.ports` asks for, over `jobs`

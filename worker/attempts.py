@@ -85,11 +85,16 @@ class Attempts:
         starting.add_done_callback(self._starting.discard)
 
     async def work_alone(self, job_id: str) -> None:
-        """Work on one job that crashed before, unless nothing could be run here."""
-        if self._equipment.readiness.works:
-            await self.work(job_id, alone=True)
-        else:
+        """Work on one job that crashed before, unless nothing could be run here. The process was
+        made for it, and ends with it: a claim that Redis did not answer is made again.
+        """
+        if not self._equipment.readiness.works:
             log.warning("job waits for a sandbox that works", job_id=job_id)
+            return
+        try:
+            await patient(lambda: self.work(job_id, alone=True), self._equipment.patience)
+        except (StoreUnavailable, Contended) as error:
+            log.warning("job left to another process", job_id=job_id, error=str(error))
 
     async def work(self, job_id: str, *, alone: bool) -> None:
         """Claim a job and work on it to the attempt's end.
@@ -163,18 +168,31 @@ class Attempts:
         return drive.held, work
 
     def stop_job(self, job_id: str) -> None:
-        """End the attempts at a job now: it was cancelled. Kills its rooms."""
+        """End the attempts at a job: it was cancelled. Kills its rooms."""
         for held in self._held:
             if held.job_id == job_id:
-                self.stop(held)
+                self._stop_soon(held, lost=False)
 
-    def stop(self, held: Held) -> None:
-        """End an attempt now: its lease is lost. An answer that has come already, as it has where
-        the whole process was frozen, is read before: its price is on no record yet.
+    def lease_lost(self, held: Held) -> None:
+        """End an attempt: its lease is lost. Kills its rooms."""
+        self._stop_soon(held, lost=True)
+
+    def _stop_soon(self, held: Held, *, lost: bool) -> None:
+        """An answer that has come already, as it has where the whole process was frozen, is read
+        before: its price is on no record yet. And an attempt that has just let go of its job in
+        good order has no lease either, until it is forgotten here: nothing is wrong with that one.
         """
-        if (running := self._running.get(held)) is not None:
-            log.info("attempt stopped", job_id=held.job_id)
-            asyncio.get_running_loop().call_later(READ_SECONDS, running.work.cancel)
+        if held in self._running:
+            asyncio.get_running_loop().call_later(READ_SECONDS, self._stop, held, lost)
+
+    def _stop(self, held: Held, lost: bool) -> None:
+        running = self._running.get(held)
+        if running is None or running.work.done() or running.work.cancelling():
+            return
+        if lost:
+            log.warning("lease lost", job_id=held.job_id, epoch=held.epoch)
+        log.info("attempt stopped", job_id=held.job_id)
+        running.work.cancel()
 
     async def drain(self, seconds: float) -> None:
         """Stop taking jobs; let each graph stop at its next step, and end what has not by then.

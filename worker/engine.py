@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.answering import answer_forever
 from worker.attempts import Attempts
+from worker.cancellations import stop_cancelled
 from worker.capabilities import announcement
 from worker.collapse import collapse_if_exhausted
 from worker.fail_points import MortalStore
@@ -111,15 +113,33 @@ class Engine:
 
     async def _open(self) -> None:
         async with contextlib.AsyncExitStack() as opened:
-            self._attempts = await self._build(opened)
+            store = _store(self._settings)
+            opened.push_async_callback(store.close)
+            if await self._reached(store):
+                self._attempts = await self._build(store, opened)
             self._opened = opened.pop_all()
 
-    async def _build(self, opened: contextlib.AsyncExitStack) -> Attempts:
+    async def _reached(self, store: RedisStore) -> bool:
+        """Wait for a Redis that is away, as for one that goes away later: a worker that ended for
+        it would have to load everything again, and a lone job's process would be lost with its
+        job. False where the worker is to stop first.
+        """
+        ends = time.monotonic() + self._settings.patience_seconds
+        while not self.draining:
+            try:
+                await _refuse_unfit(self._settings, store)
+            except StoreUnavailable as error:
+                if time.monotonic() >= ends:
+                    raise
+                log.warning("worker waits for Redis", why=str(error))
+            else:
+                return True
+            await asyncio.sleep(AGAIN_SECONDS)
+        return False
+
+    async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> Attempts:
         """Everything that runs; `opened` closes it, the last first."""
         settings = self._settings
-        store = _store(settings)
-        opened.push_async_callback(store.close)
-        await _refuse_unfit(settings, store)
         policy = Policy(
             lease_ms=int(settings.lease_seconds * 1000),
             retry_ms=int(settings.retry_seconds * 1000),
@@ -156,7 +176,7 @@ class Engine:
                 store, equipment.blobs, wanted(settings), settings.retention_sweep_seconds
             ),
             index_forever(store, settings.sweep_seconds),
-            _stop_cancelled(store, attempts),
+            stop_cancelled(store, attempts),
             answer_forever(store, equipment),
             *_webhooks(settings, store),
         ):
@@ -167,7 +187,7 @@ class Engine:
         return attempts
 
     def _stop_soon(self, attempts: Attempts, held: Held) -> None:
-        self._loop.call_soon_threadsafe(attempts.stop, held)
+        self._loop.call_soon_threadsafe(attempts.lease_lost, held)
 
 
 def _stop_this_process() -> None:
@@ -213,24 +233,3 @@ def _told(task: asyncio.Task[None]) -> None:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-async def _stop_cancelled(store: RedisStore, attempts: Attempts) -> None:
-    """Hear of cancelled jobs at once; a heartbeat finds those that were not heard of."""
-    while True:
-        with contextlib.suppress(StoreUnavailable):
-            async with store.stops() as stopped:
-                await _stop_lost(store, attempts)
-                while True:
-                    if job_id := await stopped.get():
-                        attempts.stop_job(job_id)
-                    else:
-                        await _stop_lost(store, attempts)
-        await asyncio.sleep(AGAIN_SECONDS)
-
-
-async def _stop_lost(store: RedisStore, attempts: Attempts) -> None:
-    """Look at every job that is held, when some word may have been missed."""
-    for held in attempts.held():
-        if not await store.owns(held):
-            attempts.stop(held)

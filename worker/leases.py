@@ -101,7 +101,6 @@ class Leases:
     async def _beat_once(self, store: RedisStore) -> None:
         if held := self._held():
             for lease in await store.renew(held, self._lease_ms):
-                log.warning("lease lost", job_id=lease.job_id, epoch=lease.epoch)
                 self._lost(lease)
         facts = {**self._facts(), "busy": len(held)}
         forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1

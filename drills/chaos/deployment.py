@@ -34,14 +34,14 @@ READY_SECONDS = 90.0
 LOG_LINES = 15
 SLOTS = 16
 READY = re.compile(rb'"worker": "[^"]*:(\d+):[0-9a-f]+",[^\n]*"event": "worker ready"')
-DIED = re.compile(rb"^worker \d+ ended with -?\d+$", re.MULTILINE)
+DIED = re.compile(rb"^worker \d+ ended with (-?\d+)$", re.MULTILINE)
 NAMED = 'GROQ_API_KEY=pid-$$ exec "$@"'
 """The shell becomes the worker, so that its pid is the worker's: the provider sees who asks."""
 
 
 @dataclass
 class Deployment:
-    """What runs. `unasked` counts the deaths that nobody had asked for, by program."""
+    """What runs. `unasked` counts deaths that nobody had asked for, by program and exit code."""
 
     processes: Processes
     folder: Path
@@ -99,16 +99,16 @@ class Deployment:
             whole = said[: said.rfind(b"\n") + 1]
             self._read[name] = self._read.get(name, 0) + len(whole)
             self._fit |= {int(pid) for pid in READY.findall(whole)}
-            if died := len(DIED.findall(whole)):
-                self.unasked["forked worker"] = self.unasked.get("forked worker", 0) + died
+            for code in DIED.findall(whole):
+                self._died("forked worker", int(code))
         return self._fit
 
     def keep(self) -> None:
         """Start again what has ended, and take the remains of what others have left to us."""
         self.fit()
         for name, child in list(self.running.items()):
-            if child.ended() is not None and name not in self.stopping:
-                self.unasked[name] = self.unasked.get(name, 0) + 1
+            if (code := child.ended()) is not None and name not in self.stopping:
+                self._died(name, code)
                 self.start(name)
         known = {child.pid for child in self.processes.children}
         for stray in family.children(os.getpid()):
@@ -120,6 +120,11 @@ class Deployment:
         """The end of what a program said."""
         text = (self.folder / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-LOG_LINES:])
+
+    def _died(self, name: str, code: int) -> None:
+        """Its log says more where the code is its own: a signal (negative) comes from elsewhere."""
+        how = f"{name} (exit code {code})" if code >= 0 else f"{name} (signal {-code})"
+        self.unasked[how] = self.unasked.get(how, 0) + 1
 
     def _wait(self) -> None:
         deadline = time.monotonic() + READY_SECONDS

@@ -349,3 +349,35 @@ async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(house: House
     stopping = time.monotonic()
     assert house.stop_workers() == [0]  # and it ends in order where Redis is away
     assert time.monotonic() - stopping < 12
+
+
+@pytest.mark.invariant("J8")
+async def test_a_worker_that_starts_while_redis_is_away_waits_for_it(house: House) -> None:
+    """It ended, and loaded everything again; a lone job's process was lost with its job."""
+    model = house.record("late", one_run("late", "print('x')"))
+    house.server.kill()
+    worker = house.worker()
+    async with asyncio.timeout(60):
+        while "worker waits for Redis" not in house.logs():
+            assert worker.poll() is None, house.logs()
+            await asyncio.sleep(0.02)
+    with house.restart_redis():
+        await house.ready(seconds=60)
+        async with house.operations() as operations:
+            job_id = await house.submit(operations, JobSpec(task="late", model=model))
+            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED
+        assert worker.poll() is None
+
+
+async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_cannot_start(
+    house: House,
+) -> None:
+    house.server.kill()
+    patient, hasty = house.worker(), house.worker(patience_seconds="0.1")
+    assert await asyncio.to_thread(hasty.wait, 60) == 1
+    async with asyncio.timeout(60):
+        while house.logs().count("worker waits for Redis") < 2:
+            await asyncio.sleep(0.02)
+    patient.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(patient.wait, 60) == 0
+    assert house.logs().count('"worker cannot start"') == 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from job_examples import House
 
-from jobs.errors import StoreUnavailable
+from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Change
 from jobs.memory_store import MemoryStore
 from jobs.record import JobRecord, Status
@@ -18,12 +19,27 @@ NOTHING = cast("Equipment", None)
 """A claim that fails needs no equipment."""
 
 
+def ready(*, patience: float = 60) -> Equipment:
+    """Equipment with a sandbox that works, whose attempts are another's from their first step."""
+
+    async def ledger(record: JobRecord) -> None:
+        raise StaleEpoch(record.id, record.epoch)
+
+    readiness = SimpleNamespace(works=True)
+    return cast("Equipment", SimpleNamespace(readiness=readiness, patience=patience, ledger=ledger))
+
+
 class Forgetful(MemoryStore):
-    """A store that applies the next commit, and says that it was away."""
+    """A store that applies the next commit, and says that it was away; `away` is for how many
+    commits more it is, and applies none."""
 
     lost = False
+    away = 0
 
     async def commit(self, before: JobRecord, change: Change, **how: Any) -> bool:
+        if self.away:
+            self.away -= 1
+            raise StoreUnavailable("connection refused")
         done = await super().commit(before, change, **how)
         if self.lost:
             self.lost = False
@@ -53,3 +69,24 @@ async def test_a_job_that_another_worker_holds_is_left_alone() -> None:
     attempts = Attempts("worker-2", house.operations, NOTHING, slots=1)
     await attempts.work(job.id, alone=False)
     assert (await house.record(job.id)).status is Status.RUNNING
+
+
+@pytest.mark.invariant("J8")
+async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back() -> None:
+    store = Forgetful()
+    house = House(store)
+    job = await house.submit()
+    attempts = Attempts("worker-1", house.operations, ready(), slots=1)
+    store.away = 2
+    await attempts.work_alone(job.id)
+    assert (await house.kinds(job.id)).count("started") == 1
+
+
+async def test_a_process_that_was_made_for_a_job_leaves_it_where_redis_stays_away() -> None:
+    store = Forgetful()
+    house = House(store)
+    job = await house.submit()
+    attempts = Attempts("worker-1", house.operations, ready(patience=0), slots=1)
+    store.away = 2
+    await attempts.work_alone(job.id)  # and ends in good order: it raises nothing
+    assert await house.kinds(job.id) == ["submitted"]
