@@ -222,8 +222,9 @@ CONTENDED = Kind(
 NOT_READY = Kind(
     "not-ready",
     503,
-    "The service cannot work on jobs now",
-    "What is missing stands in `missing`: Redis, or a worker that was seen lately.",
+    "The service cannot take requests now",
+    "What is missing stands in `missing`: Redis does not answer. Workers are not asked about here: "
+    "see GET /system.",
     retryable=True,
 )
 

@@ -178,13 +178,13 @@ class Service:
         results: Sequence[Mapping[str, Any]] = answer["models"]
         return results
 
-    def ready(self) -> Mapping[str, Any] | None:
-        """GET /readyz: what it says, or None while it is not ready or not there."""
+    def ready(self, workers: int) -> bool:
+        """Whether it takes jobs (GET /readyz), and lists as many workers (GET /system)."""
         try:
             answer = self._http.get("/readyz", timeout=2.0)
-        except httpx.HTTPError:
-            return None
-        return answer.json() if answer.status_code == httpx.codes.OK else None
+            return answer.is_success and len(self.system()["workers"]) >= workers
+        except (httpx.HTTPError, Unreachable):
+            return False
 
     def _json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         answer = self._send(method, path, **request)

@@ -98,7 +98,7 @@ class _Starting:
     def _wait_ready(self, service: Service, children: list[Child], workers: int) -> None:
         deadline = time.monotonic() + READY_SECONDS
         with self._screen.waiting("starting the API and a worker"):
-            while service.ready() is None or len(service.system()["workers"]) < workers:
+            while not service.ready(workers):
                 for child in children:
                     if child.ended() is not None:
                         raise self._failure(child.program, "it ended while it started")

@@ -113,8 +113,8 @@ class StoreSettings(FettleSettings):
     worker_seen_seconds: float = Field(
         20.0,
         gt=0,
-        description="a worker that has not been heard of for so long counts as gone: for /readyz, "
-        "the pages and `fettle models`",
+        description="a worker that has not been heard of for so long counts as gone: for the "
+        "pages, `fettle doctor` and `fettle models`",
     )
     log_format: LogFormat = Field(
         "json", description="json: one object a line; console: for people"

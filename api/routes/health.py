@@ -9,7 +9,7 @@ from api.answers import as_json
 from api.documented import refusals
 from api.problems import Refused
 from api.schemas.system import Health
-from api.services import Services, ServicesDep
+from api.services import ServicesDep
 from jobs.errors import StoreUnavailable
 
 router = APIRouter(tags=["system"])
@@ -28,21 +28,15 @@ async def healthz() -> Response:
     responses=refusals(problems.NOT_READY),
 )
 async def readyz(house: ServicesDep) -> Response:
-    """Redis answers, and a worker was seen lately; else 503 with what is missing."""
-    if missing := await _missing(house):
-        more = {"missing": missing}
-        detail = "; ".join(missing)
-        raise Refused(problems.NOT_READY, detail, more, {"Retry-After": "5"})
-    return as_json(Health(status="ready"))
+    """Redis answers, so that jobs can be accepted, read and reviewed; else 503.
 
-
-async def _missing(house: Services) -> list[str]:
-    lately = house.settings.worker_seen_seconds
+    Workers do not count: a job waits for one, and what is sent here must not depend on it. GET
+    /system lists them, and GET /metrics has their number.
+    """
     try:
-        now = await house.store.now()
-        seen = [worker["seen_at"] for worker in await house.store.workers()]
+        await house.store.now()
     except StoreUnavailable:
-        return ["Redis does not answer"]
-    if any(now - at <= lately * 1000 for at in seen):
-        return []
-    return [f"no worker was seen in the last {lately:g} s"]
+        missing = "Redis does not answer"
+        more = {"missing": [missing]}
+        raise Refused(problems.NOT_READY, missing, more, {"Retry-After": "5"}) from None
+    return as_json(Health(status="ready"))

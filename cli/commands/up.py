@@ -114,7 +114,7 @@ def _run(
 
 def _until_ready(service: Service, supervisor: Supervisor) -> None:
     """Ask at a steady pace: the service logs every question, and each line wakes the supervisor."""
-    while service.ready() is None:
+    while not service.ready(workers=1):
         next_look = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < next_look:
             supervisor.tick(TICK_SECONDS)

@@ -129,7 +129,7 @@ class Deployment:
     def _wait(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
         with Service(self.url, self.key) as service:
-            while service.ready() is None or len(service.system()["workers"]) < 2:
+            while not service.ready(workers=2):
                 for name, child in self.running.items():
                     if child.ended() is not None:
                         raise CliError(f"the {name} cannot work here", self.log_of(name), "")

@@ -14,6 +14,7 @@ import redis_servers
 from fettle_command import REPOSITORY, environment
 
 from cli import ports
+from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
 
@@ -63,6 +64,15 @@ def answer(url: str, wanted: int, **more) -> None:
             continue
 
 
+def listed(url: str) -> None:
+    """Wait until the service lists a worker."""
+    deadline = time.monotonic() + 60
+    headers = {"X-API-Key": DEVELOPMENT_KEY}
+    while not httpx.get(url, headers=headers).raise_for_status().json()["workers"]:
+        assert time.monotonic() < deadline, "no worker is listed"
+        time.sleep(0.1)
+
+
 def test_web_worker_and_flower(tmp_path, start):
     assert set(LINES) == {"web", "worker", "flower"}
     binary = next(iter(redis_servers.binaries().values()))
@@ -83,5 +93,6 @@ def test_web_worker_and_flower(tmp_path, start):
         start("worker", env)
         start("flower", {**env, "FLOWER_BASIC_AUTH": "me:hush"})
         answer(f"http://127.0.0.1:{port}/readyz", 200)
+        listed(f"http://127.0.0.1:{port}/system")
         answer(f"http://127.0.0.1:{flower_port}/", 401)
         answer(f"http://127.0.0.1:{flower_port}/", 200, auth=("me", "hush"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import pytest
@@ -20,24 +19,22 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def test_alive_needs_nothing_and_ready_needs_a_worker(front):
+async def test_alive_and_ready_need_no_worker_and_no_key(front):
+    """A fleet that is scaled from none must be given its first job, and read meanwhile."""
     async with client_of(front.app, None) as nobody:
         assert (await nobody.get("/healthz")).json()["status"] == "alive"
-        missing = await nobody.get("/readyz")
-        assert (missing.status_code, missing.json()["type"]) == (503, "/problems/not-ready")
-        assert "worker" in missing.json()["missing"][0]
-        assert missing.headers["retry-after"]
-        await front.house.store.announce("w1", {"version": "1"}, 10)
         ready = await nobody.get("/readyz")
-        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "missing": []})
+        assert "\nfettle_workers 0.0\n" in (await nobody.get("/metrics")).text
+    assert (await front.client.get("/system")).json()["workers"] == []
+    await front.submit("accepted all the same")
 
 
-async def test_a_worker_that_fell_silent_is_not_ready(redis_url, tmp_path):
-    settings = settings_for(redis_url, tmp_path, worker_seen_seconds=0.001)
-    async with started(settings) as front:
-        await front.house.store.announce("w1", {}, 60)
-        await asyncio.sleep(0.05)  # longer than it may be silent, by any clock
-        assert (await front.client.get("/readyz")).status_code == 503
+async def test_a_worker_is_counted_apart(front):
+    await front.house.store.announce("w1", {"version": "1"}, 10)
+    assert "\nfettle_workers 1.0\n" in (await front.client.get("/metrics")).text
+    (worker,) = (await front.client.get("/system")).json()["workers"]
+    assert worker["id"] == "w1"
 
 
 async def test_the_system_tells_what_a_doctor_wants(front):
