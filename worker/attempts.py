@@ -187,11 +187,12 @@ class Attempts:
 
     def _stop(self, held: Held, lost: bool) -> None:
         running = self._running.get(held)
-        if running is None or running.work.done() or running.work.cancelling():
+        if running is None or running.work.done():
             return
-        if lost:
-            log.warning("lease lost", job_id=held.job_id, epoch=held.epoch)
-        log.info("attempt stopped", job_id=held.job_id)
+        if not running.work.cancelling():  # said once, done until it is over
+            if lost:
+                log.warning("lease lost", job_id=held.job_id, epoch=held.epoch)
+            log.info("attempt stopped", job_id=held.job_id)
         running.work.cancel()
 
     async def drain(self, seconds: float) -> None:
