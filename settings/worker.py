@@ -100,6 +100,16 @@ class WorkerSettings(
     retention_sweep_seconds: float = Field(
         60.0, gt=0, description="how often one worker looks for what may be removed"
     )
+    worker_metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65_535,
+        description="port for `/metrics`, `/healthz` and `/readyz` of a worker, without a key; "
+        "absent: none. 0: a free one, which the worker logs, for several workers on a machine",
+    )
+    worker_metrics_host: str = Field(
+        "127.0.0.1", description="address that this port is opened on; the image sets 0.0.0.0"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
 
     @model_validator(mode="after")

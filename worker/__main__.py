@@ -57,7 +57,8 @@ def main(alone: str | None) -> None:
 
 def _work_alone(settings: WorkerSettings, job_id: str) -> int:
     """Work on one job, in this process or one that was forked for it; returns the exit code."""
-    engine, _ = _started(settings.model_copy(update={"concurrency": 1}))
+    changed = {"concurrency": 1, "worker_metrics_port": None}  # the port is its worker's
+    engine, _ = _started(settings.model_copy(update=changed))
     if not engine.draining:
         engine.work_alone(job_id)
     engine.stop()
@@ -71,7 +72,7 @@ def _started(settings: WorkerSettings, zygote: Zygote | None = None) -> tuple[En
     _drain_on_signals(engine)
     try:
         engine.start()
-    except (JobsError, ToolUnfit) as error:
+    except (JobsError, ToolUnfit, OSError) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
     # What is loaded stays. Looked through by each full collection, it made every job of the process

@@ -11,41 +11,37 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import structlog
 import uvloop
 
-from jobs.errors import StoreUnavailable, StoreUnfit
-from jobs.fail_point import FailPoint
-from jobs.fitness import examine
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
 from jobs.redis_connection import ANSWER_SECONDS
-from jobs.redis_store import RedisStore, connect
+from jobs.redis_store import RedisStore
 from jobs.store import Held
-from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.answering import answer_forever
 from worker.attempts import Attempts
 from worker.cancellations import stop_cancelled
 from worker.capabilities import announcement
 from worker.collapse import collapse_if_exhausted
-from worker.fail_points import MortalStore
 from worker.fit import equip
 from worker.indexing import index_forever
 from worker.leases import Leases
+from worker.metrics.figures import Figures
+from worker.metrics.health import Health
+from worker.metrics.server import served
 from worker.pulse import Pulse
 from worker.retention import remove_forever, wanted
+from worker.store import open_store, usable
 from worker.sweeper import sweep_forever
 from worker.webhooks.build import endpoint
 from worker.webhooks.sender import send_forever
 from worker.zygote import Zygote
-
-AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger("worker.engine")
 
@@ -66,6 +62,12 @@ class Engine:
         self._opened = contextlib.AsyncExitStack()
         self._attempts: Attempts | None = None
         self.draining = False
+        self._figures = Figures(settings.concurrency)
+        self._health = Health(
+            stuck_seconds=settings.stuck_seconds,
+            seen_seconds=settings.worker_seen_seconds,
+            draining=lambda: self.draining,
+        )
 
     def start(self) -> None:
         """Raises jobs.errors.JobsError where Redis cannot be used."""
@@ -113,29 +115,16 @@ class Engine:
 
     async def _open(self) -> None:
         async with contextlib.AsyncExitStack() as opened:
-            store = _store(self._settings)
+            settings = self._settings
+            await opened.enter_async_context(self._health.watched(self._figures))
+            if (port := settings.worker_metrics_port) is not None:
+                host = settings.worker_metrics_host
+                opened.enter_context(served(host, port, self._figures, self._health))
+            store = open_store(settings, self._figures)
             opened.push_async_callback(store.close)
-            if await self._reached(store):
+            if await usable(settings, store, lambda: self.draining):
                 self._attempts = await self._build(store, opened)
             self._opened = opened.pop_all()
-
-    async def _reached(self, store: RedisStore) -> bool:
-        """Wait for a Redis that is away, as for one that goes away later: a worker that ended for
-        it would have to load everything again, and a lone job's process would be lost with its
-        job. False where the worker is to stop first.
-        """
-        ends = time.monotonic() + self._settings.patience_seconds
-        while not self.draining:
-            try:
-                await _refuse_unfit(self._settings, store)
-            except StoreUnavailable as error:
-                if time.monotonic() >= ends:
-                    raise
-                log.warning("worker waits for Redis", why=str(error))
-            else:
-                return True
-            await asyncio.sleep(AGAIN_SECONDS)
-        return False
 
     async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> Attempts:
         """Everything that runs; `opened` closes it, the last first."""
@@ -148,7 +137,7 @@ class Engine:
         operations = Operations(
             store, self._hints.send, policy, webhooks=bool(settings.webhook_url)
         )
-        equipment = equip(settings, store)
+        equipment = equip(settings, store, self._figures)
         opened.push_async_callback(equipment.close)
         readiness = equipment.readiness
         await readiness.look()
@@ -165,7 +154,12 @@ class Engine:
             lost=lambda held: self._stop_soon(attempts, held),
             facts=lambda: {**facts, "sandbox": readiness.facts()},
             drain=_stop_this_process,
+            beaten=self._health.beaten,
             pulse=Pulse(self._loop.call_soon_threadsafe, settings.stuck_seconds),
+        )
+        self._health.sandbox = readiness.facts
+        self._figures.watch(
+            "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(attempts.held())
         )
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
@@ -201,27 +195,9 @@ def _grace(settings: WorkerSettings) -> float:
     return 2 * settings.heartbeat_seconds + ANSWER_SECONDS
 
 
-def _store(settings: WorkerSettings) -> RedisStore:
-    redis = connect(settings.redis_url)
-    if settings.fail_point is not None:
-        log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
-        return MortalStore(redis, settings.redis_replicas, FailPoint(settings.fail_point))
-    return RedisStore(redis, settings.redis_replicas)
-
-
 def _webhooks(settings: WorkerSettings, store: RedisStore) -> Iterator[Coroutine[Any, Any, None]]:
     if (found := endpoint(settings)) is not None:
         yield send_forever(store, found, settings.sweep_seconds)
-
-
-async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
-    """Raise StoreUnfit where Redis cannot be used, in production also where it would lose jobs."""
-    production = settings.env is Environment.PRODUCTION
-    complaints, fatal = (await examine(store.redis)).complaints(production=production)
-    if fatal:
-        raise StoreUnfit("; ".join(complaints))
-    for complaint in complaints:
-        log.warning("unfit for production", reason=complaint)
 
 
 def _told(task: asyncio.Task[None]) -> None:

@@ -14,6 +14,8 @@ from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.choice import chains
 from worker.equipment import Equipment
+from worker.metrics.figures import Figures
+from worker.metrics.sandbox import CountingSandbox
 from worker.ports.rate_limit import RedisRateLimit
 from worker.reach.pages import pages
 from worker.readiness import Readiness
@@ -24,19 +26,20 @@ from worker.spending import Spending
 from worker.tools import packages, tools
 
 
-def equip(settings: WorkerSettings, store: RedisStore) -> Equipment:
+def equip(settings: WorkerSettings, store: RedisStore, figures: Figures) -> Equipment:
     """Everything a process needs to work on jobs; the sandbox is not tried yet.
 
     Raises worker.tools.ToolUnfit.
     """
-    sandbox = backend(settings)
+    own = backend(settings)
+    sandbox = CountingSandbox(own, figures)
     return Equipment(
         store=store,
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
-        run_cache=RunCache.over(sandbox, settings),
-        models=ModelPool(model_options(settings), rate_limit(settings, store)),
+        run_cache=RunCache.over(sandbox, own, settings),
+        models=ModelPool(model_options(settings), rate_limit(settings, store), figures),
         chains=chains(settings),
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),

@@ -31,7 +31,8 @@ MISSED_ANNOUNCEMENTS = 3
 
 class Leases:
     """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
-    the loop that works on jobs it ends (see collapse). `drain()` is called once, where asked for.
+    the loop that works on jobs it ends (see collapse). `drain()` is called once, where asked for,
+    `beaten()` whenever Redis has taken a heartbeat.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Leases:
         facts: Callable[[], Mapping[str, Any]],
         pulse: Pulse,
         drain: Callable[[], None],
+        beaten: Callable[[], None] = lambda: None,
     ) -> None:
         self._worker_id = worker_id
         self._redis_url = redis_url
@@ -56,6 +58,7 @@ class Leases:
         self._facts = facts
         self._pulse = pulse
         self._drain = drain
+        self._beaten = beaten
         self._asked = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
@@ -108,3 +111,4 @@ class Leases:
             self._asked = True
             log.info("asked to drain")
             self._drain()
+        self._beaten()

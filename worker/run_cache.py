@@ -14,20 +14,23 @@ from settings.sandbox import SandboxSettings
 
 @dataclass(frozen=True, slots=True)
 class RunCache:
-    """One a worker, in its memory; each job sees what its own key has run."""
+    """One a worker, in its memory; each job sees what its own key has run. `sandbox` runs what is
+    not known, on `backend`.
+    """
 
-    sandbox: LocalSandbox | DockerSandbox
+    sandbox: Sandbox
+    backend: LocalSandbox | DockerSandbox
     answers: ResultCache
     settings: SandboxSettings
 
     @classmethod
     def over(
-        cls, sandbox: LocalSandbox | DockerSandbox, settings: SandboxSettings
+        cls, sandbox: Sandbox, backend: LocalSandbox | DockerSandbox, settings: SandboxSettings
     ) -> RunCache | None:
         """None where the setting is off, which is the default."""
         if not settings.sandbox_cache:
             return None
-        return cls(sandbox, ResultCache(settings.sandbox_cache_bytes), settings)
+        return cls(sandbox, backend, ResultCache(settings.sandbox_cache_bytes), settings)
 
     def of(self, record: JobRecord) -> Sandbox:
         """The sandbox of one attempt at a job."""
@@ -39,6 +42,6 @@ class RunCache:
 
     def _image(self) -> str | None:
         """What the code runs in, as it is now: an installation or another image changes it."""
-        if isinstance(self.sandbox, DockerSandbox):
-            return self.sandbox.image_id
+        if isinstance(self.backend, DockerSandbox):
+            return self.backend.image_id
         return environment(self.settings.sandbox_python)

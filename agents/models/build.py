@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from agents.extras import install_command
 from agents.models.connection import connect
 from agents.models.errors import ModelNotConfigured
+from agents.models.meter import Meter, NoMeter
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -27,6 +28,7 @@ def build(
     role: Role,
     tls: ssl.SSLContext | None = None,
     rate_limit: RateLimit | None = None,
+    meter: Meter | None = None,
 ) -> BaseChatModel:
     """The model that answers `role`; imports its provider's library at the first use.
 
@@ -59,6 +61,7 @@ def build(
         most_output=options.output_bound(name),
         context=options.context(name, (inner.profile or {}).get("max_input_tokens")),
         rate_limit=rate_limit or NoLimit(),
+        meter=meter or NoMeter(),
         caching=dict(name.of.caching),
     )
 

@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 
 from agents.models.absence import Absences
 from agents.models.build import build
+from agents.models.meter import Meter
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -24,9 +25,15 @@ class ModelPool:
     which models were unavailable a moment ago.
     """
 
-    def __init__(self, options: ModelOptions, rate_limit: RateLimit | None = None) -> None:
+    def __init__(
+        self,
+        options: ModelOptions,
+        rate_limit: RateLimit | None = None,
+        meter: Meter | None = None,
+    ) -> None:
         self._options = options
         self._rate_limit = rate_limit or NoLimit()
+        self._meter = meter
         self._tls: ssl.SSLContext | None = None
         self.absences = Absences()
         self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
@@ -37,7 +44,9 @@ class ModelPool:
         if key not in self._models:
             if self._tls is None and not name.is_recording:
                 self._tls = httpx.create_ssl_context()
-            self._models[key] = build(name, self._options, role, self._tls, self._rate_limit)
+            self._models[key] = build(
+                name, self._options, role, self._tls, self._rate_limit, self._meter
+            )
         return self._models[key]
 
     async def aclose(self) -> None:

@@ -30,6 +30,7 @@ from agents.models.foreign import understood_by
 from agents.models.handed import watched
 from agents.models.learned import LearnedLimit
 from agents.models.listener import LISTENER
+from agents.models.meter import Meter
 from agents.models.patience import Patience
 from agents.models.providers import PROVIDERS
 from agents.models.rate_limit import RateLimit
@@ -62,6 +63,7 @@ class ProviderModel(BaseChatModel):
     """The same, where its provider has refused a request for its length, and told how long it may
     be. It may have told of a minute (Groq): requests are cut towards it, none is refused by it."""
     rate_limit: RateLimit
+    meter: Meter
     caching: dict[str, Any]
     """What goes with a request of a conversation; one with a forced tool is a single question."""
 
@@ -130,9 +132,11 @@ class ProviderModel(BaseChatModel):
             await toll.before(lambda: most_used(self.full_name, messages, kwargs, self.most_output))
             started += time.monotonic() - waiting  # one's turn is no part of our patience
             left = self.patience.total_seconds - (time.monotonic() - started)
+            asked = time.monotonic()
             try:
-                return await self._try(left, messages, stop, run_manager, kwargs)
+                result = await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
+                self.meter.asked(self.provider, time.monotonic() - asked, error)
                 await toll.failed(error)
                 if isinstance(error, ContextExceeded) and error.room is not None:
                     self.learned.note(error.room)
@@ -146,6 +150,9 @@ class ProviderModel(BaseChatModel):
                 if pause is None:
                     error.add_note(f"{self.full_name}: {tries} tries in {spent:.1f} s")
                     raise
+            else:
+                self.meter.asked(self.provider, time.monotonic() - asked, None)
+                return result
             await asyncio.sleep(pause)
 
     async def _try(

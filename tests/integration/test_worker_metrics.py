@@ -1,0 +1,191 @@
+"""The port of a worker: its figures, whether it lives, whether it takes jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from faults_house import Scene, Work, a_scene
+from prometheus_client.parser import text_string_to_metric_families
+
+from bench.provider import Refusal
+from jobs.record import Status
+
+Figures = dict[tuple[str, ...], float]
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as made:
+        yield made
+
+
+async def address(scene: Scene, started: int = 1) -> str:
+    """Where the last of the workers that were `started` serves its figures."""
+    served = re.compile(r'"port": (\d+), "event": "metrics served"')
+    async with asyncio.timeout(60):
+        while len(found := served.findall(scene.house.logs())) < started:
+            await asyncio.sleep(0.02)
+    return f"http://127.0.0.1:{found[-1]}"
+
+
+async def figures(url: str) -> Figures:
+    """By name, and by name with the values of its labels."""
+    async with httpx.AsyncClient() as client:
+        answer = (await client.get(f"{url}/metrics")).raise_for_status()
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+async def until_answered(url: str, status: int) -> str:
+    """Wait until a probe is answered so; its text."""
+    async with httpx.AsyncClient() as client, asyncio.timeout(60):
+        while (answer := await client.get(url)).status_code != status:
+            await asyncio.sleep(0.05)
+    return answer.text
+
+
+async def until_figures(url: str, holds: Callable[[Figures], bool]) -> Figures:
+    """The figures, as soon as it holds."""
+    async with asyncio.timeout(60):
+        while not holds(found := await figures(url)):
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
+    """And they stay when the jobs have gone: what is called a counter never falls."""
+    scene.house.worker(concurrency="7", retention_days="0.000001", retention_sweep_seconds="0.2")
+    url = await address(scene)
+    await scene.house.ready()
+    before = await figures(url)
+    assert before["fettle_job_failures_total", "unapproved"] == 0
+    good = await scene.submit("good", Work(("print(6 * 7)",)))
+    bad = await scene.submit("bad", Work(instead={1: Refusal(400)}))
+    for job_id in (good, bad):
+        async with asyncio.timeout(60):
+            while await scene.operations.store.load(job_id) is not None:
+                await asyncio.sleep(0.05)
+    found = await figures(url)
+    assert found["fettle_worker_slots",] == 7
+    assert found["fettle_worker_busy_slots",] == found["fettle_runs_in_progress",] == 0
+    assert found["fettle_worker_sandbox_up",] == 1
+    assert found["fettle_worker_heartbeat_age_seconds",] < 20
+    assert found["fettle_worker_loop_lag_seconds_count",] > 0
+    kinds = {
+        name[1]: value for name, value in found.items() if name[0] == "fettle_job_events_total"
+    }
+    assert kinds == {"started": 2, "succeeded": 1, "failed": 1}
+    assert found["fettle_job_failures_total", "model_unavailable"] == 1
+    assert found["fettle_job_start_seconds_count",] == 2
+    calls = scene.work["good"].calls
+    assert found["fettle_model_requests_total", "answered", "groq"] == calls
+    assert found["fettle_model_requests_total", "refused", "groq"] == 1
+    assert found["fettle_model_request_seconds_count", "groq"] == calls + 1
+    assert found["fettle_model_tokens_total", "output", "groq"] > 0
+    assert found["fettle_runs_total", "succeeded"] >= 1
+    ran = sum(value for name, value in found.items() if name[0] == "fettle_runs_total")
+    assert found["fettle_run_seconds_count",] == found["fettle_sandbox_overhead_seconds_count",]
+    assert found["fettle_run_seconds_count",] == ran
+    assert found["process_resident_memory_bytes",] > 0
+
+
+async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
+    scene.house.worker()
+    url = await address(scene)
+    await scene.submit("slow", Work(("import time; time.sleep(60)",)))
+    busy = await until_figures(url, lambda found: found["fettle_runs_in_progress",] == 1)
+    assert busy["fettle_worker_busy_slots",] == 1
+    await scene.cancel("slow")
+    over = await until_figures(url, lambda found: found["fettle_worker_busy_slots",] == 0)
+    assert over["fettle_runs_in_progress",] == 0
+
+
+async def test_a_lease_that_ran_out_is_counted_by_who_takes_it_back(scene: Scene) -> None:
+    dead = scene.house.worker()
+    await scene.submit("lost", Work(("import time; time.sleep(2)",)))
+    await scene.requests("lost", 2)
+    scene.kill(dead, last=True)
+    scene.house.worker()
+    url = await address(scene, started=2)
+    await scene.succeeds("lost")
+    found = await figures(url)
+    assert found["fettle_job_events_total", "lease_lost"] == 1
+    assert ("fettle_job_events_total", "submitted") not in found
+
+
+async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene) -> None:
+    scene.house.server.process.send_signal(signal.SIGSTOP)
+    worker = scene.house.worker(worker_seen_seconds="2")
+    url = await address(scene)
+    assert await until_answered(f"{url}/readyz", 503) == "the worker is starting\n"
+    scene.house.server.process.send_signal(signal.SIGCONT)
+    assert await until_answered(f"{url}/readyz", 200) == "ready\n"
+    scene.house.server.process.send_signal(signal.SIGSTOP)
+    assert "Redis has not answered a heartbeat" in await until_answered(f"{url}/readyz", 503)
+    assert await until_answered(f"{url}/healthz", 200) == "alive\n"
+    scene.house.server.process.send_signal(signal.SIGCONT)
+    assert await until_answered(f"{url}/readyz", 200) == "ready\n"
+    assert worker.poll() is None
+
+
+async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene: Scene) -> None:
+    scene.house.worker(sandbox_python=str(scene.house.folder / "no" / "bin" / "python"))
+    url = await address(scene)
+    await scene.house.ready()
+    said = ""
+    async with asyncio.timeout(60):
+        while "sandbox" not in said:
+            said = await until_answered(f"{url}/readyz", 503)
+    assert "make install" in said
+    assert (await figures(url))["fettle_worker_sandbox_up",] == 0
+    assert await until_answered(f"{url}/metric", 404) == "/metrics, /healthz, /readyz\n"
+
+
+async def test_a_port_that_is_taken_is_said_and_none_is_opened_unless_wanted(scene: Scene) -> None:
+    scene.house.worker()
+    port = (await address(scene)).rpartition(":")[2]
+    second = scene.house.worker(worker_metrics_port=port)
+    assert await asyncio.to_thread(second.wait, 60) == 1
+    told = [json.loads(line) for line in scene.house.logs().splitlines() if "cannot start" in line]
+    assert f"FETTLE_WORKER_METRICS_PORT: 127.0.0.1:{port}" in told[0]["why"]
+    del scene.house.env["FETTLE_WORKER_METRICS_PORT"]
+    scene.house.worker()
+    await scene.house.ready(2)
+    assert scene.house.logs().count("metrics served") == 1
+
+
+async def test_a_job_alone_in_its_process_has_no_port_of_its_own(scene: Scene) -> None:
+    """Its worker has that one."""
+    worker = scene.house.worker()
+    port = (await address(scene)).rpartition(":")[2]
+    scene.house.stop_workers()
+    assert worker.poll() == 0
+    await scene.submit("alone")
+    record = await scene.house.record_of(scene.operations, scene.ids["alone"])
+    assert record.status is Status.QUEUED
+    for crash in (1, 2):
+        held = await scene.operations.claim(record.id, f"gone-{crash}")
+        assert held.status is Status.RUNNING
+        await expire(scene, record.id)
+    scene.house.worker(worker_metrics_port=port)
+    await scene.succeeds("alone")
+    assert '"job runs alone"' in scene.house.logs()
+    assert "cannot start" not in scene.house.logs()
+
+
+async def expire(scene: Scene, job_id: str) -> None:
+    """Have a lease run out, as a dead worker's does."""
+    redis = scene.operations.store.redis  # type: ignore[attr-defined]
+    await redis.hset(f"fettle:job:{job_id}", "due_at", 1)
+    await redis.zadd("fettle:due", {job_id: 1})
+    await scene.operations.sweep()

@@ -1,0 +1,140 @@
+"""Whether a worker lives and takes jobs, and what its figures are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agents.models.errors import (
+    ContextExceeded,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    ReplyMalformed,
+)
+from jobs.store import Charge
+from worker.metrics.figures import Figures, outcome
+from worker.metrics.health import Health
+
+STUCK = 30.0
+SEEN = 20.0
+
+
+class Clock:
+    """A time that a test sets."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Worker:
+    """A worker that is well, until a test changes it."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.draining = False
+        self.facts: Mapping[str, Any] = {"works": True, "why": ""}
+        self.health = Health(
+            stuck_seconds=STUCK,
+            seen_seconds=SEEN,
+            draining=lambda: self.draining,
+            clock=self.clock,
+        )
+
+    def begun(self) -> Worker:
+        self.health.sandbox = lambda: self.facts
+        self.health.beaten()
+        return self
+
+
+def test_a_worker_that_is_well_is_ready() -> None:
+    health = Worker().begun().health
+    assert (health.not_alive(), health.not_ready()) == ("", "")
+
+
+def test_a_worker_that_has_not_begun_lives_and_is_not_ready() -> None:
+    worker = Worker()
+    assert worker.health.not_alive() == ""
+    assert worker.health.not_ready() == "the worker is starting"
+    worker.health.sandbox = lambda: worker.facts
+    assert worker.health.not_ready() == "the worker is starting", "no heartbeat yet"
+    assert worker.health.beat_age == float("inf")
+
+
+def test_a_loop_that_hangs_is_not_alive_although_leases_are_renewed() -> None:
+    worker = Worker().begun()
+    worker.clock.now += STUCK + 1
+    worker.health.beaten()
+    assert worker.health.not_alive() == "the event loop has not answered for 31 s"
+    assert worker.health.not_ready() == worker.health.not_alive()
+    worker.health.looped()
+    assert worker.health.not_ready() == ""
+
+
+def test_a_redis_that_takes_no_heartbeats_is_no_reason_to_start_again() -> None:
+    worker = Worker().begun()
+    worker.clock.now += SEEN + 1
+    worker.health.looped()
+    assert worker.health.not_alive() == ""
+    assert worker.health.not_ready() == "Redis has not answered a heartbeat for 21 s"
+
+
+def test_a_worker_that_drains_or_has_no_sandbox_takes_no_jobs() -> None:
+    worker = Worker().begun()
+    worker.facts = {"works": False, "why": "make install"}
+    assert worker.health.not_ready() == "the sandbox cannot work: make install"
+    assert not worker.health.sandbox_works()
+    worker.draining = True
+    assert worker.health.not_ready() == "the worker is stopping"
+    assert worker.health.not_alive() == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (None, "answered"),
+        (ModelUnavailable("busy", status=429), "rate_limited"),
+        (ModelUnavailable("down", status=503), "unavailable"),
+        (ModelUnavailable("cut"), "unavailable"),
+        (ReplyMalformed("no call", said="{"), "malformed"),
+        (ContextExceeded("long", status=400), "too_long"),
+        (ModelRefused("key", status=401), "refused"),
+    ],
+)
+def test_what_came_of_a_request_is_one_word(error: ModelError | None, word: str) -> None:
+    assert outcome(error) == word
+
+
+def test_what_was_paid_adds_up_by_provider() -> None:
+    figures = Figures(slots=1)
+    paid = {"role": "planner", "input_tokens": 10, "output_tokens": 3, "cached_input_tokens": 4}
+    figures.paid(
+        [
+            Charge(call="a", model="groq:x", cost_usd="0.25", **paid),
+            Charge(call="b", model="groq:y", cost_usd="0.5", **paid),
+            Charge(call="c", model="compatible:z", cost_usd=None, **paid),
+        ]
+    )
+
+    def value(name: str, **labels: str) -> float | None:
+        return figures.registry.get_sample_value(name, labels)
+
+    assert value("fettle_model_cost_usd_total", provider="groq") == 0.75
+    assert value("fettle_model_cost_usd_total", provider="compatible") is None
+    tokens = {
+        kind: value("fettle_model_tokens_total", provider="groq", kind=kind)
+        for kind in ("input", "cached_input", "output")
+    }
+    assert tokens == {"input": 12, "cached_input": 8, "output": 6}
+
+
+def test_two_workers_of_one_process_count_apart() -> None:
+    one, two = Figures(slots=1), Figures(slots=2)
+    one.asked("groq", 0.1, None)
+    name, labels = "fettle_model_requests_total", {"provider": "groq", "outcome": "answered"}
+    assert one.registry.get_sample_value(name, labels) == 1
+    assert two.registry.get_sample_value(name, labels) is None

@@ -1,0 +1,44 @@
+"""The store of a worker that counts what it puts on record: changes of jobs, and what was paid.
+
+Here, since every change and every payment comes by, once, when it is on record; those of the
+sweeper, too, which ends jobs that no attempt could end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from redis.asyncio import Redis
+
+from jobs.change import Change
+from jobs.record import JobRecord
+from jobs.redis_store import RedisStore
+from jobs.store import Charge, Turn, Writes
+from worker.metrics.figures import Figures
+
+
+class CountingStore(RedisStore):
+    """See RedisStore."""
+
+    def __init__(self, redis: Redis, replicas: int, figures: Figures) -> None:
+        super().__init__(redis, replicas)
+        self._figures = figures
+
+    async def commit(
+        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+    ) -> bool:
+        """See Store."""
+        committed = await super().commit(before, change, turn=turn, first=first)
+        if committed:
+            self._figures.changed(change)
+        return committed
+
+    async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
+        """See Store. What is refused posts its charges by `charge`."""
+        await super().write(job_id, epoch, writes)
+        self._figures.paid(writes.charges)
+
+    async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """See Store."""
+        await super().charge(job_id, charges)
+        self._figures.paid(charges)

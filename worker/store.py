@@ -1,0 +1,62 @@
+"""The store of a worker: which one, and whether it can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from jobs.errors import StoreUnavailable, StoreUnfit
+from jobs.fail_point import FailPoint
+from jobs.fitness import examine
+from jobs.redis_store import RedisStore, connect
+from settings.base import Environment
+from settings.worker import WorkerSettings
+from worker.fail_points import MortalStore
+from worker.metrics.figures import Figures
+from worker.metrics.store import CountingStore
+
+AGAIN_SECONDS = 1.0
+
+log = structlog.get_logger("worker.store")
+
+
+def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
+    """Connects on first use."""
+    redis = connect(settings.redis_url)
+    if settings.fail_point is not None:
+        log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
+        return MortalStore(redis, settings.redis_replicas, FailPoint(settings.fail_point))
+    return CountingStore(redis, settings.redis_replicas, figures)
+
+
+async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable[[], bool]) -> bool:
+    """Wait for a Redis that is away, as for one that goes away later: a worker that ended for it
+    would have to load everything again, and a lone job's process would be lost with its job.
+
+    False where the worker is to stop first. Raises StoreUnfit, and StoreUnavailable in the end.
+    """
+    ends = time.monotonic() + settings.patience_seconds
+    while not draining():
+        try:
+            await _refuse_unfit(settings, store)
+        except StoreUnavailable as error:
+            if time.monotonic() >= ends:
+                raise
+            log.warning("worker waits for Redis", why=str(error))
+        else:
+            return True
+        await asyncio.sleep(AGAIN_SECONDS)
+    return False
+
+
+async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
+    """Raise StoreUnfit where Redis cannot be used, in production also where it would lose jobs."""
+    production = settings.env is Environment.PRODUCTION
+    complaints, fatal = (await examine(store.redis)).complaints(production=production)
+    if fatal:
+        raise StoreUnfit("; ".join(complaints))
+    for complaint in complaints:
+        log.warning("unfit for production", reason=complaint)
