@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from agents.models.errors import (
     ContextExceeded,
@@ -14,12 +16,20 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyMalformed,
 )
+from api.metrics import Metrics
 from jobs.store import Charge
+from settings.sandbox import REPOSITORY
 from worker.metrics.figures import Figures, outcome
 from worker.metrics.health import Health
 
 STUCK = 30.0
 SEEN = 20.0
+GAUGES = (
+    "fettle_worker_busy_slots",
+    "fettle_worker_heartbeat_age_seconds",
+    "fettle_worker_sandbox_up",
+)
+"""Those that the engine and the health of a worker add."""
 
 
 class Clock:
@@ -138,3 +148,23 @@ def test_two_workers_of_one_process_count_apart() -> None:
     name, labels = "fettle_model_requests_total", {"provider": "groq", "outcome": "answered"}
     assert one.registry.get_sample_value(name, labels) == 1
     assert two.registry.get_sample_value(name, labels) is None
+
+
+def test_the_operators_page_names_every_figure_and_no_other() -> None:
+    worker = Worker().begun()
+    figures = Figures(slots=1)
+    for name in GAUGES:
+        figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
+    page = (REPOSITORY / "docs" / "operations.md").read_text()
+    named = {re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)}
+    own = {sample for sample in shown(figures.registry) if sample.startswith("fettle_")}
+    assert own - named == set()
+    assert named - own - shown(Metrics().registry) == set()
+
+
+def shown(registry: CollectorRegistry) -> set[str]:
+    """The names of all figures, as Prometheus has them."""
+    return {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in registry.collect()
+    }
