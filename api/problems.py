@@ -166,6 +166,22 @@ RATE_LIMITED = Kind(
     "The key has used up its requests for now. Wait for as many seconds as Retry-After says.",
     retryable=True,
 )
+TOO_MANY_SEARCHES = Kind(
+    "too-many-searches",
+    429,
+    "Too many searches at the same time",
+    "The key has as many searches under way as it may have. Lists with `text` or `waiting` are "
+    "searches, and those with both `status` and `label`. Wait for an answer; other requests go on.",
+    retryable=True,
+)
+SEARCHES_BUSY = Kind(
+    "searches-busy",
+    503,
+    "Others are searching",
+    "As many searches as this process does at the same time are under way. Ask again after as many "
+    "seconds as Retry-After says; other requests go on.",
+    retryable=True,
+)
 QUEUE_FULL = Kind(
     "queue-full",
     429,
@@ -250,6 +266,8 @@ KINDS: Mapping[str, Kind] = {
         INVALID,
         KEY_REUSED,
         RATE_LIMITED,
+        TOO_MANY_SEARCHES,
+        SEARCHES_BUSY,
         QUEUE_FULL,
         STORE_FULL,
         INTERNAL,

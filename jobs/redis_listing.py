@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -15,22 +18,34 @@ from jobs.record import Status
 from jobs.redis_charges import listed
 from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS
-from jobs.redis_words import RedisWords
+from jobs.redis_words import AT_ONCE, RedisWords
 from jobs.sought import Sought
 from jobs.spec import Priority
 from jobs.store import Page
 
-MOST_WALKED, MOST_LOOKS = 20_000, 100_000
-"""What one search may cost: some 0.1 s in which Redis does nothing else."""
+INDEXED_FIRST = 5
+"""Steps of indexing that a search takes before it looks: new jobs are found at once."""
+LOOKS_A_CALL = 1_500
+"""Others wait for so many looks at a time, which is a millisecond or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBounds:
+    """How often one search may look whether a job lies in a set: `looks` to fill its page, and as
+    long as there were not more than `counted`, it goes on to count what else there is."""
+
+    looks: int = 40_000
+    counted: int = 5_000
 
 
 class RedisListing:
-    """See Store for each method. A search looks at so many jobs, so often, at most."""
+    """See Store for each method."""
 
-    def __init__(self, redis: Redis, *, walked: int = MOST_WALKED, looks: int = MOST_LOOKS) -> None:
+    def __init__(self, redis: Redis, bounds: SearchBounds | None = None) -> None:
         self._redis = redis
-        self._bounds = (walked, looks)
+        self._bounds = bounds or SearchBounds()
         self._words = RedisWords(redis)
+        self._one_call = asyncio.Lock()
         self._listed = redis.register_script((SCRIPTS / "listed.lua").read_text())
         self._find = redis.register_script((SCRIPTS / "find.lua").read_text())
 
@@ -61,25 +76,61 @@ class RedisListing:
         barred = sorted(keys.barred(tenant, mark) for mark in sought.marks)
         if len(groups) == 1 and not barred:
             total, ids = await self._part_of(groups[0][0], limit, offset)
-        else:
-            order = "newest" if sought.waits_for is None else "oldest"
-            args: list[str | int] = [offset, limit, order, len(groups)]
-            for group in groups:
-                args += [len(group), *group]
-            args += [len(barred), *barred, *self._bounds]
-            total, ids = await reached(self._find(args=args))
-        return await self._shown([job_id.decode() for job_id in ids], total)
+            return await self._shown(ids, total)
+        order = "newest" if sought.waits_for is None else "oldest"
+        sets: list[str | int] = [len(groups)]
+        for group in groups:
+            sets += [len(group), *group]
+        sets += [len(barred), *barred]
+        total, ids, exact = await self._searched(order, sets, limit, offset)
+        return replace(await self._shown(ids, total), exact=exact)
+
+    async def _searched(
+        self, order: str, sets: Sequence[str | int], limit: int, offset: int
+    ) -> tuple[int, list[bytes], bool]:
+        """How many were found, those of the page, and whether there are no others."""
+        enough = offset + limit + 1  # one beyond the page says that there are more
+        looks, total, page = 0, 0, list[bytes]()
+        score, last = "0", ""
+        while looks < self._bounds.looks:
+            counting = looks < self._bounds.counted
+            wanted = self._bounds.looks if counting else enough - total
+            if wanted <= 0:
+                break
+            bound = min(LOOKS_A_CALL, self._bounds.looks - looks)
+            args = [order, score, last, wanted, bound, *sets]
+            taken, score, last, over, ids = await self._find_alone(args)
+            looks += taken
+            page += ids[max(offset - total, 0) : max(offset + limit - total, 0)]
+            total += len(ids)
+            if over:
+                return total, page, True
+        return total, page, False
+
+    async def _find_alone(
+        self, args: Sequence[str | int]
+    ) -> tuple[int, str, str, int, list[bytes]]:
+        """One call. All searches of a process take turns, and leave Redis to others for as long as
+        each call took: what else is asked waits for one call at most, however many search."""
+        async with self._one_call:
+            begun = time.perf_counter()
+            found = await reached(self._find(args=args))
+            await asyncio.sleep(time.perf_counter() - begun)
+        return cast("tuple[int, str, str, int, list[bytes]]", found)
 
     async def _found(self, tenant: str, asked: Sequence[str]) -> list[list[str]] | None:
         """The sets of jobs that each word stands for; None where one stands for none."""
-        await self._words.index()
+        for _ in range(INDEXED_FIRST):
+            if await self._words.index() < AT_ONCE:
+                break
         groups = await self._words.groups(tenant, asked)
         return groups if groups and all(groups) else None
 
     async def _part_of(self, listing: str, limit: int, offset: int) -> tuple[int, list[bytes]]:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
-            pipe.zrange(listing, "+inf", "-inf", desc=True, byscore=True, offset=offset, num=limit)
+            # by place and not by time: Redis walks to an offset by time step by step
+            pipe.zrevrange(listing, offset, offset + limit - 1)
             total, ids = await reached(pipe.execute())
         return total, ids
 
@@ -115,8 +166,9 @@ class RedisListing:
         stored = await reached(cast("Awaitable[Any]", self._redis.hgetall(keys.COUNTS)))
         return {name.decode(): int(count) for name, count in stored.items()}
 
-    async def _shown(self, ids: Sequence[str], total: int) -> Page:
+    async def _shown(self, found_ids: Sequence[bytes], total: int) -> Page:
         """The jobs with these ids, and what was paid for them."""
+        ids = [job_id.decode() for job_id in found_ids]
         async with self._redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)

@@ -19,8 +19,9 @@ from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Command
 from jobs.spec import Kind
 
-AT_ONCE = 50
-"""Jobs that one step enters: some milliseconds in which Redis does nothing else."""
+AT_ONCE = 10
+"""Jobs that one step enters: a millisecond or two in which Redis does nothing else."""
+ADOPTED_AT_ONCE = 50
 MOST_WORDS = 8
 """Words that one beginning stands for at most, the first by their letters."""
 
@@ -55,7 +56,7 @@ class RedisWords:
     async def adopt(self, index: str, start: int) -> int:
         """Have those jobs of `index` wait for their entry that an older release has made, a few of
         them from place `start` on; how many were looked at."""
-        stored = self._redis.zrange(index, start, start + AT_ONCE - 1)
+        stored = self._redis.zrange(index, start, start + ADOPTED_AT_ONCE - 1)
         found: Sequence[bytes] = await reached(cast("Awaitable[Any]", stored))
         names = [JobKeys(job_id.decode()).record for job_id in found]
         async with self._redis.pipeline(transaction=False) as pipe:

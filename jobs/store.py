@@ -116,11 +116,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a listing, with the size of the whole, and what was paid for each job by its id."""
+    """A part of a listing, with the size of the whole, and what was paid for each job by its id.
+
+    Where `exact` is false, a search has ended before it had counted all: there are `total` at
+    least, and more than the page holds if it says so.
+    """
 
     records: Sequence[JobRecord]
     total: int
     charges: Mapping[str, Sequence[Charge]] = field(default_factory=dict)
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

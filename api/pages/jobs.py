@@ -104,24 +104,16 @@ def _mark(version: int, now: int, seconds: int) -> str:
 async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
     version, then = await _standing(house, visitor)  # first: what changes meanwhile is seen later
     found, waiting, now = await asyncio.gather(
-        house.store.page(
-            visitor.credential.tenant,
-            limit=ROWS,
-            offset=(asked.number - 1) * ROWS,
-            status=Status(asked.status) if asked.status else None,
-            label=asked.label or None,
-            text=asked.text,
-            kind=Kind(asked.kind or Kind.TASK),
-        ),
-        _waiting(house, visitor),
-        house.store.now(),
+        _found(house, visitor, asked), _waiting(house, visitor), house.store.now()
     )
     values: dict[str, Any] = {
         "rows": _rows(found, now),
         "total": found.total,
+        "exact": found.exact,
         "pages": max(-(-found.total // ROWS), 1),
         "waiting": _rows(waiting, now),
         "waiting_total": waiting.total,
+        "waiting_exact": waiting.exact,
     }
     known = {"visitor": visitor, "asked": asked, **values}
     body = await asyncio.to_thread(lambda: drawn("jobs_rows.html", **known))
@@ -129,6 +121,21 @@ async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str,
     mark = _mark(version, then, BUSY_SECONDS if busy else QUIET_SECONDS)
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
     return {**values, "body": body, "known": f"{mark}-{digest}"}
+
+
+async def _found(house: Services, visitor: Visitor, asked: Wanted) -> Page:
+    """What is listed."""
+    searches = bool(asked.text or (asked.status and asked.label))
+    async with house.searches.slot(visitor.credential.id, searches=searches):
+        return await house.store.page(
+            visitor.credential.tenant,
+            limit=ROWS,
+            offset=(asked.number - 1) * ROWS,
+            status=Status(asked.status) if asked.status else None,
+            label=asked.label or None,
+            text=asked.text,
+            kind=Kind(asked.kind or Kind.TASK),
+        )
 
 
 async def _waiting(house: Services, visitor: Visitor) -> Page:

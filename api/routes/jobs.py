@@ -106,7 +106,10 @@ _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 
 
 @router.get(
-    "/jobs", response_model=JobList, summary="List jobs, newest first", responses=responses()
+    "/jobs",
+    response_model=JobList,
+    summary="List jobs, newest first",
+    responses=responses(problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY),
 )
 async def listing(
     house: ServicesDep,
@@ -123,23 +126,25 @@ async def listing(
     """A page of your tenant's jobs; `total` counts all that match.
 
     `text` finds words, or their beginnings, of tasks, labels and ids: a job that has all of them. A
-    beginning stands for eight words at most, the first by their letters. Where filters meet, the
-    newest 20000 jobs are looked at, or fewer: `total` is then how many of them match, at least.
+    beginning stands for eight words at most, the first by their letters. Where filters meet, so
+    many jobs are looked at, the newest first, and no more: `total` is then how many match at least,
+    and `total_exact` is false. A few searches of a key go on at the same time; others are a 429.
     `waiting=me` lists what you may decide, the oldest first: where two others have to approve
     it, not your own work, nor what you have approved. What is no task is listed under its `kind`.
     """
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
-    page = await house.store.page(
-        caller.tenant,
-        limit=limit,
-        offset=offset,
-        status=status,
-        label=label,
-        text=text or "",
-        kind=kind or Kind.TASK,
-        waits_for=caller.person if waiting else None,
-    )
+    async with house.searches.slot(caller.id, searches=bool(text or waiting or (status and label))):
+        page = await house.store.page(
+            caller.tenant,
+            limit=limit,
+            offset=offset,
+            status=status,
+            label=label,
+            text=text or "",
+            kind=kind or Kind.TASK,
+            waits_for=caller.person if waiting else None,
+        )
     now = await house.store.now() if page.records else 0
     jobs = [
         JobSummary(
@@ -148,7 +153,9 @@ async def listing(
         )
         for record in page.records
     ]
-    return as_json(JobList(jobs=jobs, total=page.total, limit=limit, offset=offset))
+    return as_json(
+        JobList(jobs=jobs, total=page.total, total_exact=page.exact, limit=limit, offset=offset)
+    )
 
 
 @router.get(

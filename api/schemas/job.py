@@ -174,7 +174,12 @@ class JobList(Told):
     """A page of a listing."""
 
     jobs: list[JobSummary]
-    total: int = Field(description="how many there are; at least, of very many")
+    total: int = Field(description="how many there are, or at least there are: see `total_exact`")
+    total_exact: bool = Field(
+        True,
+        description="false: the search ended before it had counted all. There is a next page if "
+        "`total` is beyond this one",
+    )
     limit: int
     offset: int
 

@@ -6,7 +6,7 @@ from job_examples import TENANT, held, job, review
 
 from jobs.person import Person
 from jobs.record import Status
-from jobs.redis_listing import RedisListing
+from jobs.redis_listing import RedisListing, SearchBounds
 from jobs.redis_store import RedisStore
 from jobs.review import Action, Decision
 from jobs.sought import Sought
@@ -138,12 +138,25 @@ async def test_a_search_looks_at_so_many_jobs_at_most(house):
         whole = await house.store.page(TENANT, limit=9, offset=0, text=text)
         newest = [record.id for record in whole.records]
         assert whole.total == 6
-        few = RedisListing(house.store.redis, walked=4)
-        page = await few.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
-        found = [record.id for record in page.records]
-        assert 2 <= len(found) <= 4
-        assert (found, page.total) == (newest[: len(found)], len(found))
-        tired = RedisListing(house.store.redis, looks=3)
+        tired = RedisListing(house.store.redis, SearchBounds(looks=3, counted=3))
         page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
         assert [record.id for record in page.records] == newest[: page.total]
-        assert 1 <= page.total < 6
+        assert not page.exact or page.total == 6
+        page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=6)
+        assert (list(page.records), page.exact) == ([], page.total == 6)
+
+
+async def test_a_search_ends_when_its_page_is_full(house):
+    for _ in range(40):
+        await house.submit("same word", labels=("x",))
+    if not isinstance(house.store, RedisStore):
+        return
+    whole = await house.store.page(TENANT, limit=50, offset=0, text="same", label="x")
+    assert (whole.total, whole.exact) == (40, True)
+    hasty = RedisListing(house.store.redis, SearchBounds(counted=0))
+    for offset in (0, 3, 30):
+        page = await hasty.page(TENANT, Sought(text="same", label="x"), limit=3, offset=offset)
+        assert page.records == whole.records[offset : offset + 3]
+        assert (page.total, page.exact) == (offset + 4, False), "there is at least one more"
+    last = await hasty.page(TENANT, Sought(text="same", label="x"), limit=3, offset=37)
+    assert (last.records, last.total, last.exact) == (whole.records[37:], 40, True)

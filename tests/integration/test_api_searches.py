@@ -1,0 +1,47 @@
+"""Searches over HTTP: a few of a key at the same time, and everything else goes on."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from api_front import settings_for, started
+
+from api.caller import CONFIGURED_ID
+from api.searches import OF_A_KEY, OF_ALL
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def _hold(front, held: contextlib.AsyncExitStack, key: str, count: int) -> None:
+    for _ in range(count):
+        await held.enter_async_context(front.house.searches.slot(key))
+
+
+@pytest.mark.parametrize("query", ["text=add", "waiting=me", "status=queued&label=x"])
+async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
+    await front.submit(labels=["x"])
+    async with contextlib.AsyncExitStack() as held:
+        await _hold(front, held, CONFIGURED_ID, OF_A_KEY)
+        refused = await front.client.get(f"/jobs?{query}")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+        assert refused.json()["type"] == "/problems/too-many-searches"
+        for plain in ("/jobs", "/jobs?status=queued", "/jobs?label=x"):
+            assert (await front.client.get(plain)).status_code == 200
+    assert (await front.client.get(f"/jobs?{query}")).status_code == 200
+
+
+async def test_where_all_slots_are_taken_by_others_it_is_a_503(front):
+    async with contextlib.AsyncExitStack() as held:
+        for number in range(OF_ALL // OF_A_KEY):
+            await _hold(front, held, f"other {number}", OF_A_KEY)
+        refused = await front.client.get("/jobs?text=add")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert (await front.client.get("/jobs")).status_code == 200
+        assert (await front.client.post("/jobs", json={"task": "add"})).status_code == 202
+    answer = (await front.client.get("/jobs?text=add")).json()
+    assert (answer["total"], answer["total_exact"]) == (1, True)

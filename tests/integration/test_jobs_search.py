@@ -1,0 +1,85 @@
+"""A search in a real Redis goes in small calls, and finds what it would find in one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from job_examples import TENANT, House
+
+from jobs import redis_listing, words
+from jobs.redis_listing import LOOKS_A_CALL, RedisListing, SearchBounds
+from jobs.redis_store import RedisStore, connect
+from jobs.sought import Sought
+
+WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
+
+
+@pytest.fixture
+async def house(redis_url):
+    store = RedisStore(connect(redis_url, seconds=20))
+    yield House(store)
+    await store.close()
+
+
+@pytest.fixture
+def looks(house, monkeypatch) -> list[int]:
+    """How often each call to Redis has looked."""
+    taken: list[int] = []
+    searched = RedisListing._find_alone
+
+    async def find(self, args):
+        found = await searched(self, args)
+        taken.append(found[0])
+        return found
+
+    monkeypatch.setattr(RedisListing, "_find_alone", find)
+    return taken
+
+
+async def index(house) -> None:
+    while await house.store.words.index():
+        pass
+
+
+@pytest.mark.parametrize("a_call", [1, 40, LOOKS_A_CALL])
+async def test_small_calls_find_what_one_would(house, monkeypatch, a_call):
+    monkeypatch.setattr(redis_listing, "LOOKS_A_CALL", a_call)
+    choice = random.Random(7)
+    made = [
+        (await house.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
+        for _ in range(60)
+    ]
+    await index(house)
+    made.sort(key=lambda record: (record.created_at, record.id), reverse=True)
+    for text in ("sort", "sor list", "sorted", "so li", "prime a", "sorter listing tuple"):
+        for label in (None, "x"):
+            fits = [
+                record.id
+                for record in made
+                if words.found(record, words.asked(text)) and label in (None, *record.spec.labels)
+            ]
+            pages = [
+                await house.store.page(TENANT, limit=7, offset=offset, text=text, label=label)
+                for offset in range(0, 60, 7)
+            ]
+            assert [record.id for page in pages for record in page.records] == fits
+            assert {(page.total, page.exact) for page in pages} == {(len(fits), True)}
+
+
+async def test_one_call_looks_so_often_and_one_search_too(house, looks):
+    for _ in range(300):
+        await house.submit(" ".join(WORDS))
+    await index(house)
+    everything = "so sor sort sorte li lis list tu"
+    page = await house.store.page(TENANT, limit=20, offset=0, text=everything)
+    assert (page.total, page.exact) == (300, True)
+    assert len(looks) > 1
+    assert max(looks) <= 3 * LOOKS_A_CALL
+    looks.clear()
+    store = RedisListing(house.store.redis, SearchBounds(looks=2_000, counted=0))
+    page = await store.page(TENANT, Sought(text=everything), limit=20, offset=0)
+    assert (len(page.records), page.total, page.exact) == (20, 21, False)
+    assert len(looks) == 1
+    await store.page(TENANT, Sought(text=everything), limit=20, offset=1_000_000)
+    assert sum(looks[1:]) <= 2_000 + 2 * LOOKS_A_CALL, "however far the page is"
