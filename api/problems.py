@@ -182,6 +182,22 @@ SEARCHES_BUSY = Kind(
     "seconds as Retry-After says; other requests go on.",
     retryable=True,
 )
+TOO_MANY_STREAMS = Kind(
+    "too-many-streams",
+    429,
+    "Too many open event streams",
+    "The key has as many event streams open as it may have. Close some, or ask with "
+    "`Accept: application/json`.",
+    retryable=True,
+)
+STREAMS_BUSY = Kind(
+    "streams-busy",
+    503,
+    "Others follow their jobs",
+    "As many event streams as this process serves are open. Ask again after as many seconds as "
+    "Retry-After says, or with `Accept: application/json`.",
+    retryable=True,
+)
 QUEUE_FULL = Kind(
     "queue-full",
     429,
@@ -268,6 +284,8 @@ KINDS: Mapping[str, Kind] = {
         RATE_LIMITED,
         TOO_MANY_SEARCHES,
         SEARCHES_BUSY,
+        TOO_MANY_STREAMS,
+        STREAMS_BUSY,
         QUEUE_FULL,
         STORE_FULL,
         INTERNAL,

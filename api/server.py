@@ -1,13 +1,17 @@
-"""Server: uvicorn, which tells its real address and lets event streams end when it stops."""
+"""Server: uvicorn with bounded connections, which logs its real address and lets event streams end
+when it stops."""
 
 from __future__ import annotations
 
+import functools
 import socket
+from typing import cast
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from api.connections import Addresses, Connection
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -18,11 +22,18 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: ApiSettings) -> None:
         self._app = app
+        connection = functools.partial(
+            Connection,
+            addresses=Addresses(settings.connections_per_address),
+            head_seconds=settings.head_seconds,
+        )
         super().__init__(
             uvicorn.Config(
                 app,
                 host=settings.host,
                 port=settings.port,
+                http=cast("type[Connection]", connection),
+                ws="none",  # there are none, and their protocol has bounds of its own
                 log_config=None,
                 access_log=False,
                 server_header=False,

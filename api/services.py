@@ -17,7 +17,7 @@ from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
 from api.rate_limit import RateLimit
-from api.searches import Searches
+from api.slots import Slots, searches, streams
 from jobs.admission import Room
 from jobs.blobs import Blobs
 from jobs.credentials import Credentials
@@ -46,7 +46,8 @@ class Services:
     rate_limit: RateLimit
     admission: Admission
     sessions: Sessions
-    searches: Searches = field(default_factory=Searches)
+    searches: Slots = field(default_factory=searches)
+    streams: Slots = field(default_factory=streams)
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then instead of holding it up."""

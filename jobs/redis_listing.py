@@ -25,7 +25,7 @@ from jobs.store import Page
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search takes before it looks: new jobs are found at once."""
-LOOKS_A_CALL = 1_500
+LOOKS_A_CALL = 500
 """Others wait for so many looks at a time, which is a millisecond or two."""
 
 

@@ -53,6 +53,15 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$",
         description="requests a key may make, as N/second, N/minute, N/hour or N/day",
     )
+    head_seconds: float = Field(
+        10.0, gt=0, description="how long a request's head may take to arrive; then it is a 408"
+    )
+    connections_per_address: int = Field(
+        512,
+        gt=0,
+        description="connections that one address may have open to one API process; others are a "
+        "503. Behind a proxy all of them come from its address",
+    )
     body_seconds: float = Field(
         30.0, gt=0, description="how long a request's body may take to arrive; then it is a 408"
     )

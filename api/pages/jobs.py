@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
@@ -125,8 +126,9 @@ async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str,
 
 async def _found(house: Services, visitor: Visitor, asked: Wanted) -> Page:
     """What is listed."""
-    searches = bool(asked.text or (asked.status and asked.label))
-    async with house.searches.slot(visitor.credential.id, searches=searches):
+    searches = asked.text or (asked.status and asked.label)
+    key_id = visitor.credential.id
+    with house.searches.slot(key_id) if searches else contextlib.nullcontext():
         return await house.store.page(
             visitor.credential.tenant,
             limit=ROWS,

@@ -47,6 +47,7 @@ async def live(
 ) -> Response:
     """The stream; it ends behind the final event, and soon after the session or its key does."""
     told = await telling.load(house, visitor, job_id)
+    house.streams.check(visitor.credential.id)
     start = min(max(after, int(last_event_id or 0)), told.last)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     base_url = str(request.base_url).rstrip("/")
@@ -81,7 +82,8 @@ class _Follower:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Everything, until the job ends, or the server does."""
-        with self._house.metrics.streams.track_inprogress():
+        slot = self._house.streams.held(self._visitor.credential.id)
+        with self._house.metrics.streams.track_inprogress(), slot:
             yield RECONNECT
             try:
                 told = with_tokens(self._house, self._told.record.id, self._follow())

@@ -35,6 +35,7 @@ HEARTBEAT = b": still here\n"
 BROKEN = b": the record cannot be reached: connect again\n"
 CHUNK_BYTES = 64 * 1024
 CLOSING = b": the server goes away: connect again\n"
+_REFUSALS = (problems.TOO_MANY_STREAMS, problems.STREAMS_BUSY)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The stream: `id` is the event's number, `event` its kind, `data` the event "
@@ -54,7 +55,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     "/jobs/{job_id}/events",
     response_model=EventList,
     summary="Follow a job",
-    responses={**_STREAM, **responses(problems.NOT_FOUND)},
+    responses={**_STREAM, **responses(problems.NOT_FOUND, *_REFUSALS)},
 )
 async def events(
     job_id: str,
@@ -87,6 +88,7 @@ async def events(
         return as_json(_listed(await house.store.events(job_id, start)))
     if loaded.record.status.final and not await house.store.events(job_id, start, limit=1):
         return Response(status_code=204)  # tells an EventSource not to connect again
+    house.streams.check(caller.id)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
     async def stays() -> bool:
@@ -96,7 +98,7 @@ async def events(
     told = _told(house, job_id, start, welcome)
     if tokens:
         told = with_tokens(house, job_id, told)
-    return EventSourceResponse(_stream(house, job_id, told), headers=headers)
+    return EventSourceResponse(_stream(house, caller.id, job_id, told), headers=headers)
 
 
 async def _told(house: Services, job_id: str, after: int, welcome: Welcome) -> AsyncIterator[bytes]:
@@ -107,8 +109,10 @@ async def _told(house: Services, job_id: str, after: int, welcome: Welcome) -> A
             yield chunk
 
 
-async def _stream(house: Services, job_id: str, told: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    with house.metrics.streams.track_inprogress():
+async def _stream(
+    house: Services, key_id: str, job_id: str, told: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    with house.metrics.streams.track_inprogress(), house.streams.held(key_id):
         yield RECONNECT
         try:
             async for chunk in told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Annotated, Any, Literal
 
 import structlog
@@ -134,7 +135,8 @@ async def listing(
     """
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
-    async with house.searches.slot(caller.id, searches=bool(text or waiting or (status and label))):
+    searches = text or waiting or (status and label)
+    with house.searches.slot(caller.id) if searches else contextlib.nullcontext():
         page = await house.store.page(
             caller.tenant,
             limit=limit,

@@ -8,7 +8,8 @@ import pytest
 from api_front import settings_for, started
 
 from api.caller import CONFIGURED_ID
-from api.searches import OF_A_KEY, OF_ALL
+
+OF_A_KEY, OF_ALL = 4, 16
 
 
 @pytest.fixture
@@ -17,16 +18,16 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def _hold(front, held: contextlib.AsyncExitStack, key: str, count: int) -> None:
+def _hold(front, held: contextlib.ExitStack, key: str, count: int) -> None:
     for _ in range(count):
-        await held.enter_async_context(front.house.searches.slot(key))
+        held.enter_context(front.house.searches.slot(key))
 
 
 @pytest.mark.parametrize("query", ["text=add", "waiting=me", "status=queued&label=x"])
 async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
     await front.submit(labels=["x"])
-    async with contextlib.AsyncExitStack() as held:
-        await _hold(front, held, CONFIGURED_ID, OF_A_KEY)
+    with contextlib.ExitStack() as held:
+        _hold(front, held, CONFIGURED_ID, OF_A_KEY)
         refused = await front.client.get(f"/jobs?{query}")
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
         assert refused.json()["type"] == "/problems/too-many-searches"
@@ -36,9 +37,9 @@ async def test_a_key_with_too_many_searches_under_way_gets_a_429(front, query):
 
 
 async def test_where_all_slots_are_taken_by_others_it_is_a_503(front):
-    async with contextlib.AsyncExitStack() as held:
+    with contextlib.ExitStack() as held:
         for number in range(OF_ALL // OF_A_KEY):
-            await _hold(front, held, f"other {number}", OF_A_KEY)
+            _hold(front, held, f"other {number}", OF_A_KEY)
         refused = await front.client.get("/jobs?text=add")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert (await front.client.get("/jobs")).status_code == 200

@@ -1,0 +1,197 @@
+"""Connection: uvicorn's HTTP protocol, with bounds on what a client may send before it is known.
+
+uvicorn bounds neither the size of a request's head nor the time that it takes, with `httptools`.
+Here a head has so many bytes and so many seconds, and an address so many connections. A body has
+its own bounds (`api.body`), which depend on the route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+log = structlog.get_logger(__name__)
+
+HEAD_BYTES = 32 * 1024
+"""Of a request's line and fields; each field counts 32 bytes beyond its own, which is what a list
+of fields costs at least (as HTTP/2 counts it)."""
+FIELD_BYTES = 32
+MOST_PIPELINED = 16
+"""Requests of a connection that wait for the answer to an earlier one."""
+CLOSE_SECONDS = 2.0
+"""How long a client has to take a refusal."""
+LOG_SECONDS = 10.0
+
+
+@dataclass
+class Addresses:
+    """Connections by address, in one process. Of IPv6, a network of 64 bits is one address: that is
+    what one customer is given."""
+
+    most: int
+    _open: Counter[str] = field(default_factory=Counter)
+    _logged: float = 0.0
+
+    def enter(self, peer: str) -> bool:
+        """Count a connection, unless there are too many of this address."""
+        if self._open[peer] >= self.most:
+            if time.monotonic() - self._logged > LOG_SECONDS:
+                self._logged = time.monotonic()
+                log.warning("too many connections of one address", peer=peer, limit=self.most)
+            return False
+        self._open[peer] += 1
+        return True
+
+    def leave(self, peer: str) -> None:
+        """A connection that was counted is gone."""
+        self._open -= Counter({peer: 1})
+
+
+def counted_as(host: str) -> str:
+    """The address that a peer counts as (pure)."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if address.version == 4:
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, 64), strict=False))
+
+
+class Connection(HttpToolsProtocol):
+    """One connection. Its clock runs while a head is awaited: from the start, and from the end of
+    each answer."""
+
+    def __init__(
+        self, *args: Any, addresses: Addresses, head_seconds: float, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._addresses = addresses
+        self._head_seconds = head_seconds
+        self._peer: str | None = None
+        self._clock: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._head = 0
+        self._unheard = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See uvicorn."""
+        super().connection_made(transport)
+        peer = counted_as(self.client[0]) if self.client else ""  # a unix socket has none
+        if peer and not self._addresses.enter(peer):
+            self._refuse(503, "too many connections from this address", "retry-after: 1\r\n")
+            return
+        self._peer = peer or None
+        self._await_head(self._head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See uvicorn."""
+        if self._peer is not None:
+            self._addresses.leave(self._peer)
+            self._peer = None
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See uvicorn. The parser keeps what it cannot report yet: that is bounded, too."""
+        if self.transport.is_closing():
+            return
+        self._unheard += len(data)
+        super().data_received(data)
+        if self._unheard > HEAD_BYTES and not self.transport.is_closing():
+            self._too_large()
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn, which would write this into the middle of an answer that is under way."""
+        if self._head > HEAD_BYTES:
+            self._too_large()
+        else:
+            self._refuse(400, msg)
+
+    def on_message_begin(self) -> None:
+        """See uvicorn."""
+        self._head = self._unheard = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """See uvicorn."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See uvicorn; fields that follow a body come here, too."""
+        self._count(len(name) + len(value) + FIELD_BYTES)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """See uvicorn."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("too many requests wait for an answer")
+        self._stop_clock()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """See uvicorn."""
+        self._unheard = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """See uvicorn."""
+        self._unheard = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        super().on_response_complete()
+        if self.cycle.response_complete:  # else a request is waiting, or on its way
+            self._await_head(self.timeout_keep_alive + self._head_seconds)
+
+    def _count(self, size: int) -> None:
+        self._unheard = 0
+        self._head += size
+        if self._head > HEAD_BYTES:
+            raise ValueError("the head is too large")  # the parser stops: see send_400_response
+
+    def _await_head(self, seconds: float) -> None:
+        self._stop_clock()
+        self._unsent = -1
+        self._clock = self.loop.call_later(seconds, self._expire, seconds)
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
+    def _expire(self, seconds: float) -> None:
+        """No head has come. A client that still takes in the answer before it has more time."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent and (self._unsent < 0 or unsent < self._unsent):
+            self._unsent = unsent
+            self._clock = self.loop.call_later(seconds, self._expire, seconds)
+        elif unsent:
+            self.transport.abort()
+        else:
+            self._refuse(408, f"the request's head did not come within {seconds:g} s")
+
+    def _too_large(self) -> None:
+        self._refuse(431, f"a request's head may have {HEAD_BYTES} bytes")
+
+    def _refuse(self, status: int, text: str, more: str = "") -> None:
+        """Answer, if nothing else is being answered, and close."""
+        busy = self.cycle is not None and not self.cycle.response_complete
+        if busy or self.transport.is_closing():
+            self.transport.abort()
+            return
+        head = f"content-type: text/plain\r\ncontent-length: {len(text)}\r\nconnection: close\r\n"
+        self.transport.write(f"HTTP/1.1 {status} \r\n{head}{more}\r\n{text}".encode())
+        self.transport.close()
+        self.loop.call_later(CLOSE_SECONDS, self.transport.abort)

@@ -1,0 +1,175 @@
+"""What a client without a key may send: a head has so many bytes and so long, an address so many
+connections."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from api_process import environment, running
+
+from api.connections import HEAD_BYTES, MOST_PIPELINED
+from settings.base import DEVELOPMENT_KEY
+
+PATIENCE = 20
+START = b"GET /jobs HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+MUCH = 64 * HEAD_BYTES
+MOST_CONNECTIONS = 8
+
+
+@pytest.fixture
+def api(redis_url, tmp_path):
+    env = environment(
+        redis_url, tmp_path, head_seconds="1", connections_per_address=str(MOST_CONNECTIONS)
+    )
+    with running(env, tmp_path / "log") as api:
+        yield api
+
+
+@contextlib.contextmanager
+def connected(api) -> Iterator[socket.socket]:
+    url = urlsplit(api.url)
+    with socket.create_connection((url.hostname, url.port), timeout=PATIENCE) as client:
+        yield client
+
+
+def answered(client: socket.socket) -> bytes:
+    """All that comes until the server closes; a reset ends it, too."""
+    heard = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(65_536):
+            heard += part
+    return heard
+
+
+def resident(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4_096
+
+
+@pytest.mark.parametrize(
+    ("before", "part"),
+    [
+        (START, b"X-Line: 1\r\n"),
+        (START, b"a:\r\n"),
+        (START + b"X-Long: ", b"x" * 1_000),
+        (START + b"X-", b"x" * 1_000),
+        (b"GET /", b"x" * 1_000),
+        (b"", b"\r\n" * 500),
+        (CHUNKED + b"1;", b"x" * 1_000),
+        (CHUNKED + b"1\r\nx\r\n0\r\nX-Long: ", b"x" * 1_000),
+        (CHUNKED + b"1\r\nx\r\n0\r\n", b"X-Line: 1\r\n"),
+    ],
+    ids=["lines", "short", "value", "name", "url", "blank", "chunk", "trailer", "trailers"],
+)
+def test_an_endless_head_is_cut_off(api, before, part):
+    with connected(api) as client:
+        client.sendall(before + part * (HEAD_BYTES // len(part) + 500))
+        heard = answered(client)
+        assert not heard or heard.split()[1] in (b"431", b"401"), heard
+    assert httpx.get(f"{api.url}/healthz").status_code == 200
+
+
+def test_a_flood_of_lines_does_not_stay_in_memory(api):
+    httpx.get(f"{api.url}/healthz")
+    before = resident(api.process.pid)
+    line = b"X-Line: " + b"1" * 100 + b"\r\n"
+    for _ in range(4):
+        with connected(api) as client:
+            with contextlib.suppress(ConnectionError):
+                client.sendall(START)
+                for _ in range(MUCH * 4 // (len(line) * 1_000)):
+                    client.sendall(line * 1_000)
+            answered(client)
+    assert resident(api.process.pid) - before < 8 * 1024 * 1024
+
+
+def test_a_head_that_fits_is_served(api):
+    headers = {f"X-{number}": "x" * 900 for number in range(30)}
+    headers["X-API-Key"] = DEVELOPMENT_KEY
+    assert httpx.get(f"{api.url}/jobs", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "half", [b"", b"GET", START, START + b"X-Half: sent", b"\r\n"], ids=["none", *"abcd"]
+)
+def test_half_a_head_is_not_waited_for(api, half):
+    with connected(api) as client:
+        client.sendall(half)
+        assert b" 408 " in answered(client)
+
+
+def test_a_head_that_comes_in_drops_is_not_waited_for(api):
+    with connected(api) as client:
+        client.settimeout(0.1)
+        heard, ends = b"", time.monotonic() + PATIENCE
+        client.sendall(START)
+        while not heard and time.monotonic() < ends:
+            with contextlib.suppress(TimeoutError):
+                client.sendall(b"X-Drop: 1\r\n")
+                heard = client.recv(1_000)
+    assert b" 408 " in heard
+
+
+def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
+    with connected(api) as client:
+        client.settimeout(0.1)
+        client.sendall(START.replace(b"GET", b"POST") + b"Content-Length: 1000000\r\n\r\n")
+        heard, over, ends = b"", False, time.monotonic() + PATIENCE
+        while not over and time.monotonic() < ends:
+            try:
+                client.sendall(b"x")
+                part = client.recv(4_096)
+                heard, over = heard + part, not part
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                over = True
+    assert over, "it stays open"
+    assert b" 401 " in heard
+
+
+def test_requests_that_wait_for_an_answer_are_few(api):
+    one = START + b"\r\n"
+    with connected(api) as client:
+        client.sendall(one * MOST_PIPELINED)
+        heard = b""
+        while heard.count(b"HTTP/1.1 401") < MOST_PIPELINED:
+            heard += client.recv(65_536)
+    with connected(api) as client:
+        client.sendall(one * 5_000)
+        assert answered(client).count(b"HTTP/1.1 ") <= MOST_PIPELINED + 1
+
+
+def test_an_address_has_so_many_connections(api):
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connected(api)) for _ in range(MOST_CONNECTIONS)]
+        for client in held:  # each has been taken in
+            client.sendall(START + b"\r\n")
+            assert b" 401 " in client.recv(4_096)
+        with connected(api) as one_more:
+            heard = answered(one_more)
+            assert b" 503 " in heard
+            assert b"retry-after: 1" in heard
+        held[0].close()
+        _wait_until_served(api)
+    _wait_until_served(api)
+    lines = [line for line in api.logged() if line["event"].startswith("too many connections")]
+    assert [(line["peer"], line["limit"]) for line in lines] == [("127.0.0.1", MOST_CONNECTIONS)]
+
+
+def _wait_until_served(api) -> None:
+    ends = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{api.url}/healthz").status_code == 200:
+                return
+        assert time.monotonic() < ends
+        time.sleep(0.02)
