@@ -1,4 +1,5 @@
-"""Reading a body: after the key was checked, never more of it than may be, as strict JSON.
+"""Reading a body: after the key was checked, never more of it than may be, as strict JSON. How
+deep and how large in values it is, is counted while it arrives (api.json_shape).
 
 FastAPI would read and parse a body before it asks who sent it.
 """
@@ -6,6 +7,7 @@ FastAPI would read and parse a body before it asks who sent it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 from fastapi import Request
@@ -13,12 +15,18 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from api import problems
+from api.json_shape import JsonShape, TooComplex
 from api.problems import Refused
 from api.refusals import invalid
+from api.schemas.problem import FieldError
 from api.schemas.wire import Asked
 from settings.api import ApiSettings
 
 A = TypeVar("A", bound=Asked)
+
+OTHER_VALUES = 500
+"""Of a body, beside its files."""
+PIECE_BYTES = 64 * 1024
 
 
 async def read(
@@ -30,18 +38,23 @@ async def read(
     """
     _check_type(request.headers.get("content-type", ""))
     most = settings.max_body_bytes if most is None else most
-    raw = await bounded(request, most, settings.body_seconds)
+    shape = JsonShape(settings.max_files + OTHER_VALUES)
+    raw = await bounded(request, most, settings.body_seconds, shape.feed)
+    if shape.wrong is not None:  # only now: an answer before its end would cut the sender off
+        raise _too_complex(shape.wrong)
     try:
         return model.model_validate_json(raw), len(raw)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_input=False)) from None
 
 
-async def bounded(request: Request, most: int, seconds: float) -> bytes:
-    """The raw body, of at most so many bytes. Raises Refused: 408, 413."""
+async def bounded(
+    request: Request, most: int, seconds: float, look: Callable[[bytes], None] | None = None
+) -> bytes:
+    """The raw body, of so many bytes at most; `look` sees each piece. Raises Refused: 408, 413."""
     try:
         async with asyncio.timeout(seconds):
-            return await _bytes(request, most)
+            return await _bytes(request, most, look)
     except TimeoutError:
         raise _too_slow(seconds) from None
 
@@ -57,6 +70,11 @@ def _too_slow(seconds: float) -> Refused:
     return Refused(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
 
 
+def _too_complex(wrong: TooComplex) -> Refused:
+    error = FieldError(field="body", message=wrong.message, limit=wrong.limit)
+    return Refused(problems.INVALID, f"body: {wrong.message}", {"errors": [error]})
+
+
 def _check_type(content_type: str) -> None:
     essence = content_type.partition(";")[0].strip().lower()
     if essence != "application/json":
@@ -64,7 +82,7 @@ def _check_type(content_type: str) -> None:
         raise Refused(problems.MEDIA_TYPE_REFUSED, detail)
 
 
-async def _bytes(request: Request, most: int) -> bytes:
+async def _bytes(request: Request, most: int, look: Callable[[bytes], None] | None) -> bytes:
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > most:
         raise too_large(most)
@@ -74,6 +92,14 @@ async def _bytes(request: Request, most: int) -> bytes:
             body += chunk
             if len(body) > most:
                 raise too_large(most)
+            if look is not None:
+                await _in_pieces(chunk, look)
     except ClientDisconnect:
         raise Refused(problems.BAD_REQUEST, "the body ended too soon") from None
     return bytes(body)
+
+
+async def _in_pieces(chunk: bytes, look: Callable[[bytes], None]) -> None:
+    for start in range(0, len(chunk), PIECE_BYTES):
+        look(chunk[start : start + PIECE_BYTES])
+        await asyncio.sleep(0)  # others are served between two pieces

@@ -9,6 +9,8 @@ from api.schemas.patterns import PATTERNS
 from api.schemas.problem import FieldError
 
 MOST = 50
+LONGEST_FIELD, LONGEST_MESSAGE = 200, 500
+"""What is shown of a name and of a message: both may repeat what was sent."""
 _PLACES = ("body", "query", "path", "header")
 _LIMITS = (
     "max_length",
@@ -33,7 +35,8 @@ def _field_error(error: Mapping[str, Any]) -> FieldError:
     field = context.get("field") or _field(error["loc"])
     more = {} if limit is None else {"limit": limit}
     message = PATTERNS.get(str(limit), error["msg"])
-    return FieldError(field=str(field), message=str(message), **more)
+    shown = str(field)[:LONGEST_FIELD]
+    return FieldError(field=shown, message=str(message)[:LONGEST_MESSAGE], **more)
 
 
 def _field(place: Sequence[Any]) -> str:

@@ -31,11 +31,13 @@ class FileEntry(NamedTuple):
 
 def checked_path(path: str) -> str:
     """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
-    if any(not character.isprintable() for character in path):
-        raise PathRefused(f"a path has printable characters only: {path[:80]!r}")
-    if not path or len(path.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in path:
+    shown = path[:80]
+    known = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
+    if any(not character.isprintable() for character in known):
+        raise PathRefused(f"a path has printable characters only: {shown!r}")
+    if not path or len(known.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in known:
         said = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
-        raise PathRefused(f"{said}: {path[:80]!r}")
+        raise PathRefused(f"{said}: {shown!r}")
     parts = [part for part in path.split("/") if part != "."]
     if not parts or any(part in ("", "..") for part in parts):
         raise PathRefused(f"a path has no empty parts and no '..': {path!r}")

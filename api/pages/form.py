@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Request
 from pydantic import ValidationError
 
+from api import problems
 from api.body import bounded
+from api.problems import Refused
 from api.refusals import invalid
 from api.schemas.wire import Asked
 from settings.api import ApiSettings
 
 A = TypeVar("A", bound=Asked)
+MOST_FIELDS = 100
 ENCODED = 3
 """A form may take so many times the bytes of its text."""
 
@@ -24,7 +28,15 @@ async def fields(
     """The fields of an ordinary form, with a line end as it is on this side; those of `lists` with
     all their values."""
     raw = await bounded(request, ENCODED * settings.max_body_bytes, settings.body_seconds)
-    sent = parse_qs(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
+    text = raw.decode(errors="replace")
+    # in a thread: what is encoded letter by letter takes a second
+    try:
+        sent = await asyncio.to_thread(
+            parse_qs, text, keep_blank_values=True, max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        detail = f"the form has more than {MOST_FIELDS} fields"
+        raise Refused(problems.BAD_REQUEST, detail) from None
     found = {name: [value.replace("\r\n", "\n") for value in sent[name]] for name in sent}
     return {name: values if name in lists else values[-1] for name, values in found.items()}
 

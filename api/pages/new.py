@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from api import problems, submission
-from api.body import bounded
+from api.body import PIECE_BYTES, bounded
 from api.pages import form, offers
 from api.pages.drawing import page
 from api.pages.examples import EXAMPLES
@@ -98,7 +99,9 @@ async def submit(request: Request, house: ServicesDep, visitor: Submitter) -> Re
 
 async def _parts(request: Request, raw: bytes) -> FormData:
     async def stream() -> Any:
-        yield raw
+        for start in range(0, len(raw), PIECE_BYTES):
+            yield raw[start : start + PIECE_BYTES]
+            await asyncio.sleep(0)  # others are served between two pieces
 
     parser = MultiPartParser(
         request.headers,

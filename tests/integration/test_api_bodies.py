@@ -1,0 +1,69 @@
+"""Bodies that cost more than they are worth: refused early, while others are served."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from api_process import environment, running
+
+MUCH = 2_000_000
+BODIES = {
+    "unknown": lambda: {"task": "x", **{f"k{number}": 1 for number in range(MUCH // 12)}},
+    "files": lambda: {"task": "x", "files": {f"f{number}": 1 for number in range(MUCH // 12)}},
+    "checks": lambda: {
+        "task": "x",
+        "checks": {"files": {f"f{number}": 1 for number in range(MUCH // 12)}},
+    },
+    "lists": lambda: {"task": "x", "labels": [[1]] * (MUCH // 5)},
+}
+
+
+@pytest.fixture(scope="module")
+def bodies() -> dict[str, bytes]:
+    made = {
+        name: json.dumps(body(), separators=(",", ":")).encode() for name, body in BODIES.items()
+    }
+    made["nested"] = b'{"task":"x","steps":' + b"[" * (MUCH // 2)
+    made["strings"] = b'{"task":"x","steps":[' + b'""' * (MUCH // 2)
+    return made
+
+
+@pytest.fixture
+def api(redis_url, tmp_path):
+    with running(environment(redis_url, tmp_path), tmp_path / "log") as api:
+        yield api
+
+
+@pytest.mark.parametrize("name", [*BODIES, "nested", "strings"])
+@pytest.mark.parametrize("path", ["/jobs", "/verifications"])
+async def test_a_large_body_of_small_values_is_refused_before_it_is_validated(
+    api, bodies, name, path
+):
+    headers = {"Content-Type": "application/json"}
+    async with api.client() as client:
+        answer = await client.post(path, content=bodies[name], headers=headers)
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == ["body"]
+    assert len(answer.content) < 2_000
+
+
+async def test_errors_are_few_and_short_whatever_was_sent(api):
+    async with api.client() as client:
+        many = {"task": "x", **{f"{number:03}" + "k" * 1_000: 1 for number in range(500)}}
+        answer = await client.post("/jobs", json=many)
+        assert answer.status_code == 422
+        assert len(answer.json()["errors"]) == 50
+        assert len(answer.content) < 50_000
+        answer = await client.post("/jobs", json={"task": "x", "k" * 900_000: 1})
+        assert (answer.status_code, len(answer.content) < 2_000) == (422, True)
+
+
+async def test_as_many_files_as_may_be_are_taken(api):
+    body = {"task": "x", "files": {f"f{number}.py": '[{,"\\' * 500 for number in range(100)}}
+    async with api.client() as client:
+        answer = await client.post("/jobs", json=body)
+        assert answer.status_code == 202
+        body["files"]["one-more.py"] = ""
+        answer = await client.post("/jobs", json=body)
+        assert answer.json()["errors"][0]["field"] == "files"
