@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any, TypeVar
 
 import structlog
-from fastapi import Depends, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader
 
 from api import problems
+from api.connections import counted_as
 from api.problems import Refused
 from api.services import Services, ServicesDep
 from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
+
+T = TypeVar("T")
 
 CONFIGURED_ID = "configured"
 
@@ -39,9 +42,11 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     """A dependency: the caller, who has one of these scopes; else 401, 403 or 429."""
 
     async def caller(
-        house: ServicesDep, secret: Annotated[str | None, Security(_header)] = None
+        request: Request,
+        house: ServicesDep,
+        secret: Annotated[str | None, Security(_header)] = None,
     ) -> Credential:
-        credential = await _known(house, secret)
+        credential = await _known(request, house, secret)
         await admit(house, credential, *scopes)
         return credential
 
@@ -92,12 +97,34 @@ async def holder(house: Services, key_id: str, stamp: str) -> Credential | None:
     return found if hmac.compare_digest(stamp, stamp_of(house.settings, found)) else None
 
 
-async def _known(house: Services, secret: str | None) -> Credential:
+async def _known(request: Request, house: Services, secret: str | None) -> Credential:
     if not secret:
         raise _unauthorized("the header X-API-Key is missing")
-    found = await known(house, secret)
+    found = await attempted(request, house, secret, known(house, secret))
     if found is None:
         raise _unauthorized("the key in X-API-Key is unknown or revoked")
+    return found
+
+
+async def attempted(
+    request: Request, house: Services, secret: str, looked_up: Coroutine[Any, Any, T | None]
+) -> T | None:
+    """What belongs to a secret, None where it is wrong. Raises Refused, 429, and looks nothing up,
+    where the address has brought too many wrong ones."""
+    peer, digest = counted_as(request.client.host if request.client else ""), digest_of(secret)
+    if wait := house.attempts.begin(peer, digest):
+        looked_up.close()
+        detail = f"{house.attempts.rate} have come from this address; wait {wait} s"
+        raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
+    try:
+        found = await looked_up
+    except BaseException:
+        house.attempts.forgive(peer)
+        raise
+    if found is None:
+        house.attempts.wrong(peer, digest)
+    else:
+        house.attempts.good(peer, digest)
     return found
 
 

@@ -77,6 +77,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         openapi_tags=documented.TAGS,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would send a caller to whatever Host says
         lifespan=lifespan,
     )
     for noun in ROUTES:

@@ -166,6 +166,22 @@ RATE_LIMITED = Kind(
     "The key has used up its requests for now. Wait for as many seconds as Retry-After says.",
     retryable=True,
 )
+TOO_MANY_WRONG_KEYS = Kind(
+    "too-many-wrong-keys",
+    429,
+    "Too many wrong keys from this address",
+    "The address has brought as many wrong keys as it may. It may try a key that was not good from "
+    "there before after as many seconds as Retry-After says. Callers behind a proxy have addresses "
+    "of their own only if the API trusts what the proxy says of them (FORWARDED_ALLOW_IPS).",
+    retryable=True,
+)
+UNKNOWN_HOST = Kind(
+    "unknown-host",
+    421,
+    "The service does not go by this name",
+    "The Host header is neither a loopback name nor the address of the connection, nor a name that "
+    "the operator has set. An operator adds the name to FETTLE_ALLOWED_HOSTS.",
+)
 TOO_MANY_SEARCHES = Kind(
     "too-many-searches",
     429,
@@ -282,6 +298,8 @@ KINDS: Mapping[str, Kind] = {
         INVALID,
         KEY_REUSED,
         RATE_LIMITED,
+        TOO_MANY_WRONG_KEYS,
+        UNKNOWN_HOST,
         TOO_MANY_SEARCHES,
         SEARCHES_BUSY,
         TOO_MANY_STREAMS,

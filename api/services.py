@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from api.admission import Admission
+from api.attempts import Attempts
 from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
@@ -46,6 +47,7 @@ class Services:
     rate_limit: RateLimit
     admission: Admission
     sessions: Sessions
+    attempts: Attempts
     searches: Slots = field(default_factory=searches)
     streams: Slots = field(default_factory=streams)
     metrics: Metrics = field(default_factory=Metrics)
@@ -71,6 +73,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
             rate_limit=RateLimit(redis, settings.rate_limit),
+            attempts=Attempts(settings.wrong_key_limit),
             admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
             sessions=Sessions(redis, settings.session_seconds),
         )

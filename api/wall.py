@@ -12,10 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api import problems
+from api import hosts, problems
 from api.metrics import Metrics
 from api.pages import trouble
 from api.problems import Refused, response
+from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,9 @@ class Wall:
         request = _Request(scope, send)
         with structlog.contextvars.bound_contextvars(request_id=request.id):
             try:
+                if (refused := _of_unknown_host(scope)) is not None:
+                    await refused(scope, receive, request.send)
+                    return
                 await self._app(scope, receive, request.send)
             except Exception:
                 log.exception("request failed", method=scope["method"], path=scope["path"])
@@ -47,6 +51,17 @@ class Wall:
                 await _told(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
+
+
+def _of_unknown_host(scope: Scope) -> Response | None:
+    """The answer to a call by a name that is not the service's, before anything of it is read."""
+    settings: ApiSettings = scope["app"].state.services.settings
+    called = Headers(scope=scope).getlist("host")
+    server = scope.get("server")
+    if hosts.is_known(called, settings.allowed_hosts, server[0] if server else None):
+        return None
+    detail = f"{', '.join(called)[:200]!r} is no name of this service: see FETTLE_ALLOWED_HOSTS"
+    return response(Refused(problems.UNKNOWN_HOST, detail), scope["request_id"])
 
 
 def _told(request: Request, broken: Refused) -> Response:

@@ -13,6 +13,7 @@ from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 
 MIB = 1024 * 1024
+RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
 REPLICATED_SECONDS = 1.0
 """How long replicas may take to have a write (jobs.redis_commit)."""
 
@@ -23,6 +24,11 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     host: str = Field("127.0.0.1", description="address the API listens on")
     port: int = Field(
         8000, ge=0, le=65_535, description="port the API listens on; 0 takes a free one and logs it"
+    )
+    allowed_hosts: Names = Field(
+        (),
+        description="names by which the API is called, as in fettle.example.org or *.example.org; "
+        "`*` takes any. Loopback names, and the address that a call came in at, are always good",
     )
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"
@@ -50,8 +56,14 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     )
     rate_limit: str = Field(
         "600/minute",
-        pattern=r"^[1-9]\d{0,8}/(second|minute|hour|day)$",
+        pattern=RATE,
         description="requests a key may make, as N/second, N/minute, N/hour or N/day",
+    )
+    wrong_key_limit: str = Field(
+        "30/minute",
+        pattern=RATE,
+        description="wrong keys that an address may bring to one API process until it has to wait; "
+        "keys that were good from there before do not",
     )
     head_seconds: float = Field(
         10.0, gt=0, description="how long a request's head may take to arrive; then it is a 408"

@@ -16,3 +16,9 @@ for part in (jobs, job, live, review, downloads, new, numbers, system, sign_in, 
 async def front() -> Response:
     """A person who came with the address alone wants the pages."""
     return RedirectResponse("app")
+
+
+@router.get("/app/")
+async def slash() -> Response:
+    """The same."""
+    return RedirectResponse("../app")

@@ -8,13 +8,11 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api import problems
 from api.body import bounded
-from api.caller import holder, known, stamp_of
+from api.caller import attempted, holder, known, stamp_of
 from api.pages.drawing import page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, seen
-from api.problems import Refused
 from api.services import Services, ServicesDep
 
 log = structlog.get_logger(__name__)
@@ -22,7 +20,6 @@ router = APIRouter()
 
 FRONT = "/app"
 FORM_BYTES = 8 * 1024
-TRIES_KEY = "sign-in"
 
 
 @router.get("/sign-in")
@@ -40,10 +37,8 @@ async def sign_in(request: Request, house: ServicesDep) -> Response:
     raw = await bounded(request, FORM_BYTES, house.settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"))
     wanted = _own(sent.get("next", [FRONT])[0])
-    peer = request.client.host if request.client else ""
-    if await house.rate_limit.wait_seconds(f"{TRIES_KEY}:{peer}"):
-        raise Refused(problems.RATE_LIMITED, "too many attempts from this address: wait a minute")
-    found = await known(house, sent.get("key", [""])[0].strip())
+    secret = sent.get("key", [""])[0].strip()
+    found = await attempted(request, house, secret, known(house, secret))
     if found is None:
         wrong = "This key is unknown or revoked."
         return page("sign_in.html", None, status=401, next=wanted, wrong=wrong)
@@ -58,7 +53,7 @@ async def ask(token: str, request: Request, house: ServicesDep) -> Response:
     ahead must not use it up, and nobody becomes another person unasked."""
     if await seen(request, house):
         return RedirectResponse(FRONT, 303)
-    session = await house.sessions.linked(token)
+    session = await attempted(request, house, token, house.sessions.linked(token))
     found = await holder(house, session.key_id, session.stamp) if session else None
     if found is None:
         return _used()
@@ -72,7 +67,7 @@ async def follow(token: str, request: Request, house: ServicesDep) -> Response:
     check_origin(request)
     if await seen(request, house):
         return RedirectResponse(FRONT, 303)
-    session = await house.sessions.follow(token)
+    session = await attempted(request, house, token, house.sessions.follow(token))
     if session is None:
         return _used()
     log.info("signed in", caller=session.key_id, by="link")

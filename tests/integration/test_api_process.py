@@ -175,7 +175,7 @@ async def test_too_large_a_body_is_refused_before_it_is_read(api):
     place = urlsplit(api.url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     writer.write(
-        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 99999999999\r\n\r\n"
     )
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
@@ -189,7 +189,7 @@ async def test_a_chunked_body_is_counted_while_it_is_read(api):
     place = urlsplit(api.url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     writer.write(
-        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     sent = 0
@@ -430,7 +430,7 @@ async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
         place = urlsplit(api.url)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         writer.write(
-            b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nContent-Length: 1000\r\n\r\n{"
         )
         answer = await asyncio.wait_for(reader.read(), 20)

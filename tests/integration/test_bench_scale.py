@@ -35,3 +35,21 @@ def test_it_measures_both_sides_and_both_parts() -> None:
     assert told["file_bytes_per_call_4"] > 49_000
     assert told["bytes_per_call_4"] > told["event_bytes_per_call_4"] > 4_000
     assert told["ms_per_call_ratio_4_to_2"] > 0
+
+
+def test_it_measures_submissions_beside_searches() -> None:
+    few = ("--jobs", "50", "--seconds", "0.5", "--posts", "8", "--searches", "8")
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.scale.search", "--json", *few],
+        check=False,
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert 0 < told["post_p50_ms_beside"] <= told["post_p99_ms_beside"]
+    assert told["search_p50_ms"] > 0
+    assert (told["post_refused_quiet"], told["post_refused_beside"]) == (0, 0)
+    assert told["search_refused"] == 0

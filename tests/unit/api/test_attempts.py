@@ -1,0 +1,93 @@
+"""Wrong keys by address: slowed, forgotten, and no trouble to those who have a good one."""
+
+from __future__ import annotations
+
+import pytest
+
+from api import attempts as module
+from api.attempts import Attempts
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def attempts(clock) -> Attempts:
+    return Attempts("3/minute", clock)
+
+
+def guess(attempts: Attempts, peer: str, digest: str) -> int:
+    wait = attempts.begin(peer, digest)
+    if not wait:
+        attempts.wrong(peer, digest)
+    return wait
+
+
+def enter(attempts: Attempts, peer: str, digest: str) -> int:
+    wait = attempts.begin(peer, digest)
+    if not wait:
+        attempts.good(peer, digest)
+    return wait
+
+
+def test_an_address_waits_when_it_has_brought_too_many(attempts, clock):
+    assert [guess(attempts, "a", str(n)) for n in range(4)] == [0, 0, 0, 60]
+    clock.now += 50
+    assert guess(attempts, "a", "x") == 10
+    assert guess(attempts, "b", "x") == 0, "others have brought none"
+    clock.now += 10
+    assert guess(attempts, "a", "x") == 0
+
+
+def test_tries_that_are_under_way_count(attempts):
+    assert [attempts.begin("a", str(n)) for n in range(4)] == [0, 0, 0, 60]
+
+
+def test_good_keys_count_for_nothing_however_many(attempts):
+    assert [enter(attempts, "a", str(n)) for n in range(10)] == [0] * 10
+
+
+def test_a_key_that_was_good_from_there_goes_on(attempts):
+    enter(attempts, "a", "mine")
+    for number in range(4):
+        guess(attempts, "a", str(number))
+    assert enter(attempts, "a", "mine") == 0
+    assert enter(attempts, "a", "new here") > 0
+    assert enter(attempts, "b", "mine") == 0
+
+
+def test_a_key_that_is_good_elsewhere_is_guessed_no_faster(attempts):
+    enter(attempts, "proxy", "mine")
+    for number in range(3):
+        guess(attempts, "a", str(number))
+    assert attempts.begin("a", "mine") > 0
+
+
+def test_a_key_that_was_revoked_counts_again(attempts):
+    enter(attempts, "a", "mine")
+    assert [guess(attempts, "a", "mine") for _ in range(5)] == [0, 0, 0, 0, 60]
+
+
+def test_what_nobody_knows_is_forgiven(attempts):
+    for _ in range(5):
+        assert attempts.begin("a", "x") == 0
+        attempts.forgive("a")
+    assert guess(attempts, "a", "x") == 0
+
+
+def test_what_is_remembered_is_bounded(attempts, monkeypatch):
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 5)
+    for number in range(50):
+        guess(attempts, f"peer {number}", "x")
+        enter(attempts, "a", str(number))
+    assert len(attempts._wrong) <= 5
+    assert len(attempts._good) <= 5

@@ -1,0 +1,68 @@
+"""By which names the service may be called."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.hosts import is_known
+
+ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LOCALHOST:8000",
+        "app.localhost:8000",
+        "127.0.0.1",
+        "127.8.9.1:80",
+        "[::1]:8000",
+        "[::ffff:127.0.0.1]",
+        "10.1.2.3:8000",
+        "fettle.example.org",
+        "Fettle.Example.Org.:443",
+        "a.inner.example.org",
+        "192.0.2.80:8000",
+    ],
+)
+def test_a_name_of_the_service_is_known(host):
+    assert is_known([host], ALLOWED, "10.1.2.3")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        ":8000",
+        "evil.example",
+        "localhost.evil.example",
+        "evil-localhost",
+        "127.0.0.1.evil.example",
+        "127.0.0.1@evil.example",
+        "evil.example#localhost",
+        "inner.example.org",
+        "evilinner.example.org",
+        "fettle.example.org.evil.example",
+        "10.1.2.4",
+        "192.0.2.81",
+        "[::2]",
+        "[::1",
+        "2130706434",
+        "0x7f.1",
+    ],
+)
+def test_any_other_is_not(host):
+    assert not is_known([host], ALLOWED, "10.1.2.3")
+    assert is_known([host], ("*",), None)
+
+
+def test_two_names_are_known_if_both_are():
+    assert is_known(["localhost", "localhost"], (), None)
+    assert not is_known(["localhost", "evil.example"], (), None)
+    assert is_known([], (), None), "no browser leaves it out"
+
+
+def test_a_socket_in_a_folder_has_no_address():
+    assert is_known(["localhost"], (), "/run/fettle.sock")
+    assert not is_known(["10.1.2.3"], (), "/run/fettle.sock")
