@@ -1,4 +1,4 @@
-"""How far it scales: many jobs in flight at once, and one job that gets long.
+"""How far it scales: many jobs in flight at once, one job that gets long, searches beside others.
 
 model       what the model answers in both parts, and after how long
 deployment  a throw-away Redis, worker processes as we recommend them, the model's HTTP server
@@ -6,5 +6,6 @@ flight      many jobs through that, from their admission to the end of the last
 bare        the same graph in one process of its own, without persistence
 length      one job of so many tool calls, and what each has cost
 memory      what processes take, with all that they have started
+search      what one reader's searches cost everybody else: `python -m bench.scale.search`
 figures     from what was measured to ratios, and to what they were to be
 """

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from api_front import settings_for, started
 from api_process import environment, running
+from pages_browser import visiting
 
 MUCH = 2_000_000
 BODIES = {
@@ -67,3 +69,22 @@ async def test_as_many_files_as_may_be_are_taken(api):
         body["files"]["one-more.py"] = ""
         answer = await client.post("/jobs", json=body)
         assert answer.json()["errors"][0]["field"] == "files"
+
+
+async def test_a_form_of_very_many_fields_is_refused(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front, visiting(front.app) as visit:
+        job_id = await front.paused()
+        fields = {f"f{number}": "x" for number in range(101)}
+        answer = await visit.post(f"/app/jobs/{job_id}/review", data=fields)
+        assert answer.status_code == 400
+        assert "100 fields" in answer.text
+
+
+async def test_a_command_and_a_path_as_long_as_a_body_are_refused(api):
+    long = {"files": {"a.py": ""}, "command": "a " * 400_000}
+    async with api.client() as client:
+        answer = await client.post("/jobs", json={"task": "x", "checks": long})
+        assert answer.json()["errors"][0]["limit"] == 2_000
+        answer = await client.post("/jobs", json={"task": "x", "files": {"x" * 900_000: ""}})
+        assert answer.json()["errors"][0]["field"].startswith("files.xxx")
+        assert len(answer.content) < 2_000
