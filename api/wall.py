@@ -20,6 +20,7 @@ from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
 
+MOST_PARAMETERS = 100
 _PROBES = ("/healthz", "/readyz", "/metrics")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 _ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -39,8 +40,8 @@ class Wall:
         request = _Request(scope, send)
         with structlog.contextvars.bound_contextvars(request_id=request.id):
             try:
-                if (refused := _of_unknown_host(scope)) is not None:
-                    await refused(scope, receive, request.send)
+                if (refused := _refused_unread(scope)) is not None:
+                    await response(refused, request.id)(scope, receive, request.send)
                     return
                 await self._app(scope, receive, request.send)
             except Exception:
@@ -53,15 +54,18 @@ class Wall:
                 request.end()
 
 
-def _of_unknown_host(scope: Scope) -> Response | None:
-    """The answer to a call by a name that is not the service's, before anything of it is read."""
+def _refused_unread(scope: Scope) -> Refused | None:
+    """What is refused before anything of it is read: a call by a name that is not the service's,
+    and a query that costs more to take apart than an answer."""
+    if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+        return Refused(problems.BAD_REQUEST, f"a query may have {MOST_PARAMETERS} parameters")
     settings: ApiSettings = scope["app"].state.services.settings
     called = Headers(scope=scope).getlist("host")
     server = scope.get("server")
     if hosts.is_known(called, settings.allowed_hosts, server[0] if server else None):
         return None
     detail = f"{', '.join(called)[:200]!r} is no name of this service: see FETTLE_ALLOWED_HOSTS"
-    return response(Refused(problems.UNKNOWN_HOST, detail), scope["request_id"])
+    return Refused(problems.UNKNOWN_HOST, detail)
 
 
 def _told(request: Request, broken: Refused) -> Response:

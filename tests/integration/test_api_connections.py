@@ -173,3 +173,9 @@ def _wait_until_served(api) -> None:
                 return
         assert time.monotonic() < ends
         time.sleep(0.02)
+
+
+def test_a_query_of_very_many_parameters_is_not_taken_apart(api):
+    refused = httpx.get(f"{api.url}/jobs?" + "a&" * 10_000)
+    assert (refused.status_code, refused.json()["type"]) == (400, "/problems/bad-request")
+    assert httpx.get(f"{api.url}/jobs?" + "a&" * 99).status_code == 401

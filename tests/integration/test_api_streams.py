@@ -25,7 +25,7 @@ async def test_a_key_with_too_many_streams_gets_no_more_until_one_ends(front):
     with contextlib.ExitStack() as held:
         for _ in range(OF_A_KEY - 1):
             held.enter_context(front.house.streams.held(CONFIGURED_ID))
-        for _ in range(2):  # it ends behind the final event, and gives its slot back
+        for _ in range(2):  # it ends after the final event, and gives its slot back
             assert "event: succeeded" in (await front.client.get(path)).text
         held.enter_context(front.house.streams.held(CONFIGURED_ID))
         refused = await front.client.get(path)

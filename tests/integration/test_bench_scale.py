@@ -48,8 +48,8 @@ def test_it_measures_submissions_beside_searches() -> None:
         timeout=110,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert 0 < told["post_p50_ms_beside"] <= told["post_p99_ms_beside"]
-    assert told["search_p50_ms"] > 0
-    assert (told["post_refused_quiet"], told["post_refused_beside"]) == (0, 0)
-    assert told["search_refused"] == 0
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert 0 < figures["post_p50_ms_beside"] <= figures["post_p99_ms_beside"]
+    assert figures["search_p50_ms"] > 0
+    assert (figures["post_refused_quiet"], figures["post_refused_beside"]) == (0, 0)
+    assert figures["search_refused"] == 0

@@ -97,7 +97,7 @@ def made() -> tuple[Connection, Transport, Loop]:
     return connection, transport, loop
 
 
-def test_a_client_that_sends_nothing_is_told_and_cut_off(made):
+def test_a_client_that_sends_nothing_gets_a_408_and_is_cut_off(made):
     _, transport, loop = made
     assert loop.let_come() == 3.0
     assert transport.written.startswith(b"HTTP/1.1 408 ")
