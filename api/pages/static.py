@@ -45,10 +45,14 @@ BUNDLES = {
     "htmx.js": ("vendor/htmx.min.js", "vendor/htmx-ext-sse.min.js"),
     "chart.js": ("vendor/uPlot.iife.min.js", "js/charts.js"),
     "chart.css": ("vendor/uPlot.min.css",),
-    "swagger.js": ("vendor/swagger-ui-bundle.js",),
-    "swagger.css": ("vendor/swagger-ui.css",),
     "icon.svg": ("icon.svg",),
 }
+DOCUMENTATION = {
+    "swagger.js": ("vendor/swagger-ui-bundle.js",),
+    "swagger.css": ("vendor/swagger-ui.css",),
+}
+"""Loaded by /docs alone."""
+_PARTS = BUNDLES | DOCUMENTATION
 router = APIRouter()
 
 
@@ -65,7 +69,7 @@ class Asset:
 @cache
 def asset(name: str) -> Asset:
     """The asset of this name. Raises KeyError."""
-    content = b"\n".join((FOLDER / part).read_bytes() for part in BUNDLES[name])
+    content = b"\n".join((FOLDER / part).read_bytes() for part in _PARTS[name])
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     digest = hashlib.sha256(content).hexdigest()[:16]
     return Asset(content, gzip.compress(content, 9, mtime=0), media_type, digest)
@@ -79,7 +83,7 @@ def address(name: str) -> str:
 @router.get("/static/{digest}/{name}")
 async def static(digest: str, name: str, request: Request) -> Response:
     """One asset; an old digest gets what there is now, which is then not kept."""
-    if name not in BUNDLES:
+    if name not in _PARTS:
         raise Refused(problems.NOT_FOUND, "there is no such file")
     found = asset(name)
     current = digest == found.digest
