@@ -25,8 +25,9 @@ UIDS = range(60_580, 61_092)
 for each user of a machine, and what one room takes is not to be missing in another. Nobody else is
 one of them, as `policy.HOST_UID` tells, which is none either."""
 HOSTNAME = "room"
-OWN_BYTES = 192 * MIB
-"""For the agent with its preloaded libraries, beside what the code may hold."""
+LOADED_BYTES = 96 * MIB
+"""What the libraries take that a container's agent has loaded (81 MiB here). On `local` they are
+charged to the process that all sandboxes are forked from."""
 OWN_PROCESSES = 1
 """The agent, which is the container's init: out of reach of the code's signals, and it reaps what
 the code leaves behind. The engine's own init would be one more process that the code can look at.
@@ -72,13 +73,12 @@ class Kind:
 def shape(limits: Limits) -> Shape:
     """The shape of a room for these limits.
 
-    The cgroup bounds what no sample sees in time: it is the code's memory, and all that its four
-    tmpfs and the agent may hold beside it. The code's own total is sampled by the agent.
+    The cgroup holds the run to its memory at every moment, as the one of a `local` sandbox does.
+    What the code's processes hold is sampled by the agent, too: but that shares their processors.
     """
-    tmpfs = policy.work_bytes(limits) + policy.TMP_BYTES + policy.RUN_BYTES + policy.SHM_BYTES
     return Shape(
         work_bytes=policy.work_bytes(limits),
-        memory_bytes=limits.memory_bytes + tmpfs + OWN_BYTES,
+        memory_bytes=policy.group_bytes(limits) + LOADED_BYTES,
         processes=limits.processes + OWN_PROCESSES,
     )
 

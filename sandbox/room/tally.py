@@ -117,10 +117,11 @@ class Tally:
         unseen = sockets() * SOCKET_BYTES
         if most + mapped + unseen <= limit or now < self._exact_at:
             return None
+        began = time.thread_time()  # by the clock, a busy machine would put off the next look
         used = shared_out(self._loaded) if most > limit else max(0, most - self._loaded)
         unseen += shared_sizes(processes()) if mapped > limit else 0
-        cost = time.monotonic() - now
-        self._exact_at = now + cost / EXACT_SHARE
+        cost = time.thread_time() - began
+        self._exact_at = time.monotonic() + cost / EXACT_SHARE - cost
         self._left = limit - used
         return "memory" if used > limit or used + unseen > 2 * limit else None
 

@@ -82,6 +82,12 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
     assert larger - host["Memory"] == 88 * MIB
 
 
+def test_the_kernel_holds_a_container_to_what_it_holds_a_local_sandbox_to() -> None:
+    for limits in (Limits(), Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB)):
+        beside = profile.shape(limits).memory_bytes - policy.group_bytes(limits)
+        assert 0 < beside <= 96 * MIB  # the libraries that its agent has loaded
+
+
 def test_sockets_have_the_small_buffers_of_the_local_backend(body) -> None:
     sysctls = body["HostConfig"]["Sysctls"]
     assert sysctls == dict(policy.SYSCTLS)
