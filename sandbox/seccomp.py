@@ -89,15 +89,17 @@ def _search(ranges: list[tuple[int, _Lines]]) -> _Lines:
 
 def _judge(condition: Condition) -> _Lines:
     lines: _Lines = (_refuse(condition.error),)
+    if condition.ignored:
+        lines = (*_all(condition.ignored, _refuse(0)), *lines)
     for alternative in reversed(condition.alternatives):
-        lines = (*_all(alternative), *lines)
+        lines = (*_all(alternative, _verdict(_ALLOW)), *lines)
     return lines
 
 
-def _all(alternative: tuple[Where, ...]) -> _Lines:
-    """Allow where every place holds; otherwise go on behind these lines."""
-    lines: _Lines = (_verdict(_ALLOW),)
-    for where in reversed(alternative):
+def _all(places: tuple[Where, ...], answer: _Line) -> _Lines:
+    """Answer so where every place holds; otherwise go on after these lines."""
+    lines: _Lines = (answer,)
+    for where in reversed(places):
         lines = (*_compare(where, len(lines)), *lines)
     return lines
 

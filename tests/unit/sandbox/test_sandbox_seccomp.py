@@ -11,6 +11,7 @@ import struct
 import pytest
 
 from sandbox import syscalls
+from sandbox.allowed_arguments import FCNTL, IOCTL, PRCTL, SETSOCKOPT, Allowed, numbers
 from sandbox.conditions import CONDITIONS, Where
 from sandbox.seccomp import program
 
@@ -115,10 +116,10 @@ def test_what_is_newer_than_these_lists_does_not_exist(machine: str) -> None:
 @both
 def test_what_attackers_begin_with_is_refused(machine: str) -> None:
     column = syscalls.MACHINES.index(machine)
-    for name, numbers in HOSTILE.items():
-        assert verdict(machine, numbers[column]) == refused(errno.EPERM), name
-    for name, numbers in HIDDEN.items():
-        assert verdict(machine, numbers[column]) == refused(errno.ENOSYS), name
+    for name, by_machine in HOSTILE.items():
+        assert verdict(machine, by_machine[column]) == refused(errno.EPERM), name
+    for name, by_machine in HIDDEN.items():
+        assert verdict(machine, by_machine[column]) == refused(errno.ENOSYS), name
     if machine == "x86_64":
         for name, number in OF_X86.items():
             assert verdict(machine, number) == refused(errno.EPERM), name
@@ -179,9 +180,53 @@ def test_sockets_are_local_or_tcp_or_udp_or_ask_routes(machine: str) -> None:
 def test_a_wish_for_larger_buffers_is_granted_in_words_alone(machine: str) -> None:
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == refused(0)
-        assert judged(machine, "setsockopt", 3, socket.IPPROTO_TCP, option) == ALLOW
-    for option in (0, 1, socket.SO_REUSEADDR, 6, 9, 15, 16, 23, 1 << 31 | 7):
-        assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == ALLOW
+        assert judged(machine, "setsockopt", 3, socket.IPPROTO_UDP, option) != refused(0)
+
+
+@both
+def test_socket_options_pass_by_level_and_option(machine: str) -> None:
+    known = {
+        (socket.SOL_SOCKET, socket.SO_REUSEADDR),
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+        (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY),
+    }
+    assert {judged(machine, "setsockopt", 3, *each) for each in known} == {ALLOW}
+    upper_protocol, attach_filter, mark = 31, 26, 36
+    for level, option in (
+        (socket.IPPROTO_TCP, upper_protocol),
+        (socket.SOL_SOCKET, attach_filter),
+        (socket.SOL_SOCKET, mark),
+        (socket.SOL_SOCKET, 26),  # IPV6_V6ONLY, of another level
+        (270, 1),  # netlink
+    ):
+        assert judged(machine, "setsockopt", 3, level, option) == refused(errno.ENOPROTOOPT)
+
+
+TABLES = {
+    "fcntl": (FCNTL, 1, errno.EINVAL),
+    "ioctl": (IOCTL, 1, errno.ENOTTY),
+    "prctl": (PRCTL, 0, errno.EINVAL),
+}
+
+
+@both
+@pytest.mark.parametrize("call", TABLES)
+def test_a_value_passes_where_it_is_named(machine: str, call: str) -> None:
+    table, index, error = TABLES[call]
+    named = set(numbers(table))
+    around = {each + step for each in named for step in range(-40, 41) if each + step >= 0}
+    for value in around | {value | 1 << 31 for value in named} | named:
+        expected = ALLOW if value in named else refused(error)
+        assert judged(machine, call, *[3] * index, value) == expected, hex(value)
+
+
+@pytest.mark.parametrize("table", [FCNTL, IOCTL, PRCTL, SETSOCKOPT])
+def test_every_value_has_a_name_of_its_own_and_a_reason(table: tuple[Allowed, ...]) -> None:
+    assert all(each.reason for each in table)
+    names = [name for each in table for name in each.values]
+    values = [(each.level, value) for each in table for value in each.values.values()]
+    assert len(set(names)) == len(names)
+    assert len(set(values)) == len(values)
 
 
 @both
@@ -194,10 +239,8 @@ def test_no_memory_comes_from_a_machines_pool_of_huge_pages(machine: str) -> Non
 
 
 @both
-def test_locks_belong_to_processes(machine: str) -> None:
-    for command in (*range(18), *range(1024, 1039)):
-        assert judged(machine, "fcntl", 3, command) == ALLOW, command
-    for command in (36, 37, 38):  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
+def test_no_lease_no_note_and_no_lock_of_an_open_file(machine: str) -> None:
+    for command in (1024, 1025, 1026, 36, 37, 38):  # F_SETLEASE, F_GETLEASE, F_NOTIFY, F_OFD_*
         assert judged(machine, "fcntl", 3, command) == refused(errno.EINVAL), command
 
 
