@@ -1,12 +1,13 @@
 """What a room may see, hold and do: the one file to read in a security review. Pure.
 
-- It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, some
-  files masked), a minimal `/dev`, the few lines of `/etc` below. No `/home`, `/var`, `/sys`, and
-  no other file of the host.
+- It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, and the
+  few files of `PROC_SHOWN`), a minimal `/dev`, an `/etc` of its own with the few lines below. No
+  `/home`, `/var`, `/sys`, and no other file of the host.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback. Its network namespace has no other interface.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
-  network, ipc, uts, mount, cgroup), behind Landlock and the system call filter of `seccomp.py`.
+  network, ipc, uts, mount, cgroup), behind Landlock and the system call filter of `seccomp.py`,
+  which names each value that fcntl, prctl, ioctl and setsockopt take (`allowed_arguments.py`).
 - It holds: the rlimits below per process, and the totals of the whole tree (sampled, and by a
   control group where there is one).
 
@@ -38,17 +39,49 @@ HOST_UID = 61_100
 and systemd's allocations (systemd.io/UIDS-GIDS), and fits a 16-bit map of a container."""
 
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-SYSTEM_TREES = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
+SYSTEM_TREES = ("/usr",)
+SYSTEM_FILES = ("/etc/ld.so.cache",)
+SYSTEM_NAMES = ("/etc/alternatives",)
+"""Files, and directories of symbolic links, that are copied into the base container's `/etc`. None
+is mounted there: over a tree with mounts in it the kernel lays no other."""
+OWN_TREES = ("/etc", "/room")
+"""Trees of the base container that each sandbox has as its own: what one locks there, or asks to
+be told of, is no other's. The code's user owns the files in them, outside as well."""
 COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/room")  # noqa: S108
 """What a room has of its own: an interpreter of the host cannot lie below one of these."""
 
-MASKED = (
-    *("/proc/cmdline", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys"),
-    *("/proc/latency_stats", "/proc/locks", "/proc/sched_debug", "/proc/sysrq-trigger"),
-    *("/proc/timer_list", "/proc/sys/kernel/random/boot_id"),
+PROC_SHOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "cpuinfo": "libraries choose their code by it",
+        "filesystems": "names that any kernel has",
+        "loadavg": "os.getloadavg; sysinfo, which is no file, tells the same",
+        "meminfo": "programs size their buffers by it; sysinfo tells the same",
+        "mounts": "a process's own",
+        "net": "of the sandbox's own network namespace",
+        "self": "a process's own",
+        "stat": "as it was at the start: ps needs when the machine was started (`proc_stat`)",
+        "thread-self": "a thread's own",
+        "uptime": "ps needs it; sysinfo and clocks tell the same",
+        "version": "uname tells the same",
+    }
 )
-"""Files of `/proc` that tell of the machine, or act on it. `/proc/locks` has those of every process
-of the machine that belong to an open file: two rooms could write to each other in it."""
+"""What code sees of `/proc` beside processes. All else tells of the whole machine, or acts on it:
+counters there move with what neighbours do."""
+
+MASKED = tuple(
+    f"/proc/{name}"
+    for name in (
+        *("acpi", "allocinfo", "asound", "bootconfig", "buddyinfo", "bus", "cgroups", "cmdline"),
+        *("config.gz", "consoles", "cpu", "crypto", "devices", "diskstats", "dma", "driver"),
+        *("dynamic_debug", "execdomains", "fb", "fs", "interrupts", "iomem", "ioports", "irq"),
+        *("kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount"),
+        *("kpageflags", "latency_stats", "locks", "mdstat", "misc", "modules", "mpt", "mtrr"),
+        *("pagetypeinfo", "partitions", "pressure", "sched_debug", "schedstat", "scsi"),
+        *("slabinfo", "softirqs", "swaps", "sys", "sysrq-trigger", "sysvipc", "timer_list"),
+        *("timer_stats", "tty", "vmallocinfo", "vmstat", "zoneinfo"),
+    )
+)
+"""Every other name that Linux 6.18 may have there. `hostdata/proc_files` looks for further ones."""
 
 VENV = "/opt/venv"
 """Where a virtual environment lies in the room, so that tracebacks read the same on any host."""
@@ -66,7 +99,10 @@ ROOM_FILTER = "/room/filter"
 ROOM_REHEARSAL = "/room/rehearsal"
 """An order that a nursery runs before there are rooms (`room/rehearsal.py`)."""
 ROOM_NOTHING = "/room/nothing"
-"""An empty file that nobody may open. It lies over each of `MASKED`."""
+ROOM_NOWHERE = "/room/nowhere"
+"""An empty file and an empty directory that nobody may open. They lie over each of `MASKED`."""
+ROOM_STAT = "/room/stat"
+"""What lies over `/proc/stat`."""
 
 GENERATION_ROOMS = 1_000
 """After so many rooms a nursery is replaced. Its rooms share its hash seed and the layout of its
@@ -173,8 +209,8 @@ class Ground:
     trees: tuple[Tree, ...]
     links: tuple[tuple[str, str], ...] = ()
     """Symbolic links of the room: (target, path)."""
-    masked: tuple[str, ...] = ()
-    """Those of `MASKED` that this kernel has."""
+    masked: tuple[tuple[str, bool], ...] = ()
+    """Those of `MASKED` that this kernel has, and whether each is a directory."""
 
 
 def work_bytes(limits: Limits) -> int:
@@ -240,10 +276,23 @@ def walls(ground: Ground) -> str:
         _place("/run", "0755", OWN_INODES, RUN_BYTES),
         _place("/work", "0755", TMPFS_INODES, None),
     )
-    masks = (f"mask {path} {ROOM_NOTHING}" for path in ground.masked)
-    trees = (f"tree {tree.at}" for tree in ground.trees)
+    over = (*ground.masked, ("/proc/stat", False))
+    lies = {"/proc/stat": ROOM_STAT}
+    masks = (
+        f"mask {path} {lies.get(path, ROOM_NOWHERE if is_directory else ROOM_NOTHING)}"
+        for path, is_directory in over
+    )
+    trees = (f"tree {at}" for at in (*(tree.at for tree in ground.trees), *OWN_TREES))
     told = (f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items())
     return "\n".join((*user, *trees, *told, *places, *masks, f"fonts {FONT_CACHE}"))
+
+
+def proc_stat(processors: int, booted: int) -> str:
+    """What `/proc/stat` says in a sandbox: how many processors there are, and when the machine was
+    started, in seconds; no counter of it.
+    """
+    names = ("cpu", *(f"cpu{number}" for number in range(processors)))
+    return "".join(f"{name} 0 0 0 0 0 0 0 0 0 0\n" for name in names) + f"btime {booted}\n"
 
 
 def _place(at: str, mode: str, inodes: int, size: int | None) -> str:

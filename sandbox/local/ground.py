@@ -31,7 +31,7 @@ def find(python: str, bwrap: str | None = None) -> Ground:
         )
     trees, links = _system()
     inside, own = _interpreter(python)
-    masked = tuple(each for each in policy.MASKED if Path(each).exists())
+    masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
     return Ground(program, inside, (*trees, *own), links, masked)
 
 
@@ -42,7 +42,7 @@ def version(ground: Ground) -> str:
 
 
 def _system() -> tuple[tuple[Tree, ...], tuple[tuple[str, str], ...]]:
-    """Read-only system trees, and the links of a merged `/usr`."""
+    """Read-only system trees; the links of a merged `/usr`, and those that `/etc` has."""
     trees = [Tree(each, each) for each in policy.SYSTEM_TREES if Path(each).exists()]
     links = []
     for each in map(Path, policy.SYSTEM_LINKS):
@@ -50,6 +50,8 @@ def _system() -> tuple[tuple[Tree, ...], tuple[tuple[str, str], ...]]:
             links.append((str(each.readlink()), str(each)))
         elif each.is_dir():
             trees.append(Tree(str(each), str(each)))
+    names = (each for at in policy.SYSTEM_NAMES for each in sorted(Path(at).glob("*")))
+    links += [(str(each.readlink()), str(each)) for each in names if each.is_symlink()]
     return tuple(trees), tuple(links)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sandbox.policy import (
     ROOM_NOTHING,
+    ROOM_NOWHERE,
     ROOM_SOURCE,
     RUN_BYTES,
     UID,
@@ -51,6 +52,7 @@ def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:
         # The nursery's own, for matplotlib's list of fonts; each room's lies over it.
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
+        *("--perms", "0000", "--dir", ROOM_NOWHERE),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
         *nursery(ground, given.control, stock),
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +33,19 @@ def plan(ground: Ground) -> Plan:
     env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
     given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
     texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
+    texts |= {path: Path(path).read_bytes() for path in policy.SYSTEM_FILES if Path(path).exists()}
     texts[policy.ROOM_GIVEN] = given.encode()
     texts[policy.ROOM_WALLS] = policy.walls(ground).encode()
     texts[policy.ROOM_FILTER] = filter_
     texts[policy.ROOM_NOTHING] = b""
+    texts[policy.ROOM_STAT] = _proc_stat().encode()
     texts[policy.ROOM_REHEARSAL] = _rehearsal(ground.python)
     return Plan(ground, texts)
+
+
+def _proc_stat() -> str:
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return policy.proc_stat(os.cpu_count() or 1, int(booted))
 
 
 def _rehearsal(python: str) -> bytes:

@@ -35,8 +35,8 @@ _DESCRIPTORS = 8
 BROKEN = b"!"
 """What a room says in place of `agent.READY`, and then why."""
 
-# linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
-_NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
+# linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with the walls.
+_NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _PIDFD = 0x1000
 _FLAGS = ctypes.c_ulong(_NAMESPACES | _PIDFD | int(signal.SIGCHLD))
 _CLONE = ctypes.c_long({"x86_64": 56, "aarch64": 220}[os.uname().machine])
@@ -158,11 +158,11 @@ def _live(room: int, doors: list[int], work_bytes: int, outfit: _Outfit) -> NoRe
     stack, where the code then runs: so nothing stands around that call.
     """
     try:
-        outfit.tally.locks = outfit.walls.put_up(work_bytes)
-        _lay(outfit.walls.fonts, outfit.fonts)
-        for door in doors:  # what is charged from here on is the job's
+        for door in doors:  # what is charged from here on is the room's
             os.write(door, b"0")
             os.close(door)
+        outfit.tally.locks = outfit.walls.put_up(work_bytes)
+        _lay(outfit.walls.fonts, outfit.fonts)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
         os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])

@@ -73,8 +73,10 @@ def _shared() -> list[str]:
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     # A later mount at a place covers an earlier one; a part of something else is bound to it.
     own = {each[4]: each[3] == "/" and each[each.index("-") + 1] in _OWN for each in mounts}
-    own["/"] = True  # the house's, which holds names and a few lines
-    return sorted(at for at, is_own in own.items() if not is_own and Path(at).is_dir())
+    if not own["/"]:  # the base container's, which holds names and a few lines
+        own = {"/etc": False, "/room": False} | own | {"/": True}
+    seen = (at for at, is_own in own.items() if not is_own and Path(at).is_dir())
+    return sorted(at for at in seen if os.access(at, os.R_OK))  # who cannot open it locks nothing
 
 
 def _landlock_version() -> int:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # linux/mount.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
+_NEWCGROUP = 0x2000000  # linux/sched.h
 # linux/prctl.h, linux/capability.h, linux/seccomp.h
 _SET_DUMPABLE, _SET_SECCOMP, _BOUNDING_DROP, _NO_NEW_PRIVS, _AMBIENT = 4, 22, 24, 38, 47
 _AMBIENT_CLEAR, _CAPABILITY_V3, _FILTER = 4, 0x20080522, 2
@@ -67,6 +68,7 @@ class Walls:
         masks = dict(value.split(" ") for value in told.get("mask", []))
         self._before = (
             *be_nobody(told["uid"][0]),
+            *forget_groups(),
             *name_host(told["hostname"][0]),
             *raise_loopback(told.get("sysctl", [])),
             *part_trees(told.get("tree", [])),
@@ -75,8 +77,8 @@ class Walls:
         self._after = (
             *mount_proc(),
             *open_locks(),
-            *mask(masks),
             *forbid_namespaces(),
+            *mask(masks),
             *offer_to_die_first(told["score"][0]),
             *leave_the_session(),
             *drop_capabilities(),
@@ -110,6 +112,13 @@ def be_nobody(uid: str) -> Iterator[Step]:
     yield _write("/proc/self/gid_map", f"{uid} {uid} 1")
 
 
+def forget_groups() -> Iterator[Step]:
+    """The control groups that this process is in by now are the topmost that are seen: their own
+    names tell of the supervisor.
+    """
+    yield _call("unshare", _NEWCGROUP)
+
+
 def name_host(name: str) -> Iterator[Step]:
     """A name of its own, in its own uts namespace."""
     yield _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
@@ -132,8 +141,8 @@ def raise_loopback(sysctls: list[str]) -> Iterator[Step]:
 
 
 def part_trees(trees: list[str]) -> Iterator[Step]:
-    """Lay over each of the host's trees a file system of the room's own that shows the same. Who
-    can read a file can lock it, and a lock belongs to the file: so no other room meets it.
+    """Lay over each of the trees a file system of the room's own that shows the same. Who can read
+    a file can lock it, and a lock belongs to the file: so no other room meets it.
 
     Kernels before 5.11 refuse it, and the rooms do without: the doctor tells (`layers.locks`).
     """
@@ -168,7 +177,7 @@ def open_locks() -> Iterator[Step]:
 
 
 def mask(masks: dict[str, str]) -> Iterator[Step]:
-    """Cover what of `/proc` tells of the machine."""
+    """Cover what of `/proc` tells of the machine; nothing is written to it after this."""
     for path, nothing in masks.items():
         yield _mount(nothing, path, None, _BIND)
     yield _call("chdir", b"/work")

@@ -9,11 +9,11 @@ from drills.attacks.steps.runs import beside, ready
 
 
 def shared() -> list[str]:
-    """Files that every run sees: of the library and of the system.
+    """Files that every run sees: of the library, of the system, and the few of `/etc`.
 
-    Not the devices and the bare skeleton (`/`, `/etc`, `/dev/null`), which no unprivileged process
-    can have copies of: a lock on one of those is a bit that two rooms on `local` can exchange while
-    both run. `docs/sandbox.md` names it under what the backend does not stop.
+    Not `/` and the devices (`/dev/null`), which no unprivileged process can have copies of: a lock
+    on one of those is a bit that two rooms on `local` can exchange while both run.
+    `docs/sandbox.md` names it under what the backend does not stop.
     """
     import os
     import sys
@@ -22,6 +22,8 @@ def shared() -> list[str]:
     found = [os.__file__, f"{folder}/this.py", os.path.realpath(sys.executable), "/usr/bin/env"]
     found += ["/usr", "/usr/lib", "/etc/alternatives", sys.prefix, sys.base_prefix]
     found += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
+    found += ["/etc", "/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/etc/fonts/fonts.conf"]
+    found += ["/room", "/room/given", "/room/sandbox/paths.py"]
     return [each for each in found if os.path.exists(each)]
 
 

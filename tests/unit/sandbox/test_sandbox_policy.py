@@ -13,7 +13,7 @@ GROUND = Ground(
     python="/opt/venv/bin/python",
     trees=(Tree("/usr", "/usr"), Tree("/tmp/0", "/opt/venv")),
     links=(("usr/bin", "/bin"),),
-    masked=("/proc/kcore",),
+    masked=(("/proc/kcore", False), ("/proc/sys", True)),
 )
 GIVEN = Descriptors(
     control=7, info=8, texts={"/etc/passwd": 10, "/room/given": 11, "/room/nothing": 12}
@@ -84,10 +84,28 @@ def test_what_a_room_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
 
 
 def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> None:
-    assert walls()["mask"] == ["/proc/kcore /room/nothing"]
+    masks = ["/proc/kcore /room/nothing", "/proc/sys /room/nowhere", "/proc/stat /room/stat"]
+    assert walls()["mask"] == masks
     every = words()
     at = every.index("/room/nothing")
     assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
+    at = every.index("/room/nowhere")
+    assert every[at - 3 : at] == ["--perms", "0000", "--dir"]
+
+
+def test_what_is_shown_of_proc_has_a_reason_and_is_masked_nowhere() -> None:
+    assert all(policy.PROC_SHOWN.values())
+    assert not {f"/proc/{name}" for name in policy.PROC_SHOWN} & set(policy.MASKED)
+
+
+def test_the_stand_in_for_proc_stat_counts_nothing() -> None:
+    lines = policy.proc_stat(2, 1_700_000_000).splitlines()
+    assert [line.split()[0] for line in lines] == ["cpu", "cpu0", "cpu1", "btime"]
+    assert {count for line in lines[:3] for count in line.split()[1:]} == {"0"}
+
+
+def test_each_room_has_its_own_of_every_tree_it_sees() -> None:
+    assert walls()["tree"] == ["/usr", "/opt/venv", "/etc", "/room"]
 
 
 def test_the_nurserys_environment_is_the_codes_and_a_word_to_the_linker() -> None:
