@@ -66,18 +66,22 @@ class Generation:
         it; or never, where that has ended, as will be told. Raises OSError where this process is
         short of something.
         """
-        doors = [] if group is None else group.doors()
+        given: list[int] = []
         try:
+            given += [] if group is None else group.doors()
+            clock = None if group is None else group.clock()
+            given += [] if clock is None else [clock]
+            message = b"make %d %d" % (size, clock is not None)
             room = Room(size, self, group)
             try:
                 with room.inside as inside, contextlib.suppress(*_ENDED):
-                    socket.send_fds(self.talk, [b"make %d" % size], [inside.fileno(), *doors])
+                    socket.send_fds(self.talk, [message], [inside.fileno(), *given])
             except OSError:
                 room.control.close()
                 raise
         finally:
-            for door in doors:
-                os.close(door)
+            for each in given:
+                os.close(each)
         self._asked.append(room)
         self.made += 1
         self.living += 1

@@ -64,6 +64,18 @@ class RoomGroup:
             raise
         return opened
 
+    def clock(self) -> int | None:
+        """A descriptor of the group's count of processor time (`room/cpu_time.py`); None where no
+        group of it counts that. Raises OSError.
+        """
+        for place in self._places:
+            if place.version == 1 and "cpuacct" not in place.controllers:
+                continue
+            name = "cpuacct.usage" if place.version == 1 else "cpu.stat"
+            with contextlib.suppress(FileNotFoundError):
+                return os.open(f"{place.directory}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        return None
+
     def limit(self, memory_bytes: int, processes: int, cpus: float | None) -> None:
         """Bound the whole group: memory with the pages of its tmpfs and without swap, processes and
         threads, processors (a fraction, too; None: all). A later call replaces it. Raises OSError.

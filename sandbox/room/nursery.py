@@ -2,11 +2,11 @@
 
 It is the first process of the house, has one thread, holds no secret and never receives a byte of
 a job: a datagram from the supervisor says how large `/work` is to be and brings the socket that the
-room's agent will talk over, and the doors of its control group; the answer brings a pidfd of the
-room's first process. The job comes over that socket, whose one end is in the room and whose other
-end is the worker's.
+room's agent will talk over, the doors of its control group, and where CLOCK is 1 that group's count
+of processor time; the answer brings a pidfd of the room's first process. The job comes over that
+socket, whose one end is in the room and whose other end is the worker's.
 
-    make BYTES + descriptors    -> made + descriptor, or failed WHY
+    make BYTES CLOCK + descriptors    -> made + descriptor, or failed WHY
 
 Before that the nursery says `ready` once. When the supervisor is gone it ends, and the kernel ends
 every room with it, for they are in pid namespaces below its own.
@@ -31,7 +31,7 @@ from sandbox.room.walls import Walls
 
 MESSAGE_BYTES = 4096
 _DESCRIPTORS = 8
-"""At most: a room's socket, and a door for each hierarchy of control groups."""
+"""At most: a room's socket, a door for each hierarchy of control groups, and their clock."""
 BROKEN = b"!"
 """What a room says in place of `agent.READY`, and then why."""
 
@@ -88,7 +88,10 @@ def _serve(control: int, stock: str) -> tuple[int, list[int], int, _Outfit]:
             os._exit(0)
         if _make(talk, fds):
             room, *doors = fds
-            return room, doors, int(data.split()[1]), outfit
+            _, size, has_clock = data.split()
+            if has_clock == b"1":
+                outfit.tally.cpu.clock = doors.pop()
+            return room, doors, int(size), outfit
 
 
 class _Outfit:

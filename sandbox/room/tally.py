@@ -16,6 +16,7 @@ import os
 import time
 
 from sandbox.room import locks
+from sandbox.room.cpu_time import TICKS, CpuTime
 from sandbox.room.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 INIT = 1
-TICKS = os.sysconf("SC_CLK_TCK")
 TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
 FULL_BLOCKS = 16
 """A file system with less free than this is full: nobody writes a byte at a time."""
@@ -54,7 +54,7 @@ class Tally:
         self._places: list[str] | None = None
         self._exact_at = self._left = 0.0
         self._limits: Mapping[str, float] = {}
-        self.cpu_seconds = 0.0
+        self.cpu = CpuTime()
         self.crowded = self.full = False
         """Whether the processes were as many, or a file system as full, as may be."""
         self.locks: int | None = None
@@ -66,6 +66,7 @@ class Tally:
     def begin(self, limits: Mapping[str, float]) -> None:
         """Count against `limits` from here on."""
         self._limits = limits
+        self.cpu.begin()
 
     def look(self) -> str | None:
         """Count; returns the limit of the whole tree that is passed at this moment, if one is."""
@@ -73,7 +74,7 @@ class Tally:
         over = self._memory_passed(started, *self._count())
         if self._locks_passed():
             over = over or "memory"
-        if self.cpu_seconds > self._limits["cpu_seconds"]:
+        if self.cpu.seconds > self._limits["cpu_seconds"]:
             over = over or "cpu"
         if self._disk() > self._limits["inodes"]:
             over = over or "disk"
@@ -88,8 +89,8 @@ class Tally:
         self._disk()
 
     def _count(self) -> tuple[int, int]:
-        """CPU time, processes and threads; returns resident bytes, shared ones for each process,
-        and mapped ones.
+        """Processor time, processes and threads; returns resident bytes, shared ones for each
+        process, and mapped ones.
         """
         pages, ticks, tasks, sizes, system = 0, 0, 0, 0, 0
         if os.getpid() == INIT:  # what its orphans used, and they alone
@@ -102,11 +103,12 @@ class Tally:
             # man 5 proc, from field 3: utime, stime, cutime, cstime, num_threads, vsize, rss
             ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))
             if pid != INIT:
+                self.cpu.see(each, int(fields[11]) + int(fields[12]))
                 tasks += max(1, int(fields[17]))
                 system += int(fields[12])
                 sizes += int(fields[20])
                 pages += int(fields[21])
-        self.cpu_seconds = max(self.cpu_seconds, ticks / TICKS)
+        self.cpu.wait(ticks)
         self.crowded = self.crowded or tasks >= self._limits["processes"]
         self._system_ticks = system
         return pages * PAGE, sizes

@@ -117,7 +117,9 @@ class Watch:
             kill_all()
         _, self.seen.status, used = os.wait4(self._pid, 0)
         kill_all()  # most often, and most quickly, nobody is left to be killed
-        self.seen.cpu_seconds = max(self._tally.cpu_seconds, used.ru_utime + used.ru_stime)
+        self.seen.cpu_seconds = max(self._tally.cpu.seconds, used.ru_utime + used.ru_stime)
+        if self.seen.end is None and self.seen.cpu_seconds > self._limits["cpu_seconds"]:
+            self.seen.end = "cpu"
         if self.seen.end is None and self.seen.status != 0:
             lacked = (self._tally.crowded, "processes"), (self._tally.full, "disk")
             self.seen.end = next((name for was, name in lacked if was), None)

@@ -20,9 +20,10 @@ import pytest
 
 from drills import family
 from sandbox.local import delegation, keeper
+from sandbox.local.backend import LocalSandbox
 from sandbox.local.cgroup import Cgroups, Hits, NoCgroup, RoomGroup
 from sandbox.local.hierarchy import Place, look, mounts
-from sandbox.protocol import MIB
+from sandbox.protocol import MIB, Command, End, Limits
 
 UID = 61_107
 
@@ -499,3 +500,32 @@ def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Pat
     assert (tmp_path / "memory.max").read_text() == str(MIB)
     assert (tmp_path / "pids.max").read_text() == "12"
     assert (tmp_path / "cpu.max").read_text() == "50000 100000"
+
+
+UNREAPED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(200):
+    told, tell = os.pipe()
+    if not os.fork():
+        while time.process_time() < 0.02:
+            pass
+        os._exit(0)
+    os.close(tell)
+    os.read(told, 1)
+    os.close(told)
+"""
+
+
+async def test_the_time_of_children_that_nobody_waited_for_is_counted() -> None:
+    """Each lives too short a time for a sample to be sure of it: the group has counted them."""
+    python = Path(sys.prefix) / "sandbox" / "bin" / "python"
+    sandbox = LocalSandbox(python, pool_size=0)
+    try:
+        layers = {layer.name: layer for layer in await sandbox.check()}
+        assert layers["cgroup"].active
+        limits = Limits(wall_seconds=60.0, cpu_seconds=1)
+        result = await sandbox.run(Command.python(UNREAPED), limits)
+    finally:
+        await sandbox.close()
+    assert result.end is End.CPU

@@ -29,7 +29,7 @@ ALL = frozenset({"memory", "pids", "cpu"})
 
 def test_version_1_has_a_place_for_each_hierarchy() -> None:
     assert choose(mounts(V1), memberships(V1_OWN)) == (
-        Place(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu"}), 1),
+        Place(Path("/sys/fs/cgroup/cpu,cpuacct"), frozenset({"cpu", "cpuacct"}), 1),
         Place(Path("/sys/fs/cgroup/memory/a/b"), frozenset({"memory"}), 1),
         Place(Path("/sys/fs/cgroup/pids"), frozenset({"pids"}), 1),
     )
