@@ -26,16 +26,17 @@ class Order:
         return len(text).to_bytes(4, "big") + text
 
 
-def order(command: Command, limits: Limits, python: str) -> Order:
-    """The order for `command`; `python` is the interpreter's path in the room.
+def order(command: Command, limits: Limits, python: str, *, own_interpreter: bool = False) -> Order:
+    """The order for `command`; `python` is the interpreter's path in the room. Code with a hash
+    seed is given an `own_interpreter`, any other where that is asked for.
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
     module path, and `__file__` is `/run/main.py`.
 
-    The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER`; and with a
-    blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's, or else
-    `code SIZE`.
+    The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
+    `seed random`; and with a blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the
+    program's, or else `code SIZE`.
 
     Raises ValueError as `require` does.
     """
@@ -51,11 +52,12 @@ def order(command: Command, limits: Limits, python: str) -> Order:
     blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
     blobs += [(f"word {len(word)}", word) for word in words]
     blobs += [] if code is None else [(f"code {len(code)}", code)]
-    seed = () if command.seed is None else (f"seed {command.seed}",)
+    asked = "random" if own_interpreter else None  # as PYTHONHASHSEED takes it
+    seed = command.seed if command.seed is not None else asked
     header = (
         *(f"{name} {value}" for name, value in numbers.items()),
         *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
-        *seed,
+        *(() if seed is None else (f"seed {seed}",)),
         *(line for line, _ in blobs),
     )
     return Order("\n".join(header), tuple(data for _, data in blobs))

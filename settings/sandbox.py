@@ -44,6 +44,11 @@ class SandboxSettings(FettleSettings):
     sandbox_python: Path = Field(
         default_factory=sandbox_python, description="`local`: the interpreter inside the rooms"
     )
+    sandbox_own_interpreter: bool = Field(
+        False,
+        description="`local`: whether each run starts an interpreter of its own, which shares no "
+        "hash seed, address layout or page count with other runs; it takes longer",
+    )
     sandbox_image: str = Field(
         "fettle-sandbox",
         min_length=1,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
+from settings.base import config_file
 from settings.sandbox import Backend, SandboxSettings
 
 
-def backend(settings: SandboxSettings) -> LocalSandbox | DockerSandbox:
-    """The backend that FETTLE_SANDBOX names; there is no other to fall back to.
+def backend(settings: SandboxSettings, *private: Path) -> LocalSandbox | DockerSandbox:
+    """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
+    where code would see a `private` path, the working directory or the configuration.
 
     Nothing is started yet: what is missing is told by its first run, or by `check`.
     """
@@ -19,6 +23,8 @@ def backend(settings: SandboxSettings) -> LocalSandbox | DockerSandbox:
                 settings.sandbox_python,
                 pool_size=settings.sandbox_rooms,
                 cpus=settings.run_cpus,
+                own_interpreter=settings.sandbox_own_interpreter,
+                private=(Path.cwd(), config_file(), *private),
             )
         case Backend.DOCKER:
             return DockerSandbox(

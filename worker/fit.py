@@ -31,7 +31,7 @@ def equip(settings: WorkerSettings, store: RedisStore, figures: Figures) -> Equi
 
     Raises worker.tools.ToolUnfit.
     """
-    own = backend(settings)
+    own = backend(settings, settings.data_dir)
     sandbox = CountingSandbox(own, figures)
     return Equipment(
         store=store,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ class LocalSandbox:
     another bubblewrap than the system's, `uid` what a supervisor that starts as root becomes,
     `generation` the number of rooms after which the process that they are copied from is replaced,
     `cpus` how many processors (a fraction, too) a run may keep busy where there are control groups.
+    `own_interpreter` has each run start an interpreter instead of taking a copy of the zygote's.
+    Where a `private` path lies in a tree that code sees, no run is made.
 
     The supervisor starts with the first run, and again where it has died. One instance belongs to
     one event loop; make it after a fork, not before: a child that inherits its socket would keep
@@ -44,7 +48,11 @@ class LocalSandbox:
         uid: int = policy.HOST_UID,
         generation: int = policy.GENERATION_ROOMS,
         cpus: float | None = None,
+        own_interpreter: bool = False,
+        private: Iterable[Path] = (),
     ) -> None:
+        self._own_interpreter = own_interpreter
+        self._private = tuple(map(os.path.realpath, private))
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
         self._pool_size, self._generation, self._cpus = pool_size, generation, cpus
         self._link: Link | None = None
@@ -84,9 +92,9 @@ class LocalSandbox:
 
     async def _run(self, command: Command, limits: Limits) -> RunResult:
         link = await self._linked()
-        return await _in_a_room(
-            link, order(command, limits, self._facts["python"]), command, limits
-        )
+        python, own = self._facts["python"], self._own_interpreter
+        ordered = order(command, limits, python, own_interpreter=own)
+        return await _in_a_room(link, ordered, command, limits)
 
     async def _linked(self) -> Link:
         async with self._starting:
@@ -106,7 +114,9 @@ class LocalSandbox:
     async def _start(self) -> Link:
         link = Link(self._cpus)
         try:
-            self._facts = await link.open(self._python, self._bwrap, self._uid, self._generation)
+            self._facts = await link.open(
+                self._python, self._bwrap, self._uid, self._generation, self._private
+            )
             await link.keep(self._pool_size, policy.work_bytes(Limits()))
         except BaseException:
             await link.close()

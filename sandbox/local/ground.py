@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox import policy
@@ -33,6 +34,20 @@ def find(python: str, bwrap: str | None = None) -> Ground:
     inside, own = _interpreter(python)
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
     return Ground(program, inside, (*trees, *own), links, masked)
+
+
+def require_unseen(ground: Ground, private: Iterable[str]) -> None:
+    """Raises SandboxUnavailable where one of these paths, without links, lies in a tree that rooms
+    see. Its mode is no guard: a worker that is not root has the code's uid.
+    """
+    for path in private:
+        for tree in ground.trees:
+            if Path(path).is_relative_to(os.path.realpath(tree.source)):
+                raise SandboxUnavailable(
+                    f"{path} lies in {tree.source}, which code in a sandbox can read. Keep the "
+                    "working directory, FETTLE_DATA_DIR and FETTLE_CONFIG out of the system's "
+                    "trees and of the sandbox's Python"
+                )
 
 
 def version(ground: Ground) -> str:

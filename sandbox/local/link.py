@@ -7,10 +7,12 @@ import contextlib
 import itertools
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,14 +66,19 @@ class Link:
         self.lost = False
 
     async def open(
-        self, python: Path, bwrap: Path | None, uid: int, generation: int
+        self,
+        python: Path,
+        bwrap: Path | None,
+        uid: int,
+        generation: int,
+        private: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Begin; returns the supervisor's facts: `bubblewrap`, `uid`, `python` (in the room),
-        `cgroup` (what it bounds) or else `no_cgroup` (why).
+        """Begin, where no room sees a `private` path; returns the supervisor's facts: `bubblewrap`,
+        `uid`, `python` (in the room), `cgroup` (what it bounds) or else `no_cgroup` (why).
         """
         program = None if bwrap is None else str(bwrap)
         begin = {"python": str(python), "bwrap": program, "uid": uid, "generation": generation}
-        await self._send({"do": "open", **begin})
+        await self._send({"do": "open", **begin, "private": list(private)})
         return await self._opened
 
     async def take(
@@ -239,12 +246,18 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     """Wait for the end of a supervisor whose socket is closed; one that hangs is killed.
 
     A supervisor that was killed itself may leave rooms that had not begun (see `orphans`): they
-    are still of its process group.
+    are still of its process group. That is killed before the supervisor is reaped: until then its
+    number is nobody else's.
     """
+    ended = os.pidfd_open(process.pid)
+    end = select.poll()
+    end.register(ended, select.POLLIN)
     try:
-        process.wait(_EXIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if not end.poll(1000 * _EXIT_SECONDS):
+            process.kill()
+            end.poll()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        os.close(ended)
+    process.wait()

@@ -5,7 +5,7 @@ lives as long as the socket FD: when its other end closes, for whatever reason, 
 exits. Messages are JSON datagrams; job bytes never pass here, for a room's own socket is handed
 over (SCM_RIGHTS).
 
-    open {python, bwrap, uid, generation}
+    open {python, bwrap, uid, generation, private}
                                     -> {"open": {...}} or {"unavailable": why}
     keep {rooms, size}              how many rooms stand ready in each line
     warm {}                         -> {"warm": true}, when they do, with all loaded that is to be
@@ -102,10 +102,13 @@ class Supervisor:
             self._asked_for_warmth = True
             pool.load()
 
-    def _open(self, python: str, bwrap: str | None, uid: int, generation: int) -> None:
+    def _open(
+        self, python: str, bwrap: str | None, uid: int, generation: int, private: list[str]
+    ) -> None:
         try:
             orphans.adopt()
             found = ground.find(python, bwrap)
+            ground.require_unseen(found, private)
             common = plan.plan(found)  # reads our own source: before the step down
             version = ground.version(found)
             groups = Cgroups.open(uid)  # root's affair, if anyone's

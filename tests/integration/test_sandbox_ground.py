@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -225,3 +226,39 @@ def _program(place: Path, text: str) -> Path:
     program.write_text(text)
     program.chmod(0o755)
     return program
+
+
+@pytest.mark.parametrize("below", ["/usr/local/fettle", "{prefix}/data"])
+async def test_no_run_is_made_where_code_would_see_what_is_private(below: str) -> None:
+    place = Path(below.format(prefix=VENV_PYTHON.parent.parent))
+    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, private=(Path.cwd(), place))
+    try:
+        with pytest.raises(SandboxUnavailable, match=re.escape(f"{place} lies in ")):
+            await sandbox.run(Command.python(""), Limits())
+    finally:
+        await sandbox.close()
+
+
+SHOWS_SHARING = """
+import re
+kinds = {}
+for block in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read())[1:]:
+    name = block.splitlines()[0].split(None, 5)[5:]
+    if not name or name == ["[heap]"]:
+        for size in re.findall(r"Shared_(?:Clean|Dirty): +([0-9]+)", block):
+            kinds["shared"] = kinds.get("shared", 0) + int(size)
+print(kinds["shared"], hash("fettle"), id(re))
+"""
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_one_setting_gives_each_run_an_interpreter_of_its_own(own: bool) -> None:
+    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, own_interpreter=own)
+    try:
+        ran = [await sandbox.run(Command.python(SHOWS_SHARING), Limits()) for _ in range(3)]
+    finally:
+        await sandbox.close()
+    shared, seeds, places = zip(*(each.stdout.text.split() for each in ran), strict=True)
+    assert (set(shared) == {"0"}) is own  # KiB that are no file's, and another process has, too
+    assert len(set(seeds)) == (3 if own else 1)
+    assert (len(set(places)) > 1) is own

@@ -354,3 +354,21 @@ def _wait_for(look, holds):
         assert time.monotonic() < until, seen
         time.sleep(0.02)
     return seen
+
+
+async def test_a_supervisors_group_is_killed_while_its_number_is_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once it is reaped, another process may have the number; as root that would be killed, too."""
+    states: list[bytes] = []
+    killpg = os.killpg
+
+    def looked_at(pid: int, number: int) -> None:
+        states.append(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0])
+        killpg(pid, number)
+
+    monkeypatch.setattr(os, "killpg", looked_at)
+    backend = LocalSandbox(PYTHON, pool_size=0)
+    await backend.run(Command.python(""), Limits())
+    await backend.close()
+    assert states == [b"Z"]
