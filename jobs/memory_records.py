@@ -79,14 +79,14 @@ class MemoryRecords:
         """See Store."""
         after = change.after
         stands = self._records.get(after.id)
-        if stands is None or (stands.version, stands.due_at) != (before.version, before.due_at):
+        if stands is None or _decided_by(stands) != _decided_by(before):
             return False
         if change.paid_calls not in (None, len(self._charges.of(after.id))):
             return False
         if first and self._talks.head(after.tenant, after.conversation_id) != after.id:
             return False
         # what fenced writes have changed since `before` was read stays
-        stays = replace(after, workspace=stands.workspace, progress_epoch=stands.progress_epoch)
+        stays = replace(after, workspace=stands.workspace)
         self._keep(replace(stays, graph=stands.graph) if after.graph == before.graph else stays)
         self._events.append(after.id, change.events)
         self.outbox.add(change.deliveries)
@@ -187,3 +187,8 @@ class MemoryRecords:
             head = self._records[head_id]
             if head.status is Status.QUEUED:
                 self._records[head.id] = replace(head, due_at=self._clock())
+
+
+def _decided_by(record: JobRecord) -> tuple[int, int, int]:
+    """What must stand still between a decision and its commit."""
+    return record.version, record.due_at, record.progress_epoch

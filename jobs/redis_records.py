@@ -93,6 +93,7 @@ class RedisRecords:
         guards = [
             field_is(job.record, "version", before.version),
             field_is(job.record, "due_at", before.due_at),
+            field_is(job.record, "progress_epoch", before.progress_epoch),
         ]
         if first:
             guards.append(head_is(line, after.id))

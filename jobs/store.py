@@ -190,7 +190,10 @@ class Store(Protocol):
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """Replace `before` by `change.after` if its version and `due_at` still stand.
+        """Replace `before` by `change.after` if its version, `due_at` and `progress_epoch` stand.
+
+        A crash counts by whether its attempt got on (J7): progress that is written between the
+        look and the commit has the sweeper look again.
 
         `turn` is added to the conversation; `first` demands that the job is at the head of its
         conversation's line. False: something moved, nothing was written. A final record leaves
