@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from jobs.checks import CheckSpec
 from jobs.events import Event, NewEvent
 from jobs.graph_format import GraphFormat
+from jobs.packing import unpacked
 from jobs.person import Person
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
@@ -147,10 +148,10 @@ def event_body(event: NewEvent, epoch: int | None = None) -> str:
     return dump({"kind": event.kind, **told, "data": _plain(event.data)})
 
 
-def read_event(seq: int, stored: str) -> Event:
-    """The event at place `seq` (from 1)."""
-    at, _, body = stored.partition(" ")
-    content = json.loads(body)
+def read_event(seq: int, stored: bytes) -> Event:
+    """The event at place `seq` (from 1), packed or not."""
+    at, _, body = stored.partition(b" ")
+    content = json.loads(unpacked(body))
     kind, data = content["kind"], content["data"]
     return Event(seq=seq, at=int(at), kind=kind, data=data, epoch=content.get("epoch"))
 
@@ -158,7 +159,7 @@ def read_event(seq: int, stored: str) -> Event:
 def read_message(message: str) -> list[Event]:
     """The events that a message of a job's channel carries: the first one's number, a line each."""
     first, *stored = message.split("\n")
-    return [read_event(int(first) + i, line) for i, line in enumerate(stored)]
+    return [read_event(int(first) + i, line.encode()) for i, line in enumerate(stored)]
 
 
 def _plain(value: Any) -> Any:

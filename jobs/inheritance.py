@@ -15,10 +15,7 @@ from jobs import lifecycle
 from jobs.deciding import authors
 from jobs.events import WORK, Event, NewEvent, current
 from jobs.lifecycle import Change, Refusal
-from jobs.record import JobRecord, Reason, Status
-
-OVER = (Reason.UNAPPROVED, Reason.REJECTED, Reason.INCOMPATIBLE)
-"""Why a job failed that leaves nothing to go on from."""
+from jobs.record import JobRecord, Status
 
 
 def anew(
@@ -42,7 +39,7 @@ def anew(
     change = replace(change, after=replace(change.after, authors=authors(parent)))
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "retry_of": parent.id})
-    if parent.reason in OVER or parent.checkpointed is None:
+    if parent.over or parent.checkpointed is None:
         return replace(change, events=(submitted,))
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph

@@ -1,9 +1,9 @@
 """The names of everything Fettle keeps in Redis, in one place.
 
 fettle:job:{id}             hash    the record
-fettle:job:{id}:events      list    "at body": its number is its place
-fettle:job:{id}:facts       set     keys of the events that were appended
-fettle:job:{id}:journal     hash    finished calls
+fettle:job:{id}:events      list    "at body": its number is its place; packed when the job is final
+fettle:job:{id}:facts       set     keys of the events that were appended  } as long as an attempt,
+fettle:job:{id}:journal     hash    finished calls                         } or a retry, goes on
 fettle:job:{id}:charges     hash    what was paid, by call id
 fettle:job:{id}:spend       hash    its account, see scripts/reserve.lua; and of each call
                                     (cached:{call}) the input tokens out of a cache
@@ -38,7 +38,7 @@ fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counti
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
-fettle:checkpoint:{id}...           the checkpoints of a job
+fettle:checkpoint:{id}...           the checkpoints of a job: see worker.checkpoints
 fettle:pages:secret         string  signs the cookies of the pages
 fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
@@ -70,6 +70,7 @@ DEAD_DELIVERIES = PREFIX + "deliveries:dead"
 UNINDEXED = PREFIX + "unindexed"
 STOP = PREFIX + "stop"
 INQUIRIES = PREFIX + "inquiries"
+CHECKPOINT = PREFIX + "checkpoint"
 PAGES_SECRET = PREFIX + "pages:secret"
 
 
@@ -124,6 +125,11 @@ class JobKeys:
         """Every key that lives and dies with the job, but for its checkpoints."""
         kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
         return (*kept, self.blobs, self.decided)
+
+    @property
+    def working(self) -> tuple[str, ...]:
+        """What only serves to go on, beside the checkpoints."""
+        return (self.journal, self.facts)
 
     @property
     def channel(self) -> str:

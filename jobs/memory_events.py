@@ -30,7 +30,7 @@ class MemoryEvents:
                 self._keys[job_id].add(event.key)
                 seq = len(self._events[job_id]) + 1
                 body = event_body(event, epoch)
-                self._events[job_id].append(read_event(seq, f"{now} {body}"))
+                self._events[job_id].append(read_event(seq, f"{now} {body}".encode()))
         for reader in self._readers[job_id]:
             reader.set()
 

@@ -95,6 +95,8 @@ class MemoryRecords:
             self._talks.told(after, turn)
         if after.status.final:
             self._advance(after)
+        if after.over:
+            self._journals.pop(after.id, None)
         if after.status is Status.CANCELLED:
             self._events.stop(after.id)
         return True

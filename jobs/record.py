@@ -46,6 +46,10 @@ class Reason(StrEnum):
     INTERNAL = "internal"
 
 
+OVER = frozenset({Reason.UNAPPROVED, Reason.REJECTED, Reason.INCOMPATIBLE})
+"""Why a job failed that leaves nothing to go on from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to work on a job until `until` (ms), which is also when the job is due.
@@ -148,6 +152,11 @@ class JobRecord:
     def resumes_pause(self) -> bool:
         """Whether this attempt is the first behind a Decision: no call can have been in flight."""
         return self.decision is not None and self.epoch == self.decided_epoch + 1
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing goes on from its checkpoints and journal: no attempt, and no retry."""
+        return self.status is Status.SUCCEEDED or self.reason in OVER
 
     @property
     def checkpointed(self) -> GraphFormat | None:

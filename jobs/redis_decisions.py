@@ -37,7 +37,7 @@ class RedisDecisions:
                 pipe.lindex(JobKeys(job_id).events, seq - 1)
             stored = await reached(pipe.execute())
         return [
-            Decided(job_id, read_event(seq, body.decode()))
+            Decided(job_id, read_event(seq, body))
             for (job_id, seq), body in zip(places, stored, strict=True)
             if body
         ], total

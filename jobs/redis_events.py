@@ -14,13 +14,38 @@ from jobs import keys
 from jobs.codec import read_event, read_message
 from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.keys import JobKeys
+from jobs.packing import packed
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
+from jobs.redis_script import Command
 
 PIECE = 200
 """Events that are read at a time."""
+PACKED_AT_ONCE = 1_000_000
+"""Bytes of packed events that one step carries, about."""
 LOOK_SECONDS = 5.0
 """How often a waiting reader looks by himself, should a nudge have been lost."""
+
+
+async def packing(redis: Redis, job_id: str) -> list[Command]:
+    """What packs the events of a job that ends, as far as one step may carry: a number still names
+    the same event. Most of what a finished job leaves in Redis is their text."""
+    name, commands, size, place = JobKeys(job_id).events, list[Command](), 0, 0
+    while size < PACKED_AT_ONCE:
+        piece = redis.lrange(name, place, place + PIECE - 1)
+        found = await reached(cast("Awaitable[Any]", piece))
+        for number, body in enumerate(await asyncio.to_thread(_packed, found), start=place):
+            if body is not None:
+                commands.append(("LSET", name, number, body))
+                size += len(body)
+        if len(found) < PIECE:
+            break
+        place += PIECE
+    return commands
+
+
+def _packed(stored: Sequence[bytes]) -> list[bytes | None]:
+    return [packed(body) for body in stored]
 
 
 class RedisEvents:
@@ -45,7 +70,7 @@ class RedisEvents:
     async def _piece(self, job_id: str, after: int, most: int) -> Sequence[Event]:
         stored = self._redis.lrange(JobKeys(job_id).events, after, after + most - 1)
         found = await reached(cast("Awaitable[Any]", stored))
-        return [read_event(after + i, body.decode()) for i, body in enumerate(found, start=1)]
+        return [read_event(after + i, body) for i, body in enumerate(found, start=1)]
 
     async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """A reader that keeps up is served by what the channel carries alone."""

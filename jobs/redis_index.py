@@ -16,6 +16,10 @@ from jobs.redis_budgets import settled
 from jobs.redis_script import Command
 from jobs.store import TURNS_KEPT, Charge, Turn, Writes
 
+FORGOTTEN_AT_ONCE = 1_000
+"""Checkpoints that one step removes: some milliseconds in which Redis does nothing else. What is
+left of a longer thread stays in its index, and goes with the job."""
+
 
 def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     """A new job: record, index, listings, the end of its conversation's line."""
@@ -60,8 +64,16 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         line = keys.line(after.tenant, after.conversation_id)
         yield ("ADVANCE", line, after.id, keys.DUE, keys.JOB)
         yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
+    if after.over:
+        yield ("UNLINK", *JobKeys(after.id).working)
+        yield forgotten(after.id)
     if after.status is Status.CANCELLED:
         yield ("PUBLISH", keys.STOP, after.id)
+
+
+def forgotten(job_id: str) -> Command:
+    """A job's checkpoints go, so many in one step."""
+    return ("FORGET", keys.CHECKPOINT, job_id, FORGOTTEN_AT_ONCE)
 
 
 def removed(

@@ -18,9 +18,10 @@ from jobs.record import JobRecord, Status
 from jobs.redis_charges import RedisCharges
 from jobs.redis_commit import Commit
 from jobs.redis_decisions import RedisDecisions
+from jobs.redis_events import packing
 from jobs.redis_full import urgent_script
 from jobs.redis_reach import reached, texts
-from jobs.redis_script import SCRIPTS, Command, Step, absent, field_is, head_is, size_is
+from jobs.redis_script import SCRIPTS, Command, Guard, Step, absent, field_is, head_is, size_is
 from jobs.redis_talks import RedisTalks
 from jobs.redis_words import RedisWords
 from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
@@ -100,12 +101,14 @@ class RedisRecords:
         if change.paid_calls is not None:
             guards.append(size_is(job.charges, change.paid_calls))
         day = day_of(after.updated_at)
-        commands = (
+        commands: tuple[Command, ...] = (
             *redis_index.changed(before, after, turn),
             *redis_numbers.added(after.tenant, day, change.counts),
             *redis_decisions.told(change),
             *redis_outbox.entered(change.deliveries),
         )
+        if after.status.final:
+            commands += tuple(await packing(self.redis, after.id))
         step = Step(job, guards, change.events, commands)
         if first:  # a claim: whatever its attempt did could not be put on record
             return await self._commit.apply(step)
@@ -146,8 +149,10 @@ class RedisRecords:
     async def remove(self, record: JobRecord) -> bool:
         """See Store."""
         job = JobKeys(record.id)
-        turns = await self._talks.stored_of(record)
         guards = (field_is(job.record, "version", record.version),)
+        if not await self._forget(job, guards):
+            return False
+        turns = await self._talks.stored_of(record)
         words = await self.words.of(record)
         notes = await self.decisions.of(record)
         commands = (
@@ -155,6 +160,15 @@ class RedisRecords:
             *redis_index.removed(record, turns, words),
         )
         return await self._commit.apply_although_full(Step(job, guards, commands=commands))
+
+    async def _forget(self, job: JobKeys, guards: Sequence[Guard]) -> bool:
+        """Remove a job's checkpoints, in bounded steps. Cut off half-way, it can be called again:
+        what is left stays in the index, and the job on record."""
+        step = Step(job, guards, commands=(redis_index.forgotten(job.id),))
+        while await self._commit.apply_although_full(step):
+            if not await reached(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
+                return True
+        return False
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """See Store."""

@@ -1,14 +1,12 @@
 """Retention: what is removed, and when. References first, then bytes that nobody refers to.
 
-A final job goes with its events, journal and charges in one step; its checkpoints before it, since
-what is left of a removal that was cut off must still be found. Bytes follow later: they may be in
-use by another job, or be put again this very moment.
+A final job goes with all that is kept of it (see `Store.remove`). Bytes follow later: they may be
+in use by another job, or be put again this very moment.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,13 +29,11 @@ class Retention:
     batch: int = 100
 
 
-async def remove_finished(
-    store: Store, forget: Callable[[str], Awaitable[None]], retention: Retention
-) -> int:
+async def remove_finished(store: Store, retention: Retention) -> int:
     """Remove the jobs that have been final for long enough, the oldest first; returns how many.
 
-    `forget` removes a job's checkpoints. Raises StoreUnavailable; and what one has raised that
-    could not be removed, when all others are gone.
+    Raises StoreUnavailable; and what one has raised that could not be removed, when all others are
+    gone.
     """
     before = await store.now() - retention.jobs_ms
     tour = Tour(partial(store.finished, before))
@@ -45,7 +41,6 @@ async def remove_finished(
     async def remove(job_id: str) -> bool:
         if (loaded := await store.load(job_id)) is None:
             return False
-        await forget(job_id)
         return await store.remove(loaded.record)
 
     count = 0

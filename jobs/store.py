@@ -242,7 +242,8 @@ class Store(Protocol):
         """Ids of final jobs that ended before `before` (ms), the oldest first."""
 
     async def remove(self, record: JobRecord) -> bool:
-        """Remove a final job with all that is kept of it but its checkpoints, in one step.
+        """Remove a final job with all that is kept of it: its checkpoints first, in bounded steps,
+        then the rest in one.
 
         Its bytes are not removed: it refers to them no longer. False: it is gone already.
         """

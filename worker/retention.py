@@ -13,7 +13,6 @@ from jobs.redis_store import RedisStore
 from jobs.retention import Retention, remove_finished, remove_loose
 from jobs.turns import every
 from settings.worker import WorkerSettings
-from worker.checkpoints import RedisSaver, unfenced
 
 TURN = "retention"
 
@@ -38,10 +37,9 @@ async def remove_forever(
     store: RedisStore, blobs: Blobs, retention: Retention, seconds: float
 ) -> None:
     """Remove in bounded batches until cancelled: one worker of the fleet looks every `seconds`."""
-    checkpoints = RedisSaver(store.redis, unfenced(store.redis))
 
     async def jobs() -> None:
-        if count := await remove_finished(store, checkpoints.adelete_thread, retention):
+        if count := await remove_finished(store, retention):
             log.info("removed", jobs=count)
 
     async def loose() -> None:

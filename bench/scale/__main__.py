@@ -4,7 +4,8 @@ Keys of the JSON line, for 50, 200 and 500 jobs: `makespan_ratio_N` (over the id
 job's 5 calls), `makespan_vs_bare_N` (over a bare loop, in the same run), `rss_mb_N` (the peak of
 all workers with their rooms, shared pages in parts), `rooms_mb_N` of it, and both makespans. For
 10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis), `event_bytes_per_call_N`
-of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of 400 to 10.
+of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of 400 to 10; and what a
+finished job keeps in Redis: `finished_bytes_per_call`, and `finished_bytes_otherwise`.
 """
 
 from __future__ import annotations

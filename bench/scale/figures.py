@@ -19,6 +19,8 @@ GOALS = {
     "ms_per_call_ratio_400_to_10": Goal(1.5),
     "bytes_per_call_ratio_400_to_10": Goal(1.3),
     "event_bytes_per_call_ratio_400_to_10": Goal(1.3),
+    "finished_bytes_per_call": Goal(2_048.0),
+    "finished_bytes_otherwise": Goal(6_144.0),
 }
 
 
@@ -103,6 +105,14 @@ class PerCall:
         )
 
 
+def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
+    """What a finished job keeps in Redis for each of its tool calls, and what besides, from a line
+    through two lengths."""
+    less, more = short.redis_bytes * short.tools, long.redis_bytes * long.tools
+    a_call = (more - less) / (long.tools - short.tools)
+    return a_call, less - a_call * short.tools
+
+
 def there_and_back(times: Mapping[int, int]) -> list[int]:
     """Each number so many times: half of them first, then the odd ones, then the half again in the
     other order.
@@ -133,6 +143,10 @@ def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
         told[f"event_bytes_per_call_{each.tools}"] = round(each.event_bytes)
         told[f"file_bytes_per_call_{each.tools}"] = round(each.file_bytes)
     short, long = costs[0], costs[-1]
+    if long.tools > short.tools:
+        a_call, otherwise = finished_bytes(short, long)
+        told["finished_bytes_per_call"] = round(a_call)
+        told["finished_bytes_otherwise"] = round(otherwise)
     between = f"{long.tools}_to_{short.tools}"
     told[f"ms_per_call_ratio_{between}"] = round(long.ms / short.ms, 3)
     told[f"bytes_per_call_ratio_{between}"] = round(long.redis_bytes / short.redis_bytes, 3)

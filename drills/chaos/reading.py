@@ -51,6 +51,8 @@ class JobRead:
     reason: str | None = None
     review_id: str | None = None
     retry_of: str | None = None
+    over: bool = False
+    """Nothing goes on from it: the keys of its events are gone."""
     kept: Kept | None = None
 
 
@@ -132,7 +134,7 @@ def _job(
     journal: Sequence[bytes],
 ) -> JobRead:
     record = read_record({name.decode(): value.decode() for name, value in fields.items()})
-    events = tuple(read_event(seq, body.decode()) for seq, body in enumerate(told, 1))
+    events = tuple(read_event(seq, body) for seq, body in enumerate(told, 1))
     return job_read(
         record,
         events,
@@ -160,6 +162,7 @@ def job_read(
         reason=record.reason,
         review_id=record.review.id if record.review else None,
         retry_of=record.spec.retry_of,
+        over=record.over,
         kept=Kept(
             epoch=record.epoch,
             due_at=record.due_at,

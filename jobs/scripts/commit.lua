@@ -12,13 +12,15 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Seven commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
+-- Eight commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
 -- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
 -- UNWORD set words word member: the member leaves the set; an empty one's word leaves the words.
 -- NOTE set list job key: the number of that new event is noted in both, as job:number.
+-- FORGET checkpoints thread most: so many (unpack takes some 8,000) checkpoints of the thread go, and all
+-- else of it with the last: see worker.checkpoints for the layout.
 -- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
 local function advance(line, member, due, prefix, now)
   local first = redis.call('LINDEX', line, 0) == member
@@ -48,6 +50,28 @@ local function let_go(set, references, loose, now)
     end
   end
   redis.call('UNLINK', set)
+end
+
+local function forget(checkpoints, thread, most)
+  local index = checkpoints .. ':' .. thread
+  local namespaces, going = {}, {}
+  for _, name in ipairs(redis.call('ZREVRANGE', index, 0, most - 1)) do
+    going[#going + 1] = index .. ':' .. name
+    namespaces[string.match(name, '^[^:]*')] = true
+  end
+  if #going > 0 then redis.call('UNLINK', unpack(going)) end
+  redis.call('ZREMRANGEBYRANK', index, -most, -1)
+  for namespace in pairs(namespaces) do
+    if redis.call('ZLEXCOUNT', index, '[' .. namespace .. ':', '(' .. namespace .. ':\255') == 0 then
+      redis.call('UNLINK', index .. ':' .. namespace)
+    end
+  end
+  if redis.call('EXISTS', index) == 1 then return end
+  for _, run in ipairs(redis.call('SMEMBERS', index .. '!runs')) do
+    redis.call('SREM', checkpoints .. '!run:' .. run, thread)
+  end
+  redis.call('UNLINK', index .. '!runs')
+  redis.call('SREM', checkpoints .. '!threads', thread)
 end
 
 local function settle(account, reservation, cost, tokens)
@@ -123,6 +147,8 @@ for _ = 1, tonumber(take()) do
       redis.call('ZADD', command[2], string.format('%.0f', now), place)
       redis.call('RPUSH', command[3], place)
     end
+  elseif command[1] == 'FORGET' then
+    forget(command[2], command[3], tonumber(command[4]))
   elseif command[1] == 'SETTLE' then
     settle(command[2], command[3], command[4], command[5])
   else

@@ -4,37 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from job_examples import RESULT, TENANT, House, held, job, review
+from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
 
-from jobs import keys
+from jobs import keys, redis_index
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
 from jobs.blobs import DirectoryBlobs, MemoryBlobs
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
+from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.keys import JobKeys
 from jobs.memory_store import MemoryStore
 from jobs.numbers import day_of
-from jobs.record import Status
+from jobs.record import OVER, JobRecord, Reason, Status
 from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention, remove_finished, remove_loose
 from jobs.spec import JobSpec, OnExpiry
-from jobs.store import Charge, Writes
+from jobs.store import Charge, Store, Writes
 from worker.retention import remove_forever
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 TIMED = {"review_expires_seconds": 1, "on_expiry": OnExpiry.REJECT}
 
 
-class Checkpoints:
-    """Remembers whose were removed."""
+class Removing:
+    """A store, but for what is done before a job is removed."""
 
-    def __init__(self) -> None:
-        self.forgotten: list[str] = []
+    def __init__(self, store: Store, first: Callable[[str], None]) -> None:
+        self._store = store
+        self._first = first
 
-    async def forget(self, job_id: str) -> None:
-        self.forgotten.append(job_id)
+    async def remove(self, record: JobRecord) -> bool:
+        self._first(record.id)
+        return await self._store.remove(record)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+async def checkpoints(store: RedisStore, job_id: str, count: int) -> None:
+    """So many checkpoints of a job in two namespaces, as worker.checkpoints keeps them."""
+    index = f"{keys.CHECKPOINT}:{job_id}"
+    async with store.redis.pipeline(transaction=False) as pipe:
+        for number in range(count):
+            name = f"{'executor' if number % 2 else ''}:{number:05d}"
+            pipe.hset(f"{index}:{name}", "c", "x" * 100)
+            pipe.zadd(index, {name: 0})
+        for namespace in ("", "executor"):
+            pipe.hset(f"{index}:{namespace}", "messages@1", "x" * 100)
+        pipe.sadd(f"{keys.CHECKPOINT}!threads", job_id)
+        await pipe.execute()
+
+
+async def failed(house: House, reason: Reason):
+    running = await house.running()
+    await house.store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
+    return job(await house.operations.fail(held(running), reason, "why"))
 
 
 async def succeeded(house: House, *digests: str, **fields: object):
@@ -49,10 +78,8 @@ async def put(store, blobs, content: bytes) -> str:
 
 
 async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
-    checkpoints = Checkpoints()
     done = await succeeded(house, "a" * 64, labels=("nightly",))
-    assert await remove_finished(store, checkpoints.forget, AT_ONCE) == 1
-    assert checkpoints.forgotten == [done.id]
+    assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
     assert await store.events(done.id) == []
     assert await store.journal(done.id) == {}
@@ -62,36 +89,96 @@ async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
     for status, label in ((None, None), (Status.SUCCEEDED, None), (None, "nightly")):
         page = await store.page(TENANT, limit=9, offset=0, status=status, label=label)
         assert (list(page.records), page.total) == ([], 0)
-    assert await remove_finished(store, checkpoints.forget, AT_ONCE) == 0
+    assert await remove_finished(store, AT_ONCE) == 0
+
+
+async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(house, store):
+    over = [(await succeeded(house)).id]
+    over += [(await failed(house, each)).id for each in (Reason.UNAPPROVED, Reason.INCOMPATIBLE)]
+    assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
+    for reason in set(Reason) - OVER:
+        kept = await failed(house, reason)
+        assert await store.journal(kept.id) == {"call": b"1"}, reason
+        heir = job(await house.operations.try_anew(kept.id, by="ann"))
+        assert (heir.inherits, await store.journal(heir.id)) == (kept.id, {"call": b"1"})
+    running = await house.running()
+    await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
+    cancelled = job(await house.operations.cancel(running.id, "ann"))
+    assert await store.journal(cancelled.id) == {"call": b"1"}
+
+
+async def test_checkpoints_go_in_the_step_that_ends_the_job(redis_url):
+    store = RedisStore(connect(redis_url, seconds=20))
+    house = House(store)
+    running = await house.running()
+    await checkpoints(store, running.id, 500)
+    await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
+    asked: list[tuple[str, str]] = []
+    async with store.redis.monitor() as monitor:
+        job(await house.operations.succeed(held(running), RESULT, "did it"))
+        await store.redis.echo("end")
+        async for told in monitor.listen():
+            if told["command"].startswith("ECHO"):
+                break
+            asked.append((told["client_type"], told["command"]))
+    assert await store.redis.keys(f"{keys.CHECKPOINT}*") == []
+    assert await store.redis.exists(*JobKeys(running.id).working) == 0
+    # within one script: nobody sees the end without them gone, or them gone without the end
+    inside = [number for number, (whose, _) in enumerate(asked) if whose == "lua"]
+    assert inside == list(range(inside[0], inside[-1] + 1))
+    ends, goes = f"HSET {JobKeys(running.id).record} ", f"UNLINK {keys.CHECKPOINT}:{running.id}"
+    for change in (ends, goes):
+        found = [number for number, (_, asks) in enumerate(asked) if asks.startswith(change)]
+        assert found, asked
+        assert set(found) <= set(inside)
+    await store.close()
+
+
+async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis_url):
+    store = RedisStore(connect(redis_url, seconds=20))
+    house = House(store)
+    running = await house.running()
+    for number in range(450):  # more than are read, or packed, at a time
+        text = f"{number}: " + "a line of what the program has printed\n" * 20
+        event = NewEvent(f"say:{number}", "summarized", {"text": text})
+        await store.write(running.id, running.epoch, Writes((event,)))
+    before = await store.events(running.id)
+    name = JobKeys(running.id).events
+    size = await store.redis.memory_usage(name, samples=0)
+    job(await house.operations.succeed(held(running), RESULT))
+    assert (await store.events(running.id))[:-1] == before
+    assert await store.wait_events(running.id, 300, 1) == before[300 : 300 + EVENTS_AT_ONCE]
+    assert await store.redis.memory_usage(name, samples=0) < size / 4
+    await store.close()
 
 
 async def test_what_is_young_or_not_final_stays(house, store):
     done, waiting = await succeeded(house), await house.submit()
-    nobody = Checkpoints()
-    assert await remove_finished(store, nobody.forget, Retention(60_000, 0)) == 0
-    assert await remove_finished(store, nobody.forget, AT_ONCE) == 1
-    assert nobody.forgotten == [done.id]
+    assert await remove_finished(store, Retention(60_000, 0)) == 0
+    assert await remove_finished(store, AT_ONCE) == 1
+    assert await store.load(done.id) is None
     assert await house.record(waiting.id) == waiting
 
 
 async def test_all_go_in_batches_the_oldest_first(house, store):
     done = [(await succeeded(house)).id for _ in range(5)]
     ended = {job_id: ((await house.record(job_id)).updated_at, job_id) for job_id in done}
-    seen = Checkpoints()
-    assert await remove_finished(store, seen.forget, Retention(-1, 0, batch=2)) == 5
-    assert seen.forgotten == sorted(done, key=ended.get)
+    gone: list[str] = []
+    seen = Removing(store, gone.append)
+    assert await remove_finished(seen, Retention(-1, 0, batch=2)) == 5
+    assert gone == sorted(done, key=ended.get)
 
 
 async def test_a_job_that_cannot_be_removed_hinders_no_other(house, store):
     bad = [(await succeeded(house)).id for _ in range(3)]
     good = await succeeded(house)
 
-    async def forget(job_id: str) -> None:
+    def refuse(job_id: str) -> None:
         if job_id in bad:
             raise ValueError("not a record")
 
     with pytest.raises(ValueError, match="not a record") as raised:
-        await remove_finished(store, forget, Retention(-1, 0, batch=2))
+        await remove_finished(Removing(store, refuse), Retention(-1, 0, batch=2))
     assert raised.value.__notes__[0].removeprefix("job ") in bad
     assert await store.load(good.id) is None
     assert all([await store.load(job_id) for job_id in bad])
@@ -160,7 +247,7 @@ async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url)
     await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
     assert await house.operations.sweep() == 1
     assert [job_id for job_id, _ in house.hints] == [waits.id]
-    assert await remove_finished(store, Checkpoints().forget, AT_ONCE) == 1
+    assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
     assert [await store.redis.zcard(index) for index in indexes] == [1, 0, 0]
     await store.close()
@@ -189,16 +276,25 @@ async def test_what_cannot_be_read_hinders_no_other(redis_url):
     await store.close()
 
 
-async def test_a_removal_cut_off_behind_the_checkpoints_is_found_again(house, store):
-    done = await succeeded(house)
+async def test_a_removal_cut_off_amid_the_checkpoints_is_found_again(redis_url, monkeypatch):
+    store = RedisStore(connect(redis_url, seconds=20))
+    done = await failed(House(store), Reason.INTERNAL)
+    await checkpoints(store, done.id, redis_index.FORGOTTEN_AT_ONCE + 1)
+    left = f"{keys.CHECKPOINT}:{done.id}"
 
-    async def dies(job_id: str) -> None:
-        raise StoreUnavailable("gone")
+    async def gone(name: str) -> None:
+        raise ConnectionError(name)
 
-    with pytest.raises(StoreUnavailable):
-        await remove_finished(store, dies, AT_ONCE)
-    assert await house.record(done.id) == done
-    assert await remove_finished(store, Checkpoints().forget, AT_ONCE) == 1
+    with monkeypatch.context() as cut:
+        cut.setattr(store.redis, "exists", gone)  # asked between two steps
+        with pytest.raises(StoreUnavailable):
+            await remove_finished(store, AT_ONCE)
+    assert await store.redis.zcard(left) == 1
+    assert (await store.load(done.id)).record == done
+    assert await remove_finished(store, AT_ONCE) == 1
+    assert await store.redis.keys(f"{keys.CHECKPOINT}*") == []
+    assert await store.load(done.id) is None
+    await store.close()
 
 
 async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(house, store):
@@ -351,7 +447,7 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
         digest = await put(store, blobs, b"%d" % (number % 30))
         await succeeded(house, digest, labels=(f"l{number % 3}",))
     assert sum(path.is_file() for path in tmp_path.rglob("*")) == 30
-    while await remove_finished(store, Checkpoints().forget, Retention(-1, -1, batch=7)):
+    while await remove_finished(store, Retention(-1, -1, batch=7)):
         pass
     while await remove_loose(store, blobs, Retention(-1, -1, batch=7)):
         pass

@@ -33,7 +33,9 @@ def test_it_measures_both_sides_and_both_parts() -> None:
     assert told["makespan_vs_bare_5"] == pytest.approx(ratio, rel=0.05)
     assert 0 < told["rooms_mb_5"] < told["rss_mb_5"]
     assert told["file_bytes_per_call_4"] > 49_000
-    assert told["bytes_per_call_4"] > told["event_bytes_per_call_4"] > 4_000
+    assert told["bytes_per_call_4"] > told["event_bytes_per_call_4"] > 100
+    assert 100 < told["finished_bytes_per_call"] <= 2_048
+    assert 1_000 < told["finished_bytes_otherwise"] <= 6_144
     assert told["ms_per_call_ratio_4_to_2"] > 0
 
 

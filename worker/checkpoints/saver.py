@@ -21,6 +21,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from redis.asyncio import Redis
 
+from jobs import keys
 from worker.checkpoints.async_only import AsyncOnlySaver
 from worker.checkpoints.errors import reading
 from worker.checkpoints.keys import Keys, decode, encode, member, parse_member, value_name
@@ -42,7 +43,7 @@ class RedisSaver(AsyncOnlySaver):
         redis: Redis,
         write: Write,
         *,
-        prefix: str = "fettle:checkpoint",
+        prefix: str = keys.CHECKPOINT,
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)

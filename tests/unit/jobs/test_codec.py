@@ -13,6 +13,7 @@ from job_examples import queued
 from job_strategies import events, records, times
 
 from jobs.codec import dump, event_body, read_event, read_record, record_fields
+from jobs.packing import packed
 from jobs.person import Person
 from jobs.record import JobRecord, Lease
 from jobs.review import Action, Decision, Review, ReviewKind
@@ -36,9 +37,20 @@ def test_a_later_save_changes_everything_but_what_fenced_writes_own(before, afte
 @given(events, times, st.integers(1, 10**6))
 @settings(max_examples=60)
 def test_an_event_comes_back_from_its_place_and_body(event, at, seq):
-    stored = f"{at} {event_body(event)}"
-    read = read_event(seq, stored)
-    assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
+    stored = f"{at} {event_body(event)}".encode()
+    for kept in (stored, packed(stored) or stored):
+        read = read_event(seq, kept)
+        assert (read.seq, read.at, read.kind, read.data) == (seq, at, event.kind, event.data)
+
+
+def test_an_event_is_packed_once_and_only_where_that_gains():
+    long = b'7 {"kind":"summarized","data":{"text":"' + b"word " * 200 + b'"}}'
+    short = b"7 {}"
+    smaller = packed(long)
+    assert smaller is not None
+    assert len(smaller) < len(long) / 5
+    assert packed(short) is None
+    assert packed(smaller) is None
 
 
 def test_every_field_of_a_record_is_kept():
