@@ -46,7 +46,7 @@ its review at `POST /jobs/{id}/review`, and read its result. Every call carries 
 9457): `retryable` says whether the same request may succeed later.
 """
 TAGS = [
-    {"name": "jobs", "description": "Submit, list, read and cancel jobs."},
+    {"name": "jobs", "description": "Submit, list, read, cancel and delete jobs."},
     {"name": "events", "description": "What happens to a job, as it happens."},
     {"name": "review", "description": "A person's decision on a job that waits for one."},
     {"name": "files", "description": "A job's workspace as it stands now."},

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from api.schemas.system import Undelivered
+from jobs.admission import Load
 from jobs.record import Status
 from jobs.spec import Priority
 
@@ -39,6 +40,14 @@ class Metrics:
         self._queue = Gauge(
             "fettle_queue_jobs", "Waiting jobs by priority", ("priority",), registry=self.registry
         )
+        self._used = Gauge(
+            "fettle_redis_used_bytes", "Memory that Redis has in use", registry=self.registry
+        )
+        self._most = Gauge(
+            "fettle_redis_max_bytes",
+            "Memory that Redis may use: its maxmemory, else its machine's",
+            registry=self.registry,
+        )
         self._workers = Gauge("fettle_workers", "Workers seen lately", registry=self.registry)
         self._webhooks = Gauge(
             "fettle_webhooks",
@@ -61,11 +70,14 @@ class Metrics:
         self,
         jobs: Mapping[Status, int],
         queue: Mapping[Priority, int],
+        memory: Load,
         workers: int,
         webhooks: Undelivered,
     ) -> None:
         """The state of the house, as Redis tells it."""
         self._up.set(1)
+        self._used.set(memory.used_bytes)
+        self._most.set(memory.most_bytes)
         self._workers.set(workers)
         self._webhooks.labels("waiting").set(webhooks.waiting)
         self._webhooks.labels("dead").set(webhooks.dead)
@@ -78,6 +90,7 @@ class Metrics:
     def unreachable(self) -> None:
         """Redis did not answer: the figures before are not told again."""
         self._up.set(0)
+        self._used.set(0)
         self._workers.set(0)
         self._jobs.clear()
         self._queue.clear()

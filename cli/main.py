@@ -21,6 +21,7 @@ COMMANDS = {
     "watch": "Follow a job to its end.",
     "review": "Decide a job's open review.",
     "cancel": "Cancel a job.",
+    "delete": "Delete a job that has ended, for good.",
     "retry": "Try a failed or cancelled job anew, from where it stopped.",
     "replay": "Play a finished job again, offline, and compare.",
     "decisions": "Export who decided what, for auditors.",

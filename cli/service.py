@@ -80,6 +80,10 @@ class Service:
         """POST /jobs/{id}/cancel."""
         return self._json("POST", f"{_path(job_id)}/cancel")
 
+    def delete(self, job_id: str) -> None:
+        """DELETE /jobs/{id}."""
+        self._send("DELETE", _path(job_id))
+
     def retry(self, job_id: str) -> Job:
         """POST /jobs/{id}/retry: the new job."""
         return self._json("POST", f"{_path(job_id)}/retry")

@@ -133,6 +133,17 @@ class Operations:
         )
         return await self._commits.nudged(changed)
 
+    async def delete(self, job_id: str) -> Refusal | None:
+        """Remove a final job with all that is kept of it; None when it is gone."""
+        loaded = await self.store.load(job_id)
+        if loaded is None:
+            return UNKNOWN
+        if not loaded.record.status.final:
+            detail = f"the job is {loaded.record.status}: cancel it first"
+            return Refusal("not_final", detail, loaded.record.status)
+        # a final record never changes (J6): what is not removed here, another has removed
+        return None if await self.store.remove(loaded.record) else UNKNOWN
+
     async def succeed(
         self, held: Held, result: Result, summary: str | None = None
     ) -> JobRecord | Refusal:

@@ -1,4 +1,4 @@
-"""Jobs: submit, list, read, cancel."""
+"""Jobs: submit, list, read, cancel, retry, delete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 
 from api import body, checks, links, problems, submission
 from api.answers import as_json
-from api.caller import Reader, Submitter
+from api.caller import Admin, Reader, Submitter
 from api.documented import body_responses, responses, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
@@ -187,6 +187,26 @@ async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response
         raise from_refusal(cancelled)
     log.info("job cancelled", job_id=job_id)
     return await changed_answer(house, cancelled, loaded.now)
+
+
+@router.delete(
+    "/jobs/{job_id}",
+    status_code=204,
+    summary="Delete a job",
+    response_class=Response,
+    responses=responses(problems.NOT_FOUND, problems.WRONG_STATE),
+)
+async def delete(job_id: str, house: ServicesDep, caller: Admin) -> Response:
+    """Remove a job that has ended, with its events, its decisions, its turn in the conversation,
+    and what a retry would go on from. Its files go some time later; what it has cost stays counted.
+
+    It takes an admin key, since who decided what goes with it. Nothing brings it back.
+    """
+    await found(house, caller, job_id)
+    if (refused := await house.operations.delete(job_id)) is not None:
+        raise from_refusal(refused)
+    log.info("job deleted", job_id=job_id)
+    return Response(status_code=204)
 
 
 @router.post(

@@ -17,17 +17,22 @@ router = APIRouter(tags=["system"])
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
 async def metrics(house: ServicesDep) -> Response:
-    """Jobs by status, waiting jobs by priority, workers, webhooks, requests and latency by route.
+    """Jobs by status, waiting jobs by priority, Redis' memory, workers, webhooks, requests and
+    latency by route.
 
     Needs no key: these are counts and times over all tenants, with no job's content in them.
     """
     store = house.store
     try:
-        jobs, queue, workers, webhooks = await asyncio.gather(
-            store.counts(), store.queue_depth(), store.workers(), undelivered(store)
+        jobs, queue, memory, workers, webhooks = await asyncio.gather(
+            store.counts(),
+            store.queue_depth(),
+            store.load_now(),
+            store.workers(),
+            undelivered(store),
         )
     except StoreUnavailable:
         house.metrics.unreachable()
     else:
-        house.metrics.observed(jobs, queue, len(workers), webhooks)
+        house.metrics.observed(jobs, queue, memory, len(workers), webhooks)
     return Response(house.metrics.text(), media_type=CONTENT_TYPE_LATEST)

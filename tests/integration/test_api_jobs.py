@@ -101,6 +101,29 @@ async def test_a_failed_job_tells_why(front):
     )
 
 
+async def test_a_job_that_has_ended_can_be_deleted_by_an_admin_of_its_tenant(front):
+    job_id, running = await front.submit(), await front.submit()
+    await front.finish(job_id)
+    await front.claim(running)
+    client = front.client
+    refused = await client.delete(f"/jobs/{running}")
+    assert (refused.status_code, refused.json()["state"]) == (409, "running")
+    for status, scopes, tenant in (
+        (403, ("submit", "read", "review"), "default"),
+        (404, ("admin",), "other"),
+    ):
+        async with front.with_key(await front.key(*scopes, tenant=tenant)) as other:
+            assert (await other.delete(f"/jobs/{job_id}")).status_code == status
+    assert (await client.get(f"/jobs/{job_id}")).status_code == 200
+    gone = await client.delete(f"/jobs/{job_id}")
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert (await client.get(f"/jobs/{job_id}")).status_code == 404
+    assert (await client.delete(f"/jobs/{job_id}")).status_code == 404
+    assert [each["id"] for each in (await client.get("/jobs")).json()["jobs"]] == [running]
+    store = front.house.store
+    assert await store.redis.keys(f"fettle:*{job_id}*") == []
+
+
 @pytest.mark.invariant("J2")
 async def test_the_same_key_and_body_are_the_same_job(front):
     headers = {"Idempotency-Key": "once"}

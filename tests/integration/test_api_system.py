@@ -72,6 +72,7 @@ async def test_metrics_need_no_key_and_count_by_route(front):
     }
     assert found["fettle_jobs", "queued"] == 1
     assert found["fettle_queue_jobs", "normal"] == 1
+    assert 0 < found["fettle_redis_used_bytes",] < found["fettle_redis_max_bytes",]
     assert found["fettle_workers",] == found["fettle_redis_up",] == 1
     assert found["fettle_http_requests_total", "GET", "/jobs/{job_id}", "200"] == 1
     assert found["fettle_http_requests_total", "GET", "unknown", "404"] == 1

@@ -243,6 +243,14 @@ def test_cancel(fettle, tiny):
     assert fettle("cancel", "j1")[:2] == (0, "cancelled: j1\n")
 
 
+def test_delete(fettle, tiny):
+    tiny.on("DELETE /jobs/j1", Answer(204, ""))
+    tiny.on("DELETE /jobs/j2", Answer(204, ""))
+    assert fettle("delete", "j1", "j2")[:2] == (0, "deleted: j1\ndeleted: j2\n")
+    assert json.loads(fettle("delete", "j1", "--json")[1]) == {"deleted": ["j1"]}
+    assert fettle("delete", "unknown")[0] == 1
+
+
 def test_drain(fettle, tiny):
     tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
     code, told, _ = fettle("drain", "host:7:ab")
