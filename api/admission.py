@@ -1,4 +1,4 @@
-"""Admission: whether a new job is accepted now; how full the house is, is read once a second."""
+"""Admission: whether a tenant's new job is accepted now; how full it is, is read once a second."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jobs.admission import Load, Room
 from jobs.store import Store
 
 FRESH_SECONDS = 1.0
+MOST_TENANTS = 1_000
 WAITS = {admission.QUEUE_FULL: "5", admission.STORE_FULL: "30"}
 """Seconds for Retry-After: a queue moves, memory is freed by retention or by an operator."""
 KINDS = {
@@ -25,15 +26,18 @@ class Admission:
     def __init__(self, store: Store, room: Room) -> None:
         self._store = store
         self._room = room
-        self._load: Load | None = None
-        self._read_at = 0.0
+        self._read: dict[str, tuple[float, Load]] = {}
 
-    async def check(self) -> None:
+    async def check(self, tenant: str) -> None:
         """Raise Refused (429 or 503, with Retry-After) where there is no room for another job."""
         now = time.monotonic()
-        if self._load is None or now - self._read_at > FRESH_SECONDS:
-            self._load, self._read_at = await self._store.load_now(), now
-        refusal = admission.refusal(self._load, self._room)
+        read_at, load = self._read.get(tenant, (0.0, None))
+        if load is None or now - read_at > FRESH_SECONDS:
+            load = await self._store.load_now(tenant)
+            if len(self._read) >= MOST_TENANTS:
+                self._read.clear()
+            self._read[tenant] = (now, load)
+        refusal = admission.refusal(load, self._room)
         if refusal is not None:
             headers = {"Retry-After": WAITS[refusal.code]}
             raise Refused(KINDS[refusal.code], refusal.detail, headers=headers)

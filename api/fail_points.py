@@ -18,7 +18,6 @@ from jobs.fail_point import FailPoint
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.redis_store import RedisStore
-from jobs.spec import Priority
 from jobs.store import Existing, Idempotency, Turn
 
 
@@ -49,13 +48,11 @@ class MortalStore(RedisStore):
             return await super().commit(before, change, turn=turn, first=first)
 
 
-def mortal(
-    hint: Callable[[str, Priority], None], point: FailPoint
-) -> Callable[[str, Priority], None]:
+def mortal(hint: Callable[[JobRecord], None], point: FailPoint) -> Callable[[JobRecord], None]:
     """A sender of hints that dies before or behind one."""
 
-    def send(job_id: str, priority: Priority) -> None:
+    def send(record: JobRecord) -> None:
         with point.around("hint"):
-            hint(job_id, priority)
+            hint(record)
 
     return send

@@ -26,9 +26,9 @@ from jobs.fail_point import FailPoint
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
+from jobs.record import JobRecord
 from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import RedisStore, connect
-from jobs.spec import Priority
 from jobs.storage import open_blobs
 from settings.api import ApiSettings
 
@@ -84,13 +84,13 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
 
 def _parts(
     settings: ApiSettings, redis: Redis, hints: Hints
-) -> tuple[RedisStore, Callable[[str, Priority], None]]:
+) -> tuple[RedisStore, Callable[[JobRecord], None]]:
     if settings.fail_point is None:
-        return RedisStore(redis, settings.redis_replicas), hints.send
+        return RedisStore(redis, settings.redis_replicas), hints.hint
     log.warning("this process kills itself on purpose", fail_point=settings.fail_point)
     point = FailPoint(settings.fail_point)
     store = MortalStore(redis, settings.redis_replicas, point)
-    return store, mortal(hints.send, point)
+    return store, mortal(hints.hint, point)
 
 
 async def services(request: Request) -> Services:  # a plain function would cost a thread

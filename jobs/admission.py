@@ -16,8 +16,8 @@ QUEUE_FULL = "queue_full"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How full the house is: Redis' memory in bytes (`most_bytes` 0: no limit is known), and the
-    jobs that wait for a worker.
+    """Redis' memory in bytes (`most_bytes` 0: no limit is known), and the jobs of one tenant that
+    wait for a worker; those that wait for another job of their conversation are left out.
     """
 
     used_bytes: int
@@ -27,7 +27,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What an operator allows: the part of Redis' memory in use, and the jobs in the queue."""
+    """What an operator allows: the part of Redis' memory in use, and a tenant's waiting jobs."""
 
     memory_ratio: float = 0.85
     queued: int = 10_000
@@ -39,5 +39,5 @@ def refusal(load: Load, room: Room) -> Refusal | None:
         part = 100 * load.used_bytes / load.most_bytes
         return Refusal(STORE_FULL, f"the job record's memory is {part:.0f} % full")
     if load.queued >= room.queued:
-        return Refusal(QUEUE_FULL, f"{load.queued} jobs wait already")
+        return Refusal(QUEUE_FULL, f"{load.queued} jobs of your tenant wait already")
     return None

@@ -12,7 +12,6 @@ from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.outbox import told
 from jobs.record import JobRecord, Status
-from jobs.spec import Priority
 from jobs.store import Held, Loaded, Store, Turn
 
 TRIES = 20
@@ -26,7 +25,7 @@ class Commits:
     """Changes over one store, and the hints that they entail: see `jobs.operations`."""
 
     def __init__(
-        self, store: Store, hint: Callable[[str, Priority], None], *, webhooks: bool = False
+        self, store: Store, hint: Callable[[JobRecord], None], *, webhooks: bool = False
     ) -> None:
         self.store = store
         self.hint = hint
@@ -87,12 +86,12 @@ class Commits:
     async def nudge(self, changed: JobRecord) -> None:
         """Hint a worker: at this job where it is due, at the next in line where it ended."""
         if changed.status is Status.QUEUED and changed.hints > 0:
-            self.hint(changed.id, changed.spec.priority)
+            self.hint(changed)
         elif changed.status.final:
             head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
             loaded = await self.store.load(head) if head else None
             if loaded is not None and loaded.record.status is Status.QUEUED:
-                self.hint(loaded.record.id, loaded.record.spec.priority)
+                self.hint(loaded.record)
 
     async def _counted(self, before: JobRecord, change: Change) -> Change:
         """With what it adds to the numbers, for which a job's end is looked at as a whole."""

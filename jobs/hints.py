@@ -15,6 +15,9 @@ from kombu.entity import Exchange, Queue
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
+from jobs.credentials import OPERATOR
+from jobs.ready import Ready
+from jobs.record import JobRecord
 from jobs.spec import Priority
 
 NAME = "fettle.look"
@@ -27,6 +30,7 @@ to look at, the sweeper's reminders would only pile up."""
 
 PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
 """Redis under Celery takes 0 as the most urgent; one list a step."""
+_BY_STEP = {step: priority for priority, step in PRIORITIES.items()}
 SEPARATOR = "\x06\x16"
 LOST = (KombuError, RedisError, OSError)
 """What a broker that is away, hangs or has no room raises."""
@@ -77,15 +81,19 @@ class Hints:
 
     def __init__(self, broker_url: str) -> None:
         self._line = _Line(celery_app(broker_url))
-        self._waiting: queue.Queue[tuple[str, Priority] | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[tuple[str, Priority, str] | None] = queue.Queue(MOST_WAITING)
         self._given_up = threading.Event()
         self._sender = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._sender.start()
 
-    def send(self, job_id: str, priority: Priority) -> None:
+    def hint(self, record: JobRecord) -> None:
+        """Have a hint at a job sent soon."""
+        self.send(record.id, record.spec.priority, record.tenant)
+
+    def send(self, job_id: str, priority: Priority, tenant: str = OPERATOR) -> None:
         """Have a hint sent soon; drops it where too many wait."""
         try:
-            self._waiting.put_nowait((job_id, priority))
+            self._waiting.put_nowait((job_id, priority, tenant))
         except queue.Full:
             return
 
@@ -107,6 +115,33 @@ class Hints:
         self._line.hang_up()
 
 
+class Turns:
+    """Which job a hint stands for, as a worker asks that has taken it. For one thread."""
+
+    def __init__(self, broker_url: str) -> None:
+        self._app = celery_app(broker_url)
+        self._connection: Any = None
+
+    def of(self, job_id: str, step: int | None) -> str:
+        """The job whose turn it is in the priority of the hint; the hint's own where none is known,
+        or the broker does not say."""
+        priority = _BY_STEP.get(step) if step is not None else None
+        if priority is None:
+            return job_id
+        try:
+            self._connection = self._connection or _dialled(self._app)
+            return Ready(self._connection.default_channel.client).next(priority) or job_id
+        except LOST:
+            self._connection = None
+            return job_id
+
+
+def _dialled(app: Celery) -> Any:
+    """A connection to the broker that gives up within seconds: kombu would wait and try again."""
+    bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
+    return app.connection_for_write(transport_options=bound)
+
+
 class _Line:
     """One kept connection to the broker, made when it is needed. For one thread."""
 
@@ -114,8 +149,9 @@ class _Line:
         self._app = app
         self._dial()
 
-    def send(self, job_id: str, priority: Priority) -> None:
+    def send(self, job_id: str, priority: Priority, tenant: str) -> None:
         """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
+        Ready(self._producer.channel.client).add(job_id, priority, tenant)
         if self._producer.channel.client.llen(list_of(priority)) >= MOST_IN_BROKER:
             return
         self._app.send_task(
@@ -134,7 +170,5 @@ class _Line:
         self._dial()
 
     def _dial(self) -> None:
-        # kombu would wait and try again within one call
-        bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
-        self._connection: Any = self._app.connection_for_write(transport_options=bound)
+        self._connection = _dialled(self._app)
         self._producer: Any = self._app.amqp.Producer(self._connection, auto_declare=False)

@@ -30,11 +30,15 @@ fettle:delivery:{id}        hash    one of them
 fettle:decisions:{tenant}   zset    job:number of the events that are decisions, by when
 fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
+fettle:behind:{tenant}      hash    jobs that are not the first of their line: their priority
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys
-fettle:counts               hash    jobs by status, and queued ones by priority
+fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
+                                    are behind another of their line
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
+fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
+fettle:ready:{p}:{tenant}   zset    those that were hinted at, by when
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
@@ -190,6 +194,11 @@ def turns(tenant: str, conversation_id: str) -> str:
 def queued(priority: str) -> str:
     """Field of `counts`: how many jobs of this priority are queued."""
     return f"queued:{priority}"
+
+
+def behind(tenant: str) -> str:
+    """Hash: what waits for another job of its conversation."""
+    return f"{PREFIX}behind:{_part(tenant)}"
 
 
 def sign_in_link(digest: str) -> str:

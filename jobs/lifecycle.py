@@ -17,7 +17,16 @@ from jobs import expiry, upgrade
 from jobs.change import Change, Refusal
 from jobs.deciding import decide
 from jobs.events import NewEvent
-from jobs.moves import AFTER_CRASH_MS, FIRST_HINT_MS, ended, hinted, left_worker, moved, not_running
+from jobs.moves import (
+    AFTER_CRASH_MS,
+    FIRST_HINT_MS,
+    IN_LINE_MS,
+    ended,
+    hinted,
+    left_worker,
+    moved,
+    not_running,
+)
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Review, ReviewKind
 from jobs.review_digest import digest_of
@@ -218,6 +227,13 @@ def hint(record: JobRecord, now: int) -> Change | Refusal:
     first = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
     wait = min(first * 2 ** min(record.hints, 16), MOST_HINT_MS)
     return Change(moved(record, now, hints=record.hints + 1, due_at=now + wait))
+
+
+def in_line(record: JobRecord, now: int) -> Change | Refusal:
+    """A job that is due, and waits for another of its conversation: due when its turn comes."""
+    if record.status is not Status.QUEUED or record.due_at > now:
+        return Refusal("not_due", "it was looked at meanwhile", record.status)
+    return Change(moved(record, now, due_at=now + IN_LINE_MS))
 
 
 def _left(record: JobRecord) -> int:

@@ -40,8 +40,8 @@ def counts(records: Iterable[JobRecord]) -> Mapping[Status, int]:
 
 
 def queue_depth(records: Iterable[JobRecord]) -> Mapping[Priority, int]:
-    """How many jobs are queued in each priority."""
-    waiting = [record.spec.priority for record in records if record.status is Status.QUEUED]
+    """How many of these jobs have each priority."""
+    waiting = [record.spec.priority for record in records]
     return {priority: waiting.count(priority) for priority in Priority}
 
 

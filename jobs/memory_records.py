@@ -17,6 +17,7 @@ from jobs.memory_budgets import MemoryBudgets
 from jobs.memory_charges import MemoryCharges
 from jobs.memory_events import MemoryEvents
 from jobs.memory_talks import MemoryTalks
+from jobs.moves import IN_LINE_MS
 from jobs.numbers import MemoryNumbers, day_of
 from jobs.outbox import MemoryOutbox
 from jobs.record import JobRecord, Status
@@ -63,7 +64,8 @@ class MemoryRecords:
             existing = Existing(record.id, idempotency.body_digest)
             until = self._clock() + ONCE_SECONDS * 1000
             self._once[record.tenant, idempotency.key] = (existing, until)
-        self._talks.enter(record)
+        if not self._talks.enter(record):
+            record = replace(record, due_at=record.created_at + IN_LINE_MS)
         self._keep(record)
         self.blobs.refer(record.id, blobs)
         self._events.append(record.id, change.events)

@@ -15,7 +15,7 @@ from jobs.decisions import MemoryDecisions
 from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.memory_records import MemoryRecords
 from jobs.memory_roster import MemoryRoster
-from jobs.record import Status
+from jobs.record import JobRecord, Status
 from jobs.sought import Sought, SoughtFields
 from jobs.spec import Priority
 from jobs.store import Page, Turn
@@ -97,11 +97,17 @@ class MemoryStore(MemoryRecords):
 
     async def queue_depth(self) -> Mapping[Priority, int]:
         """See Store."""
-        return memory_listing.queue_depth(self._records.values())
+        return memory_listing.queue_depth(self._waiting())
 
-    async def load_now(self) -> Load:
+    async def load_now(self, tenant: str) -> Load:
         """See Store."""
-        return Load(0, 0, sum((await self.queue_depth()).values()))
+        return Load(0, 0, sum(record.tenant == tenant for record in self._waiting()))
+
+    def _waiting(self) -> Sequence[JobRecord]:
+        """What waits for a worker, and for no other job of its conversation."""
+        queued = [each for each in self._records.values() if each.status is Status.QUEUED]
+        heads = [self._talks.head(each.tenant, each.conversation_id) for each in queued]
+        return [each for each, head in zip(queued, heads, strict=True) if head == each.id]
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
         """See Store."""

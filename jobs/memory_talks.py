@@ -18,9 +18,10 @@ class MemoryTalks:
         self._lines: dict[Conversation, list[str]] = defaultdict(list)
         self._turns: dict[Conversation, list[Turn]] = defaultdict(list)
 
-    def enter(self, record: JobRecord) -> None:
-        """A new job, at the end of its line."""
+    def enter(self, record: JobRecord) -> bool:
+        """A new job, at the end of its line; whether it is the first."""
         self._lines[_of(record)].append(record.id)
+        return len(self._lines[_of(record)]) == 1
 
     def head(self, tenant: str, conversation_id: str) -> str | None:
         """The job at the head of a line."""

@@ -16,6 +16,11 @@ AFTER_CRASH_MS = 250
 that it had asked for, and one that is killed takes it along: the third must come in time for J8."""
 
 
+IN_LINE_MS = 3_600_000
+"""How often the sweeper looks at a job that waits for another of its conversation. The step that
+ends the other makes it due, so this only guards against a damaged line."""
+
+
 def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     """The next version of a record."""
     return replace(record, version=record.version + 1, updated_at=now, **fields)

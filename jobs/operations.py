@@ -5,16 +5,18 @@ Each operation returns the new record, or the Refusal that says why it does not 
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from jobs import inheritance, lifecycle
 from jobs.commits import UNKNOWN, Commits
+from jobs.errors import StoreUnavailable
 from jobs.lifecycle import Policy, Refusal
 from jobs.record import JobRecord, Reason, Result
 from jobs.review import Decision, Review
-from jobs.spec import JobSpec, Priority
+from jobs.spec import JobSpec
 from jobs.store import Existing, Held, Idempotency, Loaded, Store, Turn
 from jobs.sweep import sweep
 
@@ -28,14 +30,14 @@ class Submitted:
 
 
 class Operations:
-    """The operations over one store. `hint(job_id, priority)` sends a Celery message, or nothing:
+    """The operations over one store. `hint(record)` sends a Celery message, or nothing:
     it must not raise and must not wait, since losing it does not matter. `webhooks`: what is
     decided goes into the outbox, too."""
 
     def __init__(
         self,
         store: Store,
-        hint: Callable[[str, Priority], None],
+        hint: Callable[[JobRecord], None],
         policy: Policy | None = None,
         *,
         webhooks: bool = False,
@@ -67,7 +69,7 @@ class Operations:
         )
         existing = await self.store.create(change, idempotency, blobs)
         if existing is None:
-            self._hint(job_id, spec.priority)
+            await self._hint_new(change.after)
             return Submitted(change.after, new=True)
         return await self._known(existing, idempotency)
 
@@ -92,7 +94,7 @@ class Operations:
         if isinstance(change, Refusal):
             return change
         await self.store.create(change, parent=loaded.record)
-        self._hint(heir_id, change.after.spec.priority)
+        await self._hint_new(change.after)
         return change.after
 
     async def claim(
@@ -197,6 +199,16 @@ class Operations:
         looked at hinders no other: what it raised is raised when all others have had their turn.
         """
         return await sweep(self._commits, together)
+
+    async def _hint_new(self, record: JobRecord) -> None:
+        """Hint at a new job, unless it waits for another of its conversation."""
+        if record.conversation_id != record.id:
+            # the job is on record, whether or not Redis still answers: the sweeper hints too
+            with contextlib.suppress(StoreUnavailable):
+                head = await self.store.next_in_line(record.tenant, record.conversation_id)
+                if head != record.id:
+                    return
+        self._hint(record)
 
     async def _known(
         self, existing: Existing, idempotency: Idempotency | None

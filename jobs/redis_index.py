@@ -11,6 +11,7 @@ from jobs import keys, redis_words
 from jobs.codec import dump, record_fields
 from jobs.deciding import barred
 from jobs.keys import JobKeys
+from jobs.moves import IN_LINE_MS
 from jobs.record import JobRecord, Status
 from jobs.redis_budgets import settled
 from jobs.redis_script import Command
@@ -26,7 +27,7 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     yield _save(record, new=True)
     yield from _refer(JobKeys(record.id), blobs)
     yield ("ZADD", keys.DUE, record.due_at, record.id)
-    yield ("RPUSH", keys.line(record.tenant, record.conversation_id), record.id)
+    yield _enter_line(record)
     yield ("ZADD", _listing(record), record.created_at, record.id)
     yield from _enter(record)
     for label in record.spec.labels:
@@ -61,8 +62,7 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
         yield ("LTRIM", turns, 0, TURNS_KEPT - 1)
     if after.status.final:
-        line = keys.line(after.tenant, after.conversation_id)
-        yield ("ADVANCE", line, after.id, keys.DUE, keys.JOB)
+        yield ("ADVANCE", *_line(after))
         yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
     if after.over:
         yield ("UNLINK", *JobKeys(after.id).working)
@@ -168,6 +168,16 @@ def _bar(before: JobRecord, after: JobRecord) -> Iterator[Command]:
         yield ("ZADD", keys.barred(after.tenant, mark), after.created_at, after.id)
     for mark in sorted(was - now):
         yield ("ZREM", keys.barred(after.tenant, mark), after.id)
+
+
+def _line(record: JobRecord) -> Command:
+    line = keys.line(record.tenant, record.conversation_id)
+    return (line, record.id, keys.DUE, keys.JOB, keys.behind(record.tenant), keys.COUNTS)
+
+
+def _enter_line(record: JobRecord) -> Command:
+    later = record.created_at + IN_LINE_MS
+    return ("ENTER", *_line(record), record.spec.priority, later)
 
 
 def _changes(record: JobRecord) -> Command:

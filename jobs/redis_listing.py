@@ -20,7 +20,7 @@ from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS
 from jobs.redis_words import AT_ONCE, RedisWords
 from jobs.sought import Sought
-from jobs.spec import Priority
+from jobs.spec import Kind, Priority
 from jobs.store import Page
 
 INDEXED_FIRST = 5
@@ -151,16 +151,23 @@ class RedisListing:
             return dict(zip(Status, await reached(pipe.execute()), strict=True))
 
     async def queue_depth(self) -> Mapping[Priority, int]:
-        """How many jobs are queued in each priority."""
+        """See Store."""
         found = await self._counts()
-        return {priority: found.get(keys.queued(priority), 0) for priority in Priority}
+        return {
+            each: found.get(keys.queued(each), 0) - found.get(f"behind:{each}", 0)
+            for each in Priority
+        }
 
-    async def load_now(self) -> Load:
-        """How full the store is."""
-        memory = await reached(self._redis.info("memory"))
+    async def load_now(self, tenant: str) -> Load:
+        """See Store."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.info("memory")
+            for kind in Kind:
+                pipe.zcard(keys.listing(tenant, status=Status.QUEUED, kind=kind))
+            pipe.hlen(keys.behind(tenant))
+            memory, *queued, behind = await reached(pipe.execute())
         most = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
-        queued = sum((await self.queue_depth()).values())
-        return Load(int(memory["used_memory"]), most, queued)
+        return Load(int(memory["used_memory"]), most, sum(queued) - behind)
 
     async def _counts(self) -> dict[str, int]:
         stored = await reached(cast("Awaitable[Any]", self._redis.hgetall(keys.COUNTS)))

@@ -106,9 +106,9 @@ class RedisStore(RedisRecords):
         """See Store."""
         return await self._listing.queue_depth()
 
-    async def load_now(self) -> Load:
+    async def load_now(self, tenant: str) -> Load:
         """See Store."""
-        return await self._listing.load_now()
+        return await self._listing.load_now(tenant)
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
         """See Store."""

@@ -179,6 +179,8 @@ class Store(Protocol):
     ) -> Existing | None:
         """Put a new job on record, at the end of its conversation's line; None when it was new.
 
+        A job that is not the first of its line is not due before its turn comes.
+
         It refers to the bytes of `blobs` and of `parent` from then on, and takes over the parent's
         journal where `inherits` names it. Raises Contended where its id is taken, or the parent
         has gone meanwhile.
@@ -271,10 +273,11 @@ class Store(Protocol):
         """How many of a tenant's jobs stand in each status."""
 
     async def queue_depth(self) -> Mapping[Priority, int]:
-        """How many jobs are queued in each priority, over all tenants."""
+        """How many jobs wait for a worker in each priority, over all tenants. What waits for
+        another job of its conversation is left out."""
 
-    async def load_now(self) -> Load:
-        """How full the store is."""
+    async def load_now(self, tenant: str) -> Load:
+        """How full the store is for a tenant."""
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
         """Prolong leases in one step; returns those that are lost."""

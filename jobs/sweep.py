@@ -38,15 +38,20 @@ async def _look(commits: Commits, job_id: str) -> bool:
     loaded = await store.load(job_id)
     alone = loaded is not None and loaded.record.lease is not None and loaded.record.lease.alone
     place = last_known(await store.events(job_id)) if alone else ""
+    first = loaded is None or await _first(commits, loaded.record)
     swept = await commits.change(
-        job_id, lambda record, now: _step(record, now, place), known=loaded
+        job_id, lambda record, now: _step(record, now, place, first=first), known=loaded
     )
     if isinstance(swept, Refusal):
         return False
-    head = await store.next_in_line(swept.tenant, swept.conversation_id)
-    if swept.status.final or head == swept.id:  # others wait for their turn, not for a hint
+    if swept.status.final or first:  # others wait for their turn, not for a hint
         await commits.nudge(swept)
     return True
+
+
+async def _first(commits: Commits, record: JobRecord) -> bool:
+    head = await commits.store.next_in_line(record.tenant, record.conversation_id)
+    return head in (None, record.id)
 
 
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
@@ -60,7 +65,7 @@ async def _look_at_review(commits: Commits, job_id: str) -> bool:
     return isinstance(await commits.nudged(looked), JobRecord)
 
 
-def _step(record: JobRecord, now: int, place: str) -> Change | Refusal:
+def _step(record: JobRecord, now: int, place: str, *, first: bool) -> Change | Refusal:
     if record.lease is not None:
         return lifecycle.expire(record, now, place=place)
-    return lifecycle.hint(record, now)
+    return lifecycle.hint(record, now) if first else lifecycle.in_line(record, now)

@@ -52,7 +52,9 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         "rest belongs to those that were",
     )
     admit_queued: int = Field(
-        10_000, gt=0, description="jobs waiting for a worker from which on no new one is accepted"
+        10_000,
+        gt=0,
+        description="jobs of one tenant that wait for a worker: at so many it may bring no new one",
     )
     rate_limit: str = Field(
         "600/minute",

@@ -128,7 +128,7 @@ class House:
         hints = Hints(self.broker_url)
         store = RedisStore(connect(self.redis_url, seconds=TEST_SECONDS))
         try:
-            yield Operations(store, hints.send)
+            yield Operations(store, hints.hint)
         finally:
             await store.close()
             hints.close()

@@ -28,7 +28,11 @@ class House:
 
     def __post_init__(self) -> None:
         policy = Policy(lease_ms=self.lease_ms)
-        self.operations = Operations(self.store, lambda *hint: self.hints.append(hint), policy)
+        self.operations = Operations(
+            self.store,
+            lambda record: self.hints.append((record.id, record.spec.priority)),
+            policy,
+        )
 
     async def submit(self, task: str = "add 1 and 1", **fields: Any) -> JobRecord:
         """A job that waits."""

@@ -179,9 +179,11 @@ class JobMachine(RuleBasedStateMachine):
             on_expiry=then,
             approvals=approvals,
         )
+        self.house.hints.clear()
         record = self.run(submitting)
         self.seen[record.id] = Seen(record.conversation_id)
-        assert self.house.hints[-1] == (record.id, priority)
+        first = self.run(self.house.store.next_in_line(TENANT, record.conversation_id)) == record.id
+        assert self.house.hints == ([(record.id, priority)] if first else [])
 
     @precondition(lambda self: self.some(Status.QUEUED))
     @rule(data=st.data(), alone=st.booleans(), reads=st.sampled_from([None, None, (1, 2), (9,)]))
@@ -454,6 +456,9 @@ class JobMachine(RuleBasedStateMachine):
         for record in records:
             if not record.status.final:
                 lines.setdefault(record.conversation_id, []).append(record)
+        heads = [line[0] for line in lines.values() if line[0].status is Status.QUEUED]
+        assert sum(self.run(self.house.store.queue_depth()).values()) == len(heads)
+        assert self.run(self.house.store.load_now(TENANT)).queued == len(heads)
         for conversation, line in lines.items():
             head = self.run(self.house.store.next_in_line(TENANT, conversation))
             assert head == line[0].id

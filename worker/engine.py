@@ -135,7 +135,7 @@ class Engine:
             overdue_ms=int(settings.overdue_seconds * 1000),
         )
         operations = Operations(
-            store, self._hints.send, policy, webhooks=bool(settings.webhook_url)
+            store, self._hints.hint, policy, webhooks=bool(settings.webhook_url)
         )
         equipment = equip(settings, store, self._figures)
         opened.push_async_callback(equipment.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celery import Celery
+from celery import Celery, Task
 
 from jobs import hints
 from worker.engine import Engine
@@ -20,8 +20,11 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
         broker_connection_max_retries=None,
     )
 
-    def look(job_id: str) -> None:
-        engine.take(job_id)
+    turns = hints.Turns(broker_url)
 
-    app.task(look, name=hints.NAME)
+    def look(task: Task, job_id: str) -> None:
+        step = (task.request.delivery_info or {}).get("priority")
+        engine.take(turns.of(job_id, step))
+
+    app.task(look, name=hints.NAME, bind=True)
     return app

@@ -81,7 +81,7 @@ async def accept(
     once: Idempotency | None = None,
 ) -> Submitted:
     """Put a checked request on record. Raises Refused: 422, 429, 503."""
-    await house.admission.check()
+    await house.admission.check(caller.tenant)
     files = {path: text.encode() for path, text in asked.files.items()}
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
@@ -225,7 +225,7 @@ async def retry(request: Request, job_id: str, house: ServicesDep, caller: Submi
     has nothing to go on from: the new one begins anew.
     """
     await found(house, caller, job_id)
-    await house.admission.check()
+    await house.admission.check(caller.tenant)
     begun = await house.operations.try_anew(
         job_id, by=caller.name, key_id=caller.id, request_id=request.scope["request_id"]
     )

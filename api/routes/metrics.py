@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.services import ServicesDep
 from api.undelivered import undelivered
+from jobs.credentials import OPERATOR
 from jobs.errors import StoreUnavailable
 
 router = APIRouter(tags=["system"])
@@ -27,7 +28,7 @@ async def metrics(house: ServicesDep) -> Response:
         jobs, queue, memory, workers, webhooks = await asyncio.gather(
             store.counts(),
             store.queue_depth(),
-            store.load_now(),
+            store.load_now(OPERATOR),
             store.workers(),
             undelivered(store),
         )

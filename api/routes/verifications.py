@@ -46,7 +46,7 @@ async def verify(
     asked, _ = await body.read(request, VerificationRequest, settings, most)
     verification.check(asked, settings)
     job = (await found(house, caller, asked.job_id)).record if asked.job_id else None
-    await house.admission.check()
+    await house.admission.check(caller.tenant)
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
     base = await verification.base(blobs, asked, job)

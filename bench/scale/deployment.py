@@ -46,7 +46,7 @@ class House:
         hints = Hints(self.broker_url)
         try:
             store = RedisStore(connect(self.redis_url, seconds=STORE_SECONDS))
-            yield Operations(store, hints.send)
+            yield Operations(store, hints.hint)
         finally:
             hints.close()
 

@@ -26,8 +26,9 @@ from cli.screen import Screen, print_json
 from drills.outer import told
 from jobs.credentials import OPERATOR
 from jobs.operations import Operations, Submitted
+from jobs.record import JobRecord
 from jobs.redis_store import RedisStore, connect
-from jobs.spec import JobSpec, Priority
+from jobs.spec import JobSpec
 from settings.base import DEVELOPMENT_KEY
 from settings.children import sealed
 
@@ -69,7 +70,7 @@ async def _submit(operations: Operations, number: int) -> None:
     assert isinstance(submitted, Submitted), submitted
 
 
-def _no_hint(job_id: str, priority: Priority) -> None:
+def _no_hint(_record: JobRecord) -> None:
     """Nobody works on these jobs."""
 
 

@@ -12,8 +12,10 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Eight commands are ours. ADVANCE line member due prefix: the member leaves the line; where it was the
--- head, the next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
+-- Nine commands are ours. ENTER line member due prefix behind counts priority later: the member stands at
+-- the end of the line; where it is not the head, it is `behind`, counted so, and not due before `later`.
+-- ADVANCE line member due prefix behind counts: the member leaves the line; where it was the head, the
+-- next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
@@ -22,10 +24,27 @@
 -- FORGET checkpoints thread most: so many (unpack takes some 8,000) checkpoints of the thread go, and all
 -- else of it with the last: see worker.checkpoints for the layout.
 -- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
-local function advance(line, member, due, prefix, now)
+local function enter(line, member, due, prefix, behind, counts, priority, later)
+  if redis.call('RPUSH', line, member) == 1 then return end
+  redis.call('HSET', behind, member, priority)
+  redis.call('HINCRBY', counts, 'behind:' .. priority, 1)
+  redis.call('ZADD', due, later, member)
+  redis.call('HSET', prefix .. member, 'due_at', later)
+end
+
+local function no_more_behind(member, behind, counts)
+  local priority = redis.call('HGET', behind, member)
+  if not priority then return end
+  redis.call('HDEL', behind, member)
+  redis.call('HINCRBY', counts, 'behind:' .. priority, -1)
+end
+
+local function advance(line, member, due, prefix, behind, counts, now)
   local first = redis.call('LINDEX', line, 0) == member
   redis.call('LREM', line, 1, member)
+  no_more_behind(member, behind, counts)
   local head = first and redis.call('LINDEX', line, 0)
+  if head then no_more_behind(head, behind, counts) end
   if head and redis.call('ZSCORE', due, head) then
     now = string.format('%.0f', now)
     redis.call('ZADD', due, now, head)
@@ -130,7 +149,9 @@ for _ = 1, tonumber(take()) do
   local command = {}
   for i = 1, tonumber(take()) do command[i] = take() end
   if command[1] == 'ADVANCE' then
-    advance(command[2], command[3], command[4], command[5], now)
+    advance(command[2], command[3], command[4], command[5], command[6], command[7], now)
+  elseif command[1] == 'ENTER' then
+    enter(unpack(command, 2))
   elseif command[1] == 'REFER' then
     refer(command[2], command[3], command[4], {unpack(command, 5)})
   elseif command[1] == 'INHERIT' then

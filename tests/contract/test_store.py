@@ -143,7 +143,7 @@ async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(ho
 
 async def test_only_the_head_of_a_line_can_be_committed_as_first(house, store):
     head = await house.submit(conversation_id="c")
-    second = await house.submit(conversation_id="c")
+    second = await house.record((await house.submit(conversation_id="c")).id)
     change = lifecycle.claim(second, await store.now(), worker="w", policy=Policy())
     assert not await store.commit(second, change, first=True)
     assert (await house.record(second.id)) == second
@@ -162,6 +162,7 @@ async def a_line(store):
 async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
     head, second, third = await a_line(store)
     assert await store.due(10) == []
+    third = await house.record(third.id)
     job(await house.operations.cancel(head.id, "ann"))
     assert await store.due(10) == [second.id]
     moved = await house.record(second.id)
@@ -172,6 +173,7 @@ async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
 
 async def test_the_end_of_a_job_further_back_moves_nobody(house, store):
     first, second, third = await a_line(store)
+    third = await house.record(third.id)
     running = await house.claim(first.id)
     job(await house.operations.cancel(second.id, "ann"))
     assert await house.record(running.id) == running

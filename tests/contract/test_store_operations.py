@@ -288,3 +288,18 @@ async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(house)
     with pytest.raises(Contended):
         await house.store.create(change, parent=cancelled)
     assert await house.store.load("heir") is None
+
+
+async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn(house, store):
+    head = await house.running()
+    behind = [(await house.submit(conversation_id=head.id)).id for _ in range(3)]
+    assert [job_id for job_id, _ in house.hints] == [head.id]
+    before = [await house.record(job_id) for job_id in behind]
+    assert min(record.due_at for record in before) > await store.now() + 3_000_000
+    assert await house.operations.sweep() == 0
+    assert [await house.record(job_id) for job_id in behind] == before
+    job(await house.operations.cancel(behind[0], "ann"))
+    job(await house.operations.succeed(held(head), RESULT))
+    assert [job_id for job_id, _ in house.hints] == [head.id, behind[1]]
+    assert await store.due(9) == [behind[1]]
+    assert (await store.load_now(TENANT)).queued == 1

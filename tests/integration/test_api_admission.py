@@ -43,6 +43,27 @@ async def test_a_full_queue_refuses_new_jobs_until_it_moves(url, tmp_path):
         assert (await front.client.get("/jobs")).json()["total"] == 3
 
 
+async def test_one_tenants_full_queue_refuses_no_other(url, tmp_path):
+    async with started(settings_for(url, tmp_path, admit_queued=2)) as front:
+        for _ in range(2):
+            await front.submit()
+        await refused(front, 429, "queue-full")
+        async with front.with_key(await front.key("submit", tenant="small")) as small:
+            assert (await small.post("/jobs", json={"task": "fits"})).status_code == 202
+
+
+async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
+    async with started(settings_for(url, tmp_path, admit_queued=2)) as front:
+        paused = await front.paused()
+        for _ in range(5):
+            await front.submit(conversation_id=paused)
+        told = (await front.client.get("/metrics")).text
+        assert 'fettle_queue_jobs{priority="normal"} 0.0' in told
+        for _ in range(2):
+            await front.submit()
+        await refused(front, 429, "queue-full")
+
+
 async def test_a_nearly_full_redis_refuses_new_jobs_and_nothing_else(url, tmp_path):
     async with started(settings_for(url, tmp_path)) as front:
         redis = front.house.store.redis

@@ -18,7 +18,7 @@ import redis_servers
 from kombu import Queue
 
 from jobs import hints
-from jobs.hints import Hints, celery_app, list_of
+from jobs.hints import PRIORITIES, Hints, celery_app, list_of
 from jobs.spec import Priority
 
 BINARY = next(iter(redis_servers.binaries().values()))
@@ -83,6 +83,41 @@ def test_urgent_hints_come_first_and_equals_in_order(redis_url, broker):
     order = [f"{p}{n}" for p in (Priority.HIGH, Priority.NORMAL, Priority.LOW) for n in range(3)]
     assert consume(redis_url, 9) == order
     assert waiting(broker) == 0
+
+
+def test_tenants_take_turns_within_a_priority(redis_url, broker):
+    with closing(Hints(redis_url)) as sender:
+        for number in range(100):
+            sender.send(f"big{number}", Priority.NORMAL, "big")
+        for number in range(2):
+            sender.send(f"small{number}", Priority.NORMAL, "small")
+            sender.send(f"other{number}", Priority.NORMAL, "other")
+        sender.send("urgent", Priority.HIGH, "big")
+        until(lambda: waiting(broker) == 105)
+    turns = hints.Turns(redis_url)
+    steps = [PRIORITIES[each] for each in (Priority.HIGH, *[Priority.NORMAL] * 7)]
+    assert [turns.of("own", step) for step in steps] == [
+        *("urgent", "big0", "small0", "other0", "big1", "small1", "other1", "big2"),
+    ]
+    for number in range(3, 100):
+        assert turns.of("own", PRIORITIES[Priority.NORMAL]) == f"big{number}"
+    assert turns.of("own", PRIORITIES[Priority.NORMAL]) == "own"
+    assert broker.keys("fettle:ready:*") == []
+
+
+def test_a_job_hinted_at_again_keeps_its_one_place(redis_url, broker):
+    with closing(Hints(redis_url)) as sender:
+        for job_id in ("first", "second", "first"):
+            sender.send(job_id, Priority.LOW, "t")
+        until(lambda: waiting(broker) == 3)
+    turns, low = hints.Turns(redis_url), PRIORITIES[Priority.LOW]
+    assert [turns.of("first", low) for _ in range(3)] == ["first", "second", "first"]
+
+
+def test_a_hint_stands_for_its_own_job_where_the_broker_does_not_say(tmp_path):
+    turns = hints.Turns(f"unix://{tmp_path}/nobody")
+    assert turns.of("own", PRIORITIES[Priority.HIGH]) == "own"
+    assert turns.of("own", None) == "own"
 
 
 def test_a_celery_worker_gets_what_was_sent(redis_url, broker):

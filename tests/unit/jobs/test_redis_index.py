@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from job_examples import NOW, RESULT, TENANT, decision, queued, review
 
 from jobs import keys, lifecycle, redis_index
+from jobs.keys import JobKeys
 from jobs.lifecycle import Change, Policy
 from jobs.record import Reason, Status
 from jobs.review import Action
@@ -39,6 +40,7 @@ class Tables:
         self.sets: dict[str, dict[str, int]] = defaultdict(dict)
         self.counts: dict[str, int] = defaultdict(int)
         self.advanced = 0
+        self.gone: set[object] = set()
 
     def apply(self, commands) -> None:
         for command in commands:
@@ -53,8 +55,10 @@ class Tables:
                     assert tenant == TENANT
                 case ("ADVANCE", *_):
                     self.advanced += 1
+                case ("FORGET" | "UNLINK", *names):
+                    self.gone |= set(names)
                 case (name, *_):
-                    assert name in ("HSET", "RPUSH", "LPUSH", "LTRIM", "PUBLISH")
+                    assert name in ("HSET", "ENTER", "LPUSH", "LTRIM", "PUBLISH")
 
     def check(self, record) -> None:
         waits = record.status is Status.AWAITING_REVIEW
@@ -68,6 +72,7 @@ class Tables:
         listed = {status for status in Status if self.sets[keys.listing(TENANT, status=status)]}
         assert listed == {record.status}
         assert self.advanced == record.status.final
+        assert ({keys.CHECKPOINT, *JobKeys(record.id).working} <= self.gone) == record.over
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(COMMANDS)), st.integers(0, 40_000)), max_size=30))
