@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from agents.models.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
+from agents.models.rate_limit import LONGEST_HOLD_SECONDS, Pace, Slot, too_long
 
 
 class MemoryRateLimit:
@@ -15,7 +15,7 @@ class MemoryRateLimit:
     def __init__(self, paces: Mapping[str, Pace], most_seconds: float = 600.0) -> None:
         self._paces = paces
         self._most_seconds = most_seconds
-        self._past: dict[str, list[tuple[int, int]]] = {}
+        self._past: dict[str, list[Slot]] = {}
         self._held: dict[str, int] = {}
 
     async def wait(self, model: str, tokens: int) -> None:
@@ -37,7 +37,7 @@ class MemoryRateLimit:
         if at > ends:
             raise too_long(model, (at - _now()) / 1000)
         if pace is not None:
-            past.insert(0, (at, tokens))
+            self._past[provider] = pace.taken(past, at, tokens)
         return at
 
     async def hold(self, model: str, seconds: float) -> None:

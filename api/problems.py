@@ -225,9 +225,9 @@ QUEUE_FULL = Kind(
 STORE_FULL = Kind(
     "store-full",
     503,
-    "There is no room for another job",
-    "The job record's memory is nearly full, and what is left belongs to the jobs that were "
-    "accepted. Nothing was accepted. An operator can give Redis more memory or keep finished jobs "
+    "The job record is full",
+    "The job record's memory is full, or nearly, and what is left belongs to the jobs that were "
+    "accepted. Nothing was written. An operator can give Redis more memory or keep finished jobs "
     "for a shorter time. Reading, reviewing and cancelling go on.",
     retryable=True,
 )

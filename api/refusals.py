@@ -15,12 +15,13 @@ from api import problems
 from api.field_errors import field_errors
 from api.pages import trouble
 from api.problems import Kind, Refused, response
-from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StoreUnavailable
+from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StoreFull, StoreUnavailable
 from jobs.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = "2"
+FULL_SECONDS = "30"
 _BY_STATUS = {
     400: problems.BAD_REQUEST,
     404: problems.NOT_FOUND,
@@ -65,6 +66,11 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _bucket(request: Request, error: BlobsUnavailable) -> Response:
         log.error("storage unavailable", error=str(error))
         return _answer(request, _later(problems.STORAGE_UNAVAILABLE, "the bucket did not answer"))
+
+    @app.exception_handler(StoreFull)
+    async def _full(request: Request, error: StoreFull) -> Response:
+        log.warning("store full", error=str(error))
+        return _answer(request, full("the job record has no memory left for this"))
 
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
@@ -118,6 +124,11 @@ def invalid(errors: Any) -> Refused:
     found = field_errors(errors)
     detail = "; ".join(f"{error.field}: {error.message}" for error in found[:3])
     return Refused(problems.INVALID, detail, {"errors": found})
+
+
+def full(detail: str) -> Refused:
+    """What is refused for want of memory: it comes back by retention or by an operator."""
+    return Refused(problems.STORE_FULL, detail, headers={"Retry-After": FULL_SECONDS})
 
 
 def _later(kind: Kind, detail: str) -> Refused:

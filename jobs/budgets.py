@@ -10,6 +10,7 @@ Money is counted in whole billionths of a US dollar, rounded up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Literal, Protocol
@@ -157,6 +158,6 @@ class Budgets(Protocol):
         """What reservations of the job came to, open ones at their full amount."""
         ...
 
-    async def of_key_today(self, key_id: str) -> Amount:
-        """The same for a key, since midnight UTC."""
+    async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
+        """The same for each of some keys, since midnight UTC."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from jobs import keys
+from jobs.redis_full import UrgentCommands
 from jobs.redis_reach import reached
 
 KEPT_SECONDS = 3_600
@@ -16,10 +17,11 @@ class Drains:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._urgently = UrgentCommands(redis)
 
     async def ask(self, worker: str) -> bool:
         """Ask a worker to drain; False where none of that name was seen lately."""
         if not await reached(self._redis.exists(keys.worker(worker))):
             return False
-        await reached(self._redis.set(keys.drain(worker), "", ex=KEPT_SECONDS))
+        await reached(self._urgently([("SET", keys.drain(worker), "", "EX", KEPT_SECONDS)]))
         return True

@@ -17,8 +17,10 @@ from typing import Any
 from redis.asyncio import Redis
 
 from jobs import keys
+from jobs.redis_full import urgent_script
 from jobs.redis_listener import Listener
 from jobs.redis_reach import reached, reaching
+from jobs.redis_script import SCRIPTS
 
 TAKEN_MS = 120_000
 
@@ -37,6 +39,7 @@ class Inquiries:
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
+        self._first = urgent_script(redis, (SCRIPTS / "turn.lua").read_text())
         self._listener = listener
 
     async def ask(
@@ -61,7 +64,7 @@ class Inquiries:
         """The question in a message, if it is this worker that is to answer it."""
         inquiry = Inquiry(**json.loads(message))
         key = keys.inquiry(inquiry.id)
-        taken = await reached(self._redis.set(key, "", nx=True, px=TAKEN_MS))
+        taken = await reached(self._first(keys=[key], args=[TAKEN_MS]))
         return inquiry if taken else None
 
     async def answer(self, inquiry: Inquiry, data: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ fettle:finished             zset    jobs that are final, by since when
 fettle:blobs:references     hash    digest: how many jobs refer to it
 fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
 fettle:blobs:going          hash    digests whose bytes are being removed: until when
-fettle:pace:{provider}      list    when its next and last requests are sent; expires
+fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
 fettle:hold:{model}         string  the model is not to be asked until it expires
 fettle:turn:{name}          string  whoever set it does what one worker at a time does; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; what is
@@ -166,9 +166,9 @@ def spend_of_key(key_id: str, day: str) -> str:
     return f"{PREFIX}spend:{key_id}:{day}"
 
 
-def turns_of(provider: str) -> str:
+def slots(provider: str) -> str:
     """List that expires: when a provider is asked."""
-    return f"{PREFIX}pace:{provider}"
+    return f"{PREFIX}slots:{provider}"
 
 
 def hold(model: str) -> str:

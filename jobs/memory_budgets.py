@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from jobs.budgets import DAY_MS, Account, Amount, Asking, Short, Spent
@@ -68,9 +68,9 @@ class MemoryBudgets:
         """See Budgets."""
         return self._jobs.get(job_id, _Job()).account.used
 
-    async def of_key_today(self, key_id: str) -> Amount:
+    async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """See Budgets."""
-        return self._of(self._today(key_id)).used
+        return [self._of(self._today(key_id)).used for key_id in key_ids]
 
     def forget(self, job_id: str) -> None:
         """The job is removed."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, cast
+from collections.abc import Sequence
 
 from redis.asyncio import Redis
 
@@ -47,17 +46,21 @@ class RedisBudgets:
 
     async def of_job(self, job_id: str) -> Amount:
         """See Budgets."""
-        return await self._read(JobKeys(job_id).spend)
+        [found] = await self._read([JobKeys(job_id).spend])
+        return found
 
-    async def of_key_today(self, key_id: str) -> Amount:
+    async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """See Budgets."""
         seconds, _ = await reached(self._redis.time())
-        return await self._read(keys.spend_of_key(key_id, str(int(seconds) * 1000 // DAY_MS)))
+        day = str(int(seconds) * 1000 // DAY_MS)
+        return await self._read([keys.spend_of_key(key_id, day) for key_id in key_ids])
 
-    async def _read(self, account: str) -> Amount:
-        stored = self._redis.hmget(account, ["cost", "tokens"])
-        cost, tokens = await reached(cast("Awaitable[Any]", stored))
-        return Amount(int(cost or 0), int(tokens or 0))
+    async def _read(self, accounts: Sequence[str]) -> Sequence[Amount]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for account in accounts:
+                pipe.hmget(account, ["cost", "tokens"])
+            found = await reached(pipe.execute())
+        return [Amount(int(cost or 0), int(tokens or 0)) for cost, tokens in found]
 
 
 def settled(job: JobKeys, reservation: str, spent: Spent) -> Command:

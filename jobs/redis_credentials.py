@@ -35,7 +35,7 @@ class RedisCredentials:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._urgently = UrgentCommands(redis)  # a key is taken back even from a full Redis
+        self._urgently = UrgentCommands(redis)  # a key is taken back even where it is full
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""
@@ -81,13 +81,13 @@ class RedisCredentials:
         if (digest := await self._digest(key_id)) is None:
             return
         limits = {"max_cost_usd_per_day": cost_usd, "max_tokens_per_day": tokens}
-        async with self._redis.pipeline(transaction=True) as pipe:
-            for name, value in limits.items():
-                if value is None:
-                    pipe.hdel(_key(digest), name)
-                else:
-                    pipe.hset(_key(digest), name, str(value))
-            await reached(pipe.execute())
+        set_or_not = [
+            ("HDEL", _key(digest), name)
+            if value is None
+            else ("HSET", _key(digest), name, str(value))
+            for name, value in limits.items()
+        ]
+        await reached(self._urgently(set_or_not))
 
     async def _digest(self, key_id: str) -> str | None:
         stored = self._redis.hget(DIGESTS, key_id)

@@ -20,6 +20,8 @@ CONFIRM_SECONDS = 1.0
 AGAIN_SECONDS = 0.1
 
 
+MOST_UNREAD = 1_000
+"""Messages that wait for one listener."""
 RECENT = 16
 """Messages that a channel remembers: a reader that comes back after each of them misses none."""
 
@@ -63,7 +65,7 @@ class Listener:
     @contextlib.asynccontextmanager
     async def subscribed(self, name: str) -> AsyncIterator[Heard]:
         """The channel's messages; redis' errors come through."""
-        queue: asyncio.Queue[str] = asyncio.Queue()
+        queue: asyncio.Queue[str] = asyncio.Queue(MOST_UNREAD)
         channel = await self._join(name, queue)
         try:
             with contextlib.suppress(TimeoutError):
@@ -144,7 +146,16 @@ class Listener:
             channel.recent.append(text)
         if text is not None:
             for queue in channel.queues:
-                queue.put_nowait(text)
+                _put(queue, text)
+
+
+def _put(queue: asyncio.Queue[str], text: str) -> None:
+    """A listener that does not read loses what it has not read, and is told to look for itself."""
+    if queue.full():
+        while not queue.empty():
+            queue.get_nowait()
+        text = ""
+    queue.put_nowait(text)
 
 
 def _text(value: Any) -> str:

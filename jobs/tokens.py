@@ -66,7 +66,7 @@ class MemoryTokens:
     @contextlib.asynccontextmanager
     async def heard(self, job_id: str) -> AsyncIterator[asyncio.Queue[str]]:
         """See Tokens."""
-        queue: asyncio.Queue[str] = asyncio.Queue()
+        queue: asyncio.Queue[str] = asyncio.Queue()  # of a test's few words
         self._queues[job_id].add(queue)
         try:
             yield queue

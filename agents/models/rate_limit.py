@@ -1,7 +1,7 @@
 """RateLimit: the port to how often a provider may be asked, by all workers together.
 
 A provider counts by key, so every worker that has the key has to count with the others. All that
-decides is in `Pace`; whoever keeps the past (a process, or Redis) goes through it alike.
+decides is in `Pace`; a process and Redis keep the past alike.
 """
 
 from __future__ import annotations
@@ -42,6 +42,22 @@ class NoLimit:
         """See RateLimit."""
 
 
+SLOTS = 60
+"""A period's turns are counted in so many slots, each as if all of it were sent at its last turn.
+So a decision looks at 61 of them, however many requests a period may have, and a request goes up to
+a sixtieth of the period later than it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Turns that were given close together: when the last is, and of how many requests and tokens
+    they are."""
+
+    last: int
+    requests: int
+    tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """So many `requests` and so many `tokens` (None: any number) in each `period_ms`."""
@@ -50,25 +66,38 @@ class Pace:
     tokens: int | None = None
     period_ms: int = 60_000
 
-    def turn(self, past: Sequence[tuple[int, int]], now: int, tokens: int) -> int:
+    @property
+    def slot_ms(self) -> int:
+        """How long a slot is."""
+        return max(self.period_ms // SLOTS, 1)
+
+    def turn(self, past: Sequence[Slot], now: int, tokens: int) -> int:
         """When the next request may be sent, in ms; pure. Redis decides alike.
 
-        `past` are the turns that were given, newest first: when, and of how many tokens. No window
-        of one period ever has more than the limit, and nobody overtakes.
+        `past` are the slots of the turns that were given, newest first. No window of one period
+        ever has more than the limit, and nobody overtakes.
         """
-        at = max(now, past[0][0]) if past else now
+        at = max(now, past[0].last) if past else now
         # alone, a request larger than the limit goes through: the provider has the last word
-        total = tokens
-        for place, (sent, size) in enumerate(past, start=1):
-            free = sent + self.period_ms
+        requests, total = 0, tokens
+        for slot in past:
+            free = slot.last + self.period_ms
             if free <= at:
                 break
-            total += size
-            if self.requests is not None and place >= self.requests:
+            requests, total = requests + slot.requests, total + slot.tokens
+            if self.requests is not None and requests >= self.requests:
                 return free
             if self.tokens is not None and total > self.tokens:
                 return free
         return at
+
+    def taken(self, past: Sequence[Slot], at: int, tokens: int) -> list[Slot]:
+        """The slots with one more turn, without those that count no more."""
+        kept = [slot for slot in past if slot.last + self.period_ms > at]
+        if kept and kept[0].last // self.slot_ms == at // self.slot_ms:
+            newest = kept.pop(0)
+            return [Slot(at, newest.requests + 1, newest.tokens + tokens), *kept]
+        return [Slot(at, 1, tokens), *kept]
 
 
 def too_long(model: str, seconds: float) -> ModelUnavailable:

@@ -34,6 +34,8 @@ router = APIRouter()
 
 PACE_SECONDS = 0.8
 """How often the regions are drawn at most, while work goes on."""
+DRAWING_PART = 0.05
+"""Of the time, at most, that one open page may have its regions drawn."""
 
 
 @router.get("/jobs/{job_id}/live")
@@ -97,7 +99,7 @@ class _Follower:
 
     async def _follow(self) -> AsyncIterator[bytes]:
         heartbeat = self._house.settings.stream_heartbeat_seconds
-        stale, drawn_at = True, 0.0
+        stale, drawn_at, pace = True, 0.0, PACE_SECONDS
         while not self._house.closing.is_set() and await self._welcome.lasts():
             if missed := self._told.events[self._after :]:
                 yield await asyncio.to_thread(self._new)
@@ -106,14 +108,17 @@ class _Follower:
                 urgent = any(fact.kind not in WORK for fact in missed)
             else:
                 urgent = True
-            if stale and (urgent or time.monotonic() - drawn_at > PACE_SECONDS):
-                for chunk in await self._changed():
-                    yield chunk
+            if stale and (urgent or time.monotonic() - drawn_at > pace):
+                begun = time.monotonic()
+                changed = await self._changed()
                 stale, drawn_at = False, time.monotonic()
+                pace = max(PACE_SECONDS, (drawn_at - begun) / DRAWING_PART)
+                for chunk in changed:
+                    yield chunk
                 if self._told.record.status.final and self._after == self._told.last:
                     yield format_sse_event(data_str="over", event="end")
                     return
-            wait = PACE_SECONDS if stale else heartbeat
+            wait = pace if stale else heartbeat
             if not await self._grow(wait) and not stale:
                 yield HEARTBEAT
                 stale = True  # what is no event, such as an expiry, is seen at the next look

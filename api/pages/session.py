@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.credentials import digest_of
+from jobs.redis_full import UrgentCommands
 from jobs.redis_reach import reached
 
 COOKIE = "fettle_session"
@@ -44,6 +45,7 @@ class Sessions:
 
     def __init__(self, redis: Redis, seconds: int) -> None:
         self._redis = redis
+        self._urgently = UrgentCommands(redis)  # also where it is full
         self.seconds = seconds
         self._secret = ""
 
@@ -63,7 +65,8 @@ class Sessions:
 
     async def end(self, session: Session) -> None:
         """Sign out: a copy of the cookie opens nothing any more."""
-        await reached(self._redis.set(keys.ended_session(session.nonce), "", ex=self.seconds))
+        ended = keys.ended_session(session.nonce)
+        await reached(self._urgently([("SET", ended, "", "EX", self.seconds)]))
 
     async def form_token(self, session: Session) -> str:
         """What every form of this session has to bring along."""
@@ -74,7 +77,7 @@ class Sessions:
         token = secrets.token_urlsafe(24)
         told = json.dumps([key_id, stamp])
         place = keys.sign_in_link(digest_of(token))
-        await reached(self._redis.set(place, told, ex=LINK_SECONDS))
+        await reached(self._urgently([("SET", place, told, "EX", LINK_SECONDS)]))
         return token
 
     async def linked(self, token: str) -> Session | None:
@@ -96,7 +99,7 @@ class Sessions:
     async def _key(self) -> str:
         if not self._secret:
             made = secrets.token_urlsafe(32)
-            await reached(self._redis.set(keys.PAGES_SECRET, made, nx=True))
+            await reached(self._urgently([("SET", keys.PAGES_SECRET, made, "NX")]))
             kept = await reached(cast("Awaitable[Any]", self._redis.get(keys.PAGES_SECRET)))
             self._secret = kept.decode()
         return self._secret

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import structlog
@@ -24,14 +25,18 @@ from jobs import manifest, view
 from jobs.blob_index import HeldBlobs
 from jobs.credentials import Credential, Scope
 from jobs.errors import StoreUnavailable
+from jobs.events import Event
 from jobs.lifecycle import Refusal
 from jobs.operations import Submitted
 from jobs.record import JobRecord, Status
 from jobs.spec import Kind
-from jobs.store import Idempotency
+from jobs.store import Charge, Idempotency
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
+
+SHORT_STORY = 50
+"""Events of a job that is shown within a millisecond or two; of more a thread makes the answer."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -243,6 +248,19 @@ async def job_answer(
     events, charges = await asyncio.gather(
         house.store.events(record.id), house.store.charges(record.id)
     )
+    if len(events) <= SHORT_STORY:
+        return _whole(record, events, charges, now, status, headers)
+    return await asyncio.to_thread(_whole, record, events, charges, now, status, headers)
+
+
+def _whole(
+    record: JobRecord,
+    events: Sequence[Event],
+    charges: Sequence[Charge],
+    now: int,
+    status: int,
+    headers: Any,
+) -> Response:
     told = links.add_to_job(view.whole(record, events, charges, now))
     return as_json(Job.model_validate(told), status, headers)
 

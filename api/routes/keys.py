@@ -62,7 +62,7 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
     first = configured(house.settings)
     every = [*([first] if first else []), *await house.credentials.every()]
     governed = [key for key in every if caller.governs(key.tenant)]
-    spent = [await house.store.budgets.of_key_today(key.id) for key in governed]
+    spent = await house.store.budgets.of_keys_today([key.id for key in governed])
     return as_json(
         KeyList(
             keys=[

@@ -61,7 +61,7 @@ async def test_a_charge_settles_what_was_set_aside(store: Store, house: House):
     await reserve(store, job, asking("a", day=Cap(cost=CENT)))
     await store.write(job.id, job.epoch, Writes(charges=[paid("c1", "a")]))
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
-    assert await store.budgets.of_key_today(KEY) == Amount(CENT // 2, 4)
+    assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
@@ -100,7 +100,7 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
     for name in ("a", "b", "b", "unknown"):
         await store.budgets.release(job.id, name)
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
-    assert await store.budgets.of_key_today(KEY) == Amount(CENT // 2, 4)
+    assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
 
 
 async def test_a_reservation_asked_for_again_is_the_same(store: Store, house: House):
@@ -146,7 +146,7 @@ async def test_many_at_once_never_get_more_than_there_is(store: Store, house: Ho
     asked = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
     granted = [short for short in await asyncio.gather(*asked) if short is None]
     assert len(granted) == 25
-    assert (await store.budgets.of_key_today(KEY)).cost == 25 * CENT
+    assert (await store.budgets.of_keys_today([KEY]))[0].cost == 25 * CENT
 
 
 async def test_cached_input_is_kept_beside_a_charge(store: Store, house: House):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agents.memory_rate_limit import MemoryRateLimit
 from agents.models import ModelUnavailable
-from agents.models.rate_limit import Pace, RateLimit
+from agents.models.rate_limit import SLOTS, Pace, RateLimit, Slot
 from jobs.redis_store import connect
 from worker.ports.rate_limit import RedisRateLimit
 
@@ -133,6 +133,17 @@ async def test_whoever_is_cancelled_leaves_at_once(workers: Workers) -> None:
     assert waiting.cancelled()
 
 
+async def test_what_a_turn_looks_at_does_not_grow_with_what_a_period_may_have(redis_url) -> None:
+    client = connect(redis_url, seconds=20)
+    limit = RedisRateLimit(client, {"groq": Pace(100_000, None, 60_000)}, 5.0)
+    for _ in range(20):
+        await asyncio.gather(*(limit.wait(SMALL, 1) for _ in range(100)))
+    kept = await client.lrange("fettle:slots:groq", 0, -1)
+    assert len(kept) <= SLOTS + 1
+    assert sum(int(slot.split()[1]) for slot in kept) == 2_000
+    await client.aclose()
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 60)), max_size=40),
@@ -143,13 +154,15 @@ def test_no_window_of_a_period_has_more_than_the_limit(
     arrivals: list[tuple[int, int]], requests: int, tokens: int | None
 ) -> None:
     pace = Pace(requests, tokens, 1_000)
-    now, past = 0, list[tuple[int, int]]()
+    now, past, given = 0, list[Slot](), list[tuple[int, int]]()
     for after, size in arrivals:
         now += after
         at = pace.turn(past, now, size)
         assert at >= now
-        past.insert(0, (at, size))
-    for place, (begin, _) in enumerate(past):
-        window = [size for at, size in past[: place + 1] if begin <= at < begin + 1_000]
+        assert not given or at >= given[0][0]
+        given.insert(0, (at, size))
+        past = pace.taken(past, at, size)
+    for place, (begin, _) in enumerate(given):
+        window = [size for at, size in given[: place + 1] if begin <= at < begin + 1_000]
         assert len(window) <= requests
         assert tokens is None or sum(window) <= tokens

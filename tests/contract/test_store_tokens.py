@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from jobs.redis_listener import MOST_UNREAD
+from jobs.redis_store import RedisStore, connect
+
 
 async def test_what_is_said_reaches_those_who_listen(store):
     async with store.tokens.heard("j1") as one, store.tokens.heard("j1") as other:
@@ -19,3 +22,20 @@ async def test_who_comes_later_hears_nothing_of_it(store):
         await store.tokens.tell({"j1": "late"})
         async with asyncio.timeout(20):
             assert await queue.get() == "late"
+
+
+async def test_a_listener_that_does_not_read_keeps_so_many_and_is_told(redis_url):
+    store = RedisStore(connect(redis_url, seconds=20))
+    async with store.tokens.heard("j1") as unread:
+        for number in range(2 * MOST_UNREAD + 7):
+            await store.tokens.tell({"j1": str(number)})
+        async with asyncio.timeout(20):
+            async with store.tokens.heard("j1") as other:
+                await store.tokens.tell({"j1": "end"})
+                while await other.get() != "end":
+                    pass
+        assert 0 < unread.qsize() <= MOST_UNREAD
+        assert await unread.get() == ""
+        heard = [unread.get_nowait() for _ in range(unread.qsize())]
+        assert heard[-1] == "end"
+    await store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -85,6 +86,63 @@ async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_p
         await refused(front, 503, "store-full")
         await everything_else_works(front, paused, other)
         await redis.config_set("maxmemory", 0)
+
+
+async def test_at_its_limit_each_route_says_full_or_works(url, tmp_path):
+    """Nobody is told that a Redis cannot be reached that answers; what frees something works."""
+    async with started(settings_for(url, tmp_path)) as front:
+        client, store = front.client, front.house.store
+        done = [await front.submit() for _ in range(2)]
+        await front.finish(done[0])
+        paused = await front.paused()
+        cancelled = (await client.post(f"/jobs/{done[1]}/cancel")).json()["id"]
+        key = (await client.post("/keys", json={"name": "k", "scopes": ["read"]})).json()["id"]
+        await store.announce("w", {}, 60)
+        await store.redis.config_set("maxmemory", 1)
+        values = {"job_id": paused, "key_id": key, "worker_id": "w", "review_id": "r1"}
+        for route, method in writing(front.app):
+            path = re.sub(r"\{(\w+)(:\w+)?\}", lambda m: values.get(m[1], "x"), route)
+            answer = await client.request(method, path, json={"task": "t", "name": "n"})
+            if answer.status_code >= 500:
+                assert answer.json()["type"] == "/problems/store-full", (method, path, answer.text)
+        frees = [
+            ("POST", "/workers/w/drain", None, 202),
+            ("PUT", f"/keys/{key}/limits", {"max_cost_usd_per_day": "1"}, 200),
+            ("DELETE", f"/keys/{key}", None, 204),
+            ("DELETE", f"/jobs/{done[0]}", None, 204),
+            ("DELETE", f"/jobs/{cancelled}", None, 204),
+        ]
+        for method, path, body, status in frees:
+            answer = await client.request(method, path, json=body)
+            assert answer.status_code == status, (path, answer.text)
+        full = [
+            ("/jobs", {"task": "t"}),
+            ("/keys", {"name": "k2", "scopes": ["read"]}),
+            ("/verifications", {"files": {"a.py": ""}, "checks": {"files": {"t.py": ""}}}),
+        ]
+        for path, body in full:
+            answer = await client.post(path, json=body)
+            assert answer.json()["type"] == "/problems/store-full", (path, answer.text)
+            assert int(answer.headers["retry-after"]) > 2
+        await store.redis.config_set("maxmemory", 0)
+
+
+async def test_people_sign_in_and_out_at_the_limit(url, tmp_path):
+    async with started(settings_for(url, tmp_path)) as front:
+        sessions, redis = front.house.sessions, front.house.store.redis
+        await redis.config_set("maxmemory", 1)
+        session = await sessions.follow(await sessions.link("k1", "stamp"))
+        cookie = await sessions.write(session)
+        assert await sessions.read(cookie) == session
+        await sessions.end(session)
+        assert await sessions.read(cookie) is None
+
+
+def writing(app) -> list[tuple[str, str]]:
+    """Every route of the API that may write: path and method."""
+    paths = app.openapi()["paths"].items()
+    reads = ("get", "head", "options")
+    return [(path, method.upper()) for path, of in paths for method in of if method not in reads]
 
 
 async def everything_else_works(front, paused: str, other: str) -> None:

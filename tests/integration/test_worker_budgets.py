@@ -85,7 +85,7 @@ async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_da
             await house.ready(workers=2)
             jobs = [await submit(operations) for _ in range(50)]
             ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
-            today = await operations.store.budgets.of_key_today(KEY)
+            [today] = await operations.store.budgets.of_keys_today([KEY])
         failed = [job for job in ended if job.status is Status.FAILED]
         assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, house.logs()
         assert "fettle keys limit" in failed[0].detail

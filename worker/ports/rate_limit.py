@@ -17,39 +17,50 @@ LOOK_SECONDS = 1.0
 """How often a process asks whether a model is held back that has no limit: at most."""
 
 TURN = r"""
--- Gives the next turn, as agents.models.rate_limit.Pace has it.
+-- Gives the next turn, as agents.models.rate_limit.Pace has it. Looks at 61 slots at most.
 --
--- KEYS[1] turns of the provider, newest first (list of 'ms tokens')   KEYS[2] the model's hold
+-- KEYS[1] slots of the provider, newest first (list of 'last requests tokens')
+-- KEYS[2] the model's hold
 -- ARGV[1] requests ('': any), ARGV[2] tokens ('': any) in ARGV[3] ms   ARGV[4] tokens of this one
--- ARGV[5] the longest wait, ms
+-- ARGV[5] the longest wait, ms   ARGV[6] a slot, ms
 --
 -- Returns {wait in ms, 1 where the turn is given}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local period = tonumber(ARGV[3])
+local period, size = tonumber(ARGV[3]), tonumber(ARGV[6])
+local function read(slot)
+  local last, requests, tokens = string.match(slot, '^(%d+) (%d+) (%d+)$')
+  return tonumber(last), tonumber(requests), tonumber(tokens)
+end
 local at = now + math.max(redis.call('PTTL', KEYS[2]) + 1, 0)
-local newest = redis.call('LINDEX', KEYS[1], 0)
-if newest then at = math.max(at, tonumber(string.match(newest, '^%d+'))) end
-local total, place, step, looking = tonumber(ARGV[4]), 0, 100, true
-while looking do
-  local past = redis.call('LRANGE', KEYS[1], place, place + step - 1)
-  looking = #past == step
-  for _, turn in ipairs(past) do
-    place = place + 1
-    local sent, size = string.match(turn, '^(%d+) (%d+)$')
-    local free = sent + period
-    if free <= at then looking = false; break end
-    total = total + size
-    if (ARGV[1] ~= '' and place >= tonumber(ARGV[1]))
-        or (ARGV[2] ~= '' and total > tonumber(ARGV[2])) then
-      at, looking = free, false
-      break
-    end
+local past = redis.call('LRANGE', KEYS[1], 0, -1)
+if past[1] then at = math.max(at, (read(past[1]))) end
+local sum, total = 0, tonumber(ARGV[4])
+for _, slot in ipairs(past) do
+  local last, requests, tokens = read(slot)
+  if last + period <= at then break end
+  sum, total = sum + requests, total + tokens
+  if (ARGV[1] ~= '' and sum >= tonumber(ARGV[1]))
+      or (ARGV[2] ~= '' and total > tonumber(ARGV[2])) then
+    at = last + period
+    break
   end
 end
 if at - now > tonumber(ARGV[5]) then return {at - now, 0} end
-redis.call('LPUSH', KEYS[1], string.format('%.0f %s', at, ARGV[4]))
-redis.call('LTRIM', KEYS[1], 0, place)
+local requests, tokens = 1, tonumber(ARGV[4])
+if past[1] then
+  local last, before, spent = read(past[1])
+  if math.floor(last / size) == math.floor(at / size) then
+    requests, tokens = requests + before, tokens + spent
+    redis.call('LPOP', KEYS[1])
+  end
+end
+redis.call('LPUSH', KEYS[1], string.format('%.0f %.0f %.0f', at, requests, tokens))
+while true do
+  local oldest = redis.call('LINDEX', KEYS[1], -1)
+  if (read(oldest)) + period > at then break end
+  redis.call('RPOP', KEYS[1])
+end
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', at - now + period))
 return {at - now, 1}
 """
@@ -110,9 +121,9 @@ class RedisRateLimit:
     async def _turn_of(
         self, model: str, pace: Pace, tokens: int, most_seconds: float
     ) -> tuple[float, bool]:
-        names = [keys.turns_of(model.partition(":")[0]), keys.hold(model)]
+        names = [keys.slots(model.partition(":")[0]), keys.hold(model)]
         bounds = ["" if each is None else each for each in (pace.requests, pace.tokens)]
-        args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000)]
+        args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
         ms, given = await patient(lambda: reached(self._turn(keys=names, args=args)))
         return ms / 1000, bool(given)
 

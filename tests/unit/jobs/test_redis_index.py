@@ -58,7 +58,7 @@ class Tables:
                 case ("FORGET" | "UNLINK", *names):
                     self.gone |= set(names)
                 case (name, *_):
-                    assert name in ("HSET", "ENTER", "LPUSH", "LTRIM", "PUBLISH")
+                    assert name in ("HSET", "ENTER", "RPUSH", "LPUSH", "LTRIM", "PUBLISH")
 
     def check(self, record) -> None:
         waits = record.status is Status.AWAITING_REVIEW
