@@ -1,4 +1,8 @@
-"""A rate limit per key, counted in Redis, so that it holds over all API processes."""
+"""A rate limit per key, counted in the broker's Redis, so that it holds over all API processes.
+
+A count may be lost, and should cost no write to a disk. While that Redis is away nothing is counted
+and every request passes: jobs are accepted and read without it.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,23 @@ import math
 import time
 from typing import Any, cast
 
+import structlog
 from limits import parse
 from limits.aio.storage import RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError
 
 from jobs.keys import PREFIX
-from jobs.redis_full import takes_no_writes
-from jobs.redis_reach import reached, reaching
+
+log = structlog.get_logger(__name__)
+
+AWAY_SECONDS = 5.0
+"""How long nothing is counted after Redis did not answer: else each request would wait for it."""
 
 
 class RateLimit:
-    """So many requests in a sliding window, such as `600/minute`."""
+    """So many requests in a sliding window, such as `600/minute`; `redis` is closed with it."""
 
     def __init__(self, redis: Redis, rate: str) -> None:
         self.rate = parse(rate)
@@ -30,16 +38,23 @@ class RateLimit:
             connection_pool=cast("Any", redis.connection_pool),
         )
         self._limiter = SlidingWindowCounterRateLimiter(storage)
+        self._redis = redis
+        self._away_until = 0.0
 
     async def wait_seconds(self, key_id: str) -> int:
-        """Count a request; 0 if it may pass, else how long to wait. Raises StoreUnavailable."""
-        async with reaching():
-            try:
-                if await self._limiter.hit(self.rate, key_id):
-                    return 0
-            except ResponseError as error:
-                if takes_no_writes(error):
-                    return 0  # a Redis without memory or disk counts nothing: let reads pass
-                raise
-        window = await reached(self._limiter.get_window_stats(self.rate, key_id))
+        """Count a request; 0 if it may pass, else how long to wait."""
+        if time.monotonic() < self._away_until:
+            return 0
+        try:
+            if await self._limiter.hit(self.rate, key_id):
+                return 0
+            window = await self._limiter.get_window_stats(self.rate, key_id)
+        except (RedisError, OSError) as error:
+            log.warning("requests are not counted", error=str(error))
+            self._away_until = time.monotonic() + AWAY_SECONDS
+            return 0
         return max(math.ceil(window.reset_time - time.time()), 1)
+
+    async def close(self) -> None:
+        """Give back connections."""
+        await self._redis.aclose()

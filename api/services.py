@@ -64,6 +64,8 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     """Services over the settings' Redis and data directory. Connects on first use."""
     redis = connect(settings.redis_url, seconds=settings.redis_seconds)
     hints = Hints(settings.broker_url)
+    broker = connect(settings.broker_url, seconds=settings.redis_seconds)
+    rate_limit = RateLimit(broker, settings.rate_limit)
     store, hint = _parts(settings, redis, hints)
     try:
         yield Services(
@@ -72,13 +74,14 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             operations=Operations(store, hint, webhooks=bool(settings.webhook_url)),
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=RedisCredentials(redis),
-            rate_limit=RateLimit(redis, settings.rate_limit),
+            rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
             admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
             sessions=Sessions(redis, settings.session_seconds),
         )
     finally:
         await asyncio.to_thread(hints.close)
+        await rate_limit.close()
         await store.close()
 
 

@@ -1,4 +1,5 @@
-"""The Redis server that `fettle up` and `fettle demo` start where none is named.
+"""The Redis servers that `fettle up` and `fettle demo` start where none is named: one that keeps
+jobs, and one for what may be lost (hints, counts of requests), which pays for no disk.
 
 First a `redis-server` or `valkey-server` on the PATH, else the one that a wheel brought along.
 """
@@ -32,11 +33,24 @@ save ""
 loglevel warning
 """
 """What we ship: a write that was answered is on the disk, and nothing is evicted."""
+BROKER_CONFIG = """\
+bind 127.0.0.1
+port {port}
+requirepass {password}
+dir "{directory}"
+appendonly no
+maxmemory 256mb
+maxmemory-policy noeviction
+save ""
+loglevel warning
+"""
+"""What may be lost: nothing of it goes to the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisServer:
-    """A server that is to be: jobs in database 0, Celery's hints in 1."""
+    """A server that is to be: jobs in database 0, and where it is the only one, Celery's hints
+    in 1."""
 
     program: Program
     port: int
@@ -81,13 +95,24 @@ def bundled() -> str | None:
 
 def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     """A server for the data in `directory`, with a password that only its processes know."""
+    return _prepare("redis", CONFIG, directory, port, env)
+
+
+def prepare_broker(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
+    """A server that keeps nothing; its configuration stands in `directory`."""
+    return _prepare("broker", BROKER_CONFIG, directory, port, env)
+
+
+def _prepare(
+    name: str, template: str, directory: Path, port: int, env: dict[str, str]
+) -> RedisServer:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     password = secrets.token_urlsafe(24)
     config = directory / "redis.conf"
     config.touch(mode=0o600)
-    text = CONFIG.format(port=port, password=password, directory=directory.resolve())
+    text = template.format(port=port, password=password, directory=directory.resolve())
     config.write_text(text, encoding="utf-8")
-    program = Program("redis", (binary(), str(config)), env, tier=0, stop_seconds=10)
+    program = Program(name, (binary(), str(config)), env, tier=0, stop_seconds=10)
     return RedisServer(program, port, password)
 
 

@@ -63,16 +63,18 @@ class _Starting:
         """Start Redis, then API and workers, and wait until a job could run."""
         begun = time.monotonic()
         redis_server.wait_gone(self._folder / "redis")
-        redis_port, api_port = ports.free(2)
+        redis_port, broker_port, api_port = ports.free(3)
         server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
-        try:
-            redis_server.wait_ready(server, self._start(server.program))
-        except CliError as error:
-            raise self._failure(server.program, error.title) from None
+        broker = redis_server.prepare_broker(self._folder / "broker", broker_port, sealed({}))
+        for each in (server, broker):
+            try:
+                redis_server.wait_ready(each, self._start(each.program))
+            except CliError as error:
+                raise self._failure(each.program, error.title) from None
         self._screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
         own = environment(
             redis_url=server.url,
-            broker_url=server.broker_url,
+            broker_url=broker.url,
             data_dir=str(self._folder / "data"),
             host=ports.LOOPBACK,
             port=api_port,

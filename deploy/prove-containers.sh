@@ -143,11 +143,12 @@ start_all() {
     if [ "${compose_command[0]}" = docker ]; then
         compose up --detach --scale worker=2
     else
-        compose up --detach redis api flower
+        compose up --detach redis broker api flower
         start_worker
         start_worker
     fi
     healthy 1 redis
+    healthy 1 broker
     healthy 1 api
     healthy 1 flower
     healthy 2 worker
@@ -202,6 +203,7 @@ prove_job() {
     docker kill "$(compose ps --quiet redis)" >/dev/null
     compose up --detach redis >/dev/null 2>&1
     healthy 1 redis
+    healthy 1 broker
     replace_workers
     client approve "$job"
 }

@@ -89,7 +89,10 @@ class StoreSettings(FettleSettings):
         description="replicas that must have a write to a job before it counts (`WAIT`); 0: the "
         "primary's disk is enough",
     )
-    broker_url: str = Field("redis://127.0.0.1:6379/1", description="Celery's queue of hints")
+    broker_url: str = Field(
+        "redis://127.0.0.1:6379/1",
+        description="Redis for what may be lost: Celery's queue of hints, counts of requests",
+    )
     data_dir: Path = Field(
         Path(".fettle"), description="artifacts and workspaces; shared by API and workers"
     )

@@ -27,8 +27,7 @@ RESULT = Result(answer="it works", approved_by="critic")
 
 def settings_for(redis_url: str, folder: Path, **changed: Any) -> ApiSettings:
     """Settings over a test's own Redis and directory."""
-    socket = redis_url.partition("://")[2]
-    broker = f"redis+socket://{socket}?virtual_host=1" if "unix" in redis_url else redis_url
+    broker = f"{redis_url}?db=1" if "unix" in redis_url else redis_url
     plain = {"redis_url": redis_url, "broker_url": broker, "data_dir": folder / "data"}
     plain["allowed_hosts"] = ("fettle.test",)
     plain["redis_seconds"] = 4.0  # the most that it may be: a disk may be busy with others

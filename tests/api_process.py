@@ -24,7 +24,7 @@ def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
     """The environment of an API process over a test's own Redis; nothing of the host's leaks in."""
     broker = redis_url
     if redis_url.startswith("unix"):
-        broker = f"redis+socket://{redis_url.partition('://')[2]}?virtual_host=1"
+        broker = f"{redis_url}?db=1"
     plain = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),

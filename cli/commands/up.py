@@ -121,13 +121,16 @@ def _until_ready(service: Service, supervisor: Supervisor) -> None:
 
 
 def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
-    """The URLs of record and broker: as set, else those of a server of our own."""
+    """The URLs of record and broker: as set, else those of two servers of our own."""
     if api.model_fields_set & {"redis_url", "broker_url"}:
         return api.redis_url, api.broker_url
-    server = redis_server.prepare(api.data_dir / "redis", ports.free(1)[0], inherited({}))
+    port, broker_port = ports.free(2)
+    server = redis_server.prepare(api.data_dir / "redis", port, inherited({}))
+    broker = redis_server.prepare_broker(api.data_dir / "broker", broker_port, inherited({}))
     screen.line("redis", f"{server.program.argv[0]}, data in {api.data_dir / 'redis'}")
-    redis_server.wait_ready(server, supervisor.start(server.program))
-    return server.url, server.broker_url
+    for each in (server, broker):
+        redis_server.wait_ready(each, supervisor.start(each.program))
+    return server.url, broker.url
 
 
 @contextmanager

@@ -11,6 +11,7 @@ GUARDED = [
     ("POST", "/verifications", "submit"),
     ("POST", f"{JOB}/cancel", "submit"),
     ("POST", f"{JOB}/retry", "submit"),
+    ("DELETE", f"{JOB}", "admin"),
     ("GET", "/jobs", "read"),
     ("GET", JOB, "read"),
     ("GET", f"{JOB}/events", "read"),

@@ -126,6 +126,25 @@ def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
     assert (tmp_path / "redis" / "redis.conf").stat().st_mode & 0o077 == 0
 
 
+def test_the_broker_writes_nothing_to_a_disk(tmp_path):
+    (port,) = ports.free(1)
+    server = redis_server.prepare_broker(tmp_path / "broker", port, dict(os.environ))
+    with Signals() as signals:
+        processes = Processes(signals)
+        child = processes.start(server.program, subprocess.DEVNULL)
+        try:
+            redis_server.wait_ready(server, child)
+            with redis.Redis.from_url(server.url) as client:
+                assert client.config_get("appendonly") == {"appendonly": "no"}
+                assert client.config_get("save") == {"save": ""}
+                assert int(client.config_get("maxmemory")["maxmemory"]) > 0
+                client.set("hint", "x")
+        finally:
+            child.signal(signal.SIGTERM)
+            assert child.process.wait(10) == 0
+    assert [path.name for path in (tmp_path / "broker").iterdir()] == ["redis.conf"]
+
+
 def test_without_one_on_the_path_the_embedded_server_is_taken(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert redis_server.binary() == redis_server.bundled()
