@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -12,11 +13,11 @@ import pytest
 from job_examples import RESULT, TENANT, House, held, job, review
 from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
 
-from jobs import keys, redis_index
+from jobs import keys, redis_events, redis_index
 from jobs.blob_index import REMOVAL_MS, HeldBlobs
 from jobs.blobs import DirectoryBlobs, MemoryBlobs
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
-from jobs.events import EVENTS_AT_ONCE, NewEvent
+from jobs.events import EVENTS_AT_ONCE, Event, NewEvent
 from jobs.keys import JobKeys
 from jobs.memory_store import MemoryStore
 from jobs.numbers import day_of
@@ -149,6 +150,24 @@ async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis
     assert (await store.events(running.id))[:-1] == before
     assert await store.wait_events(running.id, 300, 1) == before[300 : 300 + EVENTS_AT_ONCE]
     assert await store.redis.memory_usage(name, samples=0) < size / 4
+    await store.close()
+
+
+async def test_much_json_is_read_off_the_event_loop(redis_url, monkeypatch):
+    store = RedisStore(connect(redis_url, seconds=20))
+    running = await House(store).running()
+    event = NewEvent("say", "summarized", {"text": "x" * 2 * redis_events.READ_HERE_BYTES})
+    await store.write(running.id, running.epoch, Writes((event,)))
+    read, threads = redis_events.read_event, set[int]()
+
+    def noted(seq: int, stored: bytes) -> Event:
+        threads.add(threading.get_ident())
+        return read(seq, stored)
+
+    monkeypatch.setattr(redis_events, "read_event", noted)
+    assert len(await store.events(running.id)) == 3
+    assert threads
+    assert threading.get_ident() not in threads
     await store.close()
 
 

@@ -202,3 +202,14 @@ async def test_a_key_has_limits_that_can_be_changed(front):
     assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "max_cost_usd_per_day")
     assert (await front.client.put("/keys/nobody/limits", json={})).status_code == 404
     assert (await front.client.put("/keys/configured/limits", json={})).status_code == 409
+
+
+async def test_a_listing_of_many_keys_asks_redis_a_few_times(front):
+    for number in range(30):
+        await front.key("read", name=f"k{number}")
+    redis = front.house.store.redis
+    before = (await redis.info("commandstats"))["cmdstat_time"]["calls"]
+    answer = await front.client.get("/keys")
+    assert len(answer.json()["keys"]) == 31
+    after = (await redis.info("commandstats"))["cmdstat_time"]["calls"]
+    assert after - before <= 3

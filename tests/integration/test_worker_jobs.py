@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from jobs import manifest
 from jobs.hints import list_of
+from jobs.operations import Submitted
 from jobs.record import Reason, Status
 from jobs.review import Action, Decision
 from jobs.spec import JobSpec, OnExhausted, Priority
@@ -381,3 +382,21 @@ async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_canno
     patient.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(patient.wait, 60) == 0
     assert house.logs().count('"worker cannot start"') == 1
+
+
+async def test_a_small_tenants_job_does_not_stand_behind_a_big_ones(house: House) -> None:
+    model = house.record("one", one_run("print 1", "print(1)", seen="1"))
+    async with house.operations() as operations:
+        ids = [await house.submit(operations, JobSpec("print 1", model=model)) for _ in range(6)]
+        submitted = await operations.submit("small", JobSpec("print 1", model=model), by="test")
+        assert isinstance(submitted, Submitted)
+        ids.append(submitted.record.id)
+        broker = Redis.from_url(house.broker_url)
+        async with asyncio.timeout(20):
+            while await broker.llen(list_of(Priority.NORMAL)) < len(ids):
+                await asyncio.sleep(0.02)
+        await broker.aclose()
+        house.worker(concurrency="1")
+        ended = [await house.until(operations, job_id, seconds=60) for job_id in ids]
+    order = sorted(range(len(ids)), key=lambda number: ended[number].started_at or 0)
+    assert order.index(6) <= 2, order  # the big one's first may be taken while it comes
