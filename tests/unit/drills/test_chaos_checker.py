@@ -40,7 +40,10 @@ def with_events(reading: Reading, job_id: str, events: Any) -> Reading:
     job = reading.jobs[job_id]
     assert job.kept is not None
     return with_job(
-        reading, job_id, events=tuple(events), kept=replace(job.kept, facts=len(events))
+        reading,
+        job_id,
+        events=tuple(events),
+        kept=replace(job.kept, facts=0 if job.over else len(events)),
     )
 
 
