@@ -150,7 +150,7 @@ class Listener:
 
 
 def _put(queue: asyncio.Queue[str], text: str) -> None:
-    """A listener that does not read loses what it has not read, and is told to look for itself."""
+    """A listener that does not read loses what it has not read: an empty message says so."""
     if queue.full():
         while not queue.empty():
             queue.get_nowait()

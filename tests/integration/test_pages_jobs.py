@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from dataclasses import fields, replace
 
 import pytest
@@ -11,7 +12,8 @@ from api_front import a_run, charge, done, settings_for, started, text
 from pages_browser import visiting
 from structlog.testing import capture_logs
 
-from api.pages import difference
+from api.pages import difference, telling
+from api.pages.live import DRAWING_PART
 from api.pages.new import LEFT_OUT
 from api.pages.review import MOST_FILES, files_since
 from api.pages.ways import ways
@@ -355,6 +357,32 @@ async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
     rows = [one.rows[0] for one in told if one.rows]
     shown = [re.sub("<[^>]+>", "", f"{row.left[1]} / {row.right[1]}") for row in rows]
     assert shown == ["a = 1 / a = 2", "b = 2 / b = 3"]
+
+
+async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatch):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    draw, drawn = telling.regions, []
+
+    def slowly(values):
+        drawn.append(time.monotonic())
+        time.sleep(0.2)
+        return draw(values)
+
+    monkeypatch.setattr(telling, "regions", slowly)
+    async with visiting(front.app) as visit:
+        stream = asyncio.create_task(visit.get(f"/app/jobs/{job_id}/live"))
+        async with asyncio.timeout(20):
+            while not drawn:
+                await asyncio.sleep(0.02)
+        for number in range(25):  # for longer than five of the shortest pauses
+            event = NewEvent(f"say:{number}", "answered", {"revision": 1, "text": "so far"})
+            await front.house.store.write(job_id, held.epoch, Writes((event,)))
+            await asyncio.sleep(0.2)
+        count, took = len(drawn), time.monotonic() - drawn[0]
+        done(await front.house.operations.fail(held, Reason.INTERNAL, "over"))
+        await asyncio.wait_for(stream, 30)
+    assert count <= 2 + took / (0.2 / DRAWING_PART)
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
