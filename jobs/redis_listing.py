@@ -130,9 +130,9 @@ class RedisListing:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
             # by place and not by time: Redis walks to an offset by time step by step
-            pipe.zrevrange(listing, offset, offset + limit - 1)
+            pipe.zrevrange(listing, offset, offset + max(limit, 1) - 1)  # -1 would be the last one
             total, ids = await reached(pipe.execute())
-        return total, ids
+        return total, ids[:limit]
 
     async def changes(self, tenant: str) -> int:
         """See Store."""
