@@ -35,6 +35,7 @@ _ALWAYS = (
     problems.RATE_LIMITED,
     problems.INTERNAL,
     problems.STORE_UNAVAILABLE,
+    problems.OUTCOME_UNKNOWN,
 )
 _BODY = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED)
 ABOUT = """

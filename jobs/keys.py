@@ -31,7 +31,7 @@ fettle:decisions:{tenant}   zset    job:number of the events that are decisions,
 fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
-fettle:once:{tenant}:{key}  hash    idempotency keys
+fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
 fettle:counts               hash    jobs by status, and queued ones by priority
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires

@@ -179,10 +179,11 @@ class House:
             ) from None
 
 
-def ok(changed: JobRecord | Refusal) -> JobRecord:
+def ok(changed: JobRecord | Submitted | Refusal) -> JobRecord:
     """The record; a refusal fails the test."""
-    assert isinstance(changed, JobRecord), changed
-    return changed
+    record = changed.record if isinstance(changed, Submitted) else changed
+    assert isinstance(record, JobRecord), record
+    return record
 
 
 @contextlib.contextmanager

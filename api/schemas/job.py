@@ -212,9 +212,14 @@ class Job(Life):
     retries: int
     last_event: int = Field(description="the newest event's number: follow from here")
     ran_seconds: float = Field(description="running time; waiting does not count")
-    partial: bool = Field(
-        False,
-        description="the change was made, but Redis fell silent before plan, runs and cost could "
-        "be read: read the job again",
-    )
     links: dict[str, str] = Field(default_factory=dict)
+
+
+class JobReceipt(Told):
+    """What a change has left of a job. The rest is `GET /jobs/{id}`, for keys that may read."""
+
+    id: str
+    kind: Kind
+    status: Status
+    version: int = Field(description="counts the job's changes")
+    links: dict[str, str]

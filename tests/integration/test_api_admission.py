@@ -43,6 +43,15 @@ async def test_a_full_queue_refuses_new_jobs_until_it_moves(url, tmp_path):
         assert (await front.client.get("/jobs")).json()["total"] == 3
 
 
+async def test_what_was_accepted_is_told_again_however_full_the_queue_is(url, tmp_path):
+    async with started(settings_for(url, tmp_path, admit_queued=1)) as front:
+        headers = {"Idempotency-Key": "once"}
+        first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        await refused(front, 429, "queue-full")
+        again = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        assert (again.status_code, again.json()) == (202, first.json())
+
+
 async def test_a_nearly_full_redis_refuses_new_jobs_and_nothing_else(url, tmp_path):
     async with started(settings_for(url, tmp_path)) as front:
         redis = front.house.store.redis

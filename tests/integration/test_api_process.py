@@ -287,7 +287,9 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
             )
             for path, answer, _ in refusals:
                 assert answer.status_code == 503, (path, answer.text)
-                assert answer.json()["type"] == "/problems/store-unavailable"
+                reads = answer.request.method == "GET"
+                kind = "store-unavailable" if reads else "outcome-unknown"
+                assert answer.json()["type"] == f"/problems/{kind}"
                 assert answer.json()["retryable"] is True
                 assert int(answer.headers["retry-after"]) > 0
                 assert str(urlsplit(server.url).port) not in answer.text
