@@ -53,6 +53,16 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     return caller
 
 
+async def operator(
+    caller: Annotated[Credential, Depends(allowed_to(Scope.ADMIN))],
+) -> Credential:
+    """A dependency: the caller, who is the operator; else 401, 403 or 429."""
+    if not caller.operates:
+        detail = f"this is the operator's: it takes a key of the tenant {OPERATOR}"
+        raise Refused(problems.FORBIDDEN, detail, {"scope": "admin"})
+    return caller
+
+
 async def admit(house: Services, credential: Credential, *scopes: Scope) -> None:
     """Let a request of a known key pass that has one of the scopes. Raises Refused: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
@@ -70,13 +80,8 @@ Reader = Annotated[Credential, Depends(allowed_to(Scope.READ))]
 Reviewer = Annotated[Credential, Depends(allowed_to(Scope.REVIEW))]
 
 
-def require_operator(caller: Credential, why: str) -> None:
-    """Let nobody pass but the operator's own keys. Raises Refused: 403, because of `why`."""
-    if caller.tenant != OPERATOR:
-        raise Refused(problems.FORBIDDEN, why, {"scope": "admin"})
-
-
 Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
+Operator = Annotated[Credential, Depends(operator)]
 Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 
 

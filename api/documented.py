@@ -13,7 +13,7 @@ from api import problems
 from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
 from api.schemas.job_request import JobRequest
-from api.schemas.key import KeyLimits, KeyRequest
+from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
@@ -24,7 +24,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     VerificationRequest,
     ReviewRequest,
     KeyRequest,
-    KeyLimits,
+    DayLimits,
     CheckRequest,
     Problem,
 )
@@ -56,7 +56,7 @@ TAGS = [
         "description": "Files that runs and tools have made, and the whole outputs of runs.",
     },
     {"name": "numbers", "description": "What jobs add up to, by day."},
-    {"name": "keys", "description": "API keys: who may do what, for which tenant."},
+    {"name": "keys", "description": "API keys and tenants: who may do what, and spend what."},
     {"name": "system", "description": "Whether all is well, and what is not."},
 ]
 

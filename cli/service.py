@@ -140,6 +140,15 @@ class Service:
         """PUT /keys/{id}/limits: the record."""
         return self._json("PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
 
+    def tenants(self) -> Sequence[Mapping[str, Any]]:
+        """GET /tenants."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/tenants")["tenants"]
+        return listed
+
+    def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /tenants/{tenant}/limits: the tenant."""
+        return self._json("PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits)
+
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
         self._send("DELETE", f"/keys/{quote(key_id, safe='')}")

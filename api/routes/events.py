@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
 from api import problems
+from api.access import AccessRecheck
 from api.answers import as_json
 from api.caller import Reader, holder, stamp_of
 from api.documented import responses
@@ -20,7 +21,6 @@ from api.schemas.event import Event as EventTold
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
 from api.token_stream import with_tokens
-from api.welcome import Welcome
 from jobs import view
 from jobs.codec import dump
 from jobs.errors import StoreUnavailable
@@ -75,7 +75,8 @@ async def events(
 
     Comment lines keep a quiet stream alive. When it ends without a final event (the server
     restarts), connect again with `Last-Event-ID`: nothing is missed and nothing comes twice. 204
-    says that you have had the final event already. It ends soon after your key is revoked, too.
+    says that you have had the final event already. When your key is revoked, nothing more comes
+    after two seconds, and the stream ends.
 
     With `tokens=true` there is more in between: `event: tokens`, without an id, {call, role, part,
     text, try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON); a higher
@@ -94,17 +95,15 @@ async def events(
     async def stays() -> bool:
         return await holder(house, caller.id, stamp_of(house.settings, caller)) is not None
 
-    welcome = Welcome(stays, house.settings.stream_heartbeat_seconds / 2)
-    told = _told(house, job_id, start, welcome)
+    told = _told(house, job_id, start)
     if tokens:
         told = with_tokens(house, job_id, told)
-    return EventSourceResponse(_stream(house, caller.id, job_id, told), headers=headers)
+    guarded = AccessRecheck(stays).guard(told)
+    return EventSourceResponse(_stream(house, caller.id, job_id, guarded), headers=headers)
 
 
-async def _told(house: Services, job_id: str, after: int, welcome: Welcome) -> AsyncIterator[bytes]:
+async def _told(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
     async for facts in _followed(house, job_id, after):
-        if not await welcome.lasts():
-            return
         for chunk in _chunks(facts):
             yield chunk
 

@@ -43,15 +43,18 @@ class Undelivered(Told):
 
 
 class System(Told):
-    """What `fettle doctor` prints."""
+    """What `fettle doctor` prints. What is null is told to the operator alone."""
 
     version: str
     environment: str
-    redis: RedisState
-    workers: list[Worker]
-    jobs: dict[str, int] = Field(description="by status")
-    queue: dict[str, int] = Field(description="waiting jobs by priority")
-    webhooks: Undelivered
+    serving: bool = Field(description="whether a worker was seen lately")
+    redis: RedisState | None = None
+    workers: list[Worker] | None = None
+    jobs: dict[str, int] = Field(
+        description="by status: your tenant's; to the operator those of all tenants"
+    )
+    queue: dict[str, int] | None = Field(None, description="waiting jobs by priority")
+    webhooks: Undelivered | None = None
     models: list[str] = Field(description="the allow-list")
     limits: dict[str, Any]
 
