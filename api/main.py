@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from api import documented, refusals
 from api.pages import router as pages
+from api.query import known_parameters
 from api.routes import (
     artifacts,
     decisions,
@@ -83,7 +84,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
         lifespan=lifespan,
     )
     for noun in ROUTES:
-        app.include_router(noun.router)
+        of_the_api = [] if noun in (docs, pages) else [Depends(known_parameters)]
+        app.include_router(noun.router, dependencies=of_the_api)
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     documented.install(app)
     app.add_middleware(Wall)

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 from api import body, checks, links, problems, submission
 from api.answers import as_json
 from api.caller import Reader, Submitter
-from api.documented import body_responses, responses, with_body
+from api.documented import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.schemas import patterns
@@ -46,10 +46,14 @@ IdempotencyKey = Annotated[
 
 @router.post(
     "/jobs",
+    operation_id="submit_job",
     status_code=202,
     response_model=JobReceipt,
     summary="Submit a job",
-    responses=body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
+    responses={
+        **makes_job(),
+        **body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
+    },
     openapi_extra=with_body(JobRequest),
 )
 async def submit(
@@ -119,6 +123,7 @@ _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 
 @router.get(
     "/jobs",
+    operation_id="list_jobs",
     response_model=JobList,
     summary="List jobs, newest first",
     responses=responses(problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY),
@@ -173,6 +178,7 @@ async def listing(
 
 @router.get(
     "/jobs/{job_id}",
+    operation_id="read_job",
     response_model=Job,
     summary="Read a job",
     responses=responses(problems.NOT_FOUND),
@@ -185,6 +191,7 @@ async def read(job_id: str, house: ServicesDep, caller: Reader) -> Response:
 
 @router.post(
     "/jobs/{job_id}/cancel",
+    operation_id="cancel_job",
     status_code=202,
     response_model=JobReceipt,
     summary="Cancel a job",
@@ -211,16 +218,20 @@ async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response
 
 @router.post(
     "/jobs/{job_id}/retry",
+    operation_id="retry_job",
     status_code=202,
     response_model=JobReceipt,
     summary="Try a job anew",
-    responses=responses(
-        problems.NOT_FOUND,
-        problems.WRONG_STATE,
-        problems.KEY_REUSED,
-        problems.QUEUE_FULL,
-        problems.STORE_FULL,
-    ),
+    responses={
+        **makes_job(),
+        **responses(
+            problems.NOT_FOUND,
+            problems.WRONG_STATE,
+            problems.KEY_REUSED,
+            problems.QUEUE_FULL,
+            problems.STORE_FULL,
+        ),
+    },
 )
 async def retry(
     request: Request,

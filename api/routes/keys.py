@@ -22,6 +22,7 @@ router = APIRouter(tags=["keys"])
 
 @router.post(
     "/keys",
+    operation_id="create_key",
     status_code=201,
     response_model=NewKey,
     summary="Make a key",
@@ -59,7 +60,13 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
     return as_json(NewKey(**_told(credential), secret=secret), 201, {"Cache-Control": "no-store"})
 
 
-@router.get("/keys", response_model=KeyList, summary="List keys", responses=responses())
+@router.get(
+    "/keys",
+    operation_id="list_keys",
+    response_model=KeyList,
+    summary="List keys",
+    responses=responses(),
+)
 async def listing(house: ServicesDep, caller: Admin) -> Response:
     """The keys you govern, revoked ones included, without their secrets."""
     first = configured(house.settings)
@@ -78,6 +85,7 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
 
 @router.put(
     "/keys/{key_id}/limits",
+    operation_id="limit_key",
     response_model=Key,
     summary="Set what a key's jobs may spend on a day",
     responses=body_responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
@@ -98,6 +106,7 @@ async def limit(key_id: str, request: Request, house: ServicesDep, caller: Opera
 
 @router.delete(
     "/keys/{key_id}",
+    operation_id="revoke_key",
     status_code=204,
     summary="Revoke a key",
     response_class=Response,

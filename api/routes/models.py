@@ -24,7 +24,11 @@ CHECK_MODELS = "check_models"
 
 
 @router.get(
-    "/models", response_model=Models, summary="Which models there are", responses=responses()
+    "/models",
+    operation_id="list_models",
+    response_model=Models,
+    summary="Which models there are",
+    responses=responses(),
 )
 async def models(house: ServicesDep, caller: Overseer) -> Response:
     """Models by role, their prices, and what is missing where one cannot be asked.
@@ -49,6 +53,7 @@ async def models(house: ServicesDep, caller: Overseer) -> Response:
 
 @router.post(
     "/models/check",
+    operation_id="check_models",
     response_model=Checked,
     summary="Whether models answer",
     responses=body_responses(problems.NOT_READY),

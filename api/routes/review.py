@@ -31,6 +31,7 @@ router = APIRouter(tags=["review"])
 
 @router.post(
     "/jobs/{job_id}/review",
+    operation_id="decide_review",
     status_code=202,
     response_model=JobReceipt,
     summary="Decide on a review",

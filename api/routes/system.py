@@ -24,7 +24,13 @@ from settings.api import ApiSettings
 router = APIRouter(tags=["system"])
 
 
-@router.get("/system", response_model=System, summary="The whole deployment", responses=responses())
+@router.get(
+    "/system",
+    operation_id="read_system",
+    response_model=System,
+    summary="The whole deployment",
+    responses=responses(),
+)
 async def system(house: ServicesDep, caller: Overseer) -> Response:
     """What models jobs may name, limits, and your tenant's jobs. To the operator, whose key has
     `admin` in the tenant `default`: those of all tenants, the queue, Redis and whether it keeps

@@ -23,7 +23,13 @@ log = structlog.get_logger(__name__)
 router = APIRouter(tags=["keys"])
 
 
-@router.get("/tenants", response_model=TenantList, summary="List tenants", responses=responses())
+@router.get(
+    "/tenants",
+    operation_id="list_tenants",
+    response_model=TenantList,
+    summary="List tenants",
+    responses=responses(),
+)
 async def listing(house: ServicesDep, caller: Admin) -> Response:
     """Your tenant with its limits; to the operator all that have a key or limits."""
     names = {caller.tenant}
@@ -35,6 +41,7 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
 
 @router.put(
     "/tenants/{tenant}/limits",
+    operation_id="limit_tenant",
     response_model=Tenant,
     summary="Set what a tenant's jobs may spend on a day",
     responses=body_responses(problems.NOT_FOUND),

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from api import body, checks, problems, submission, verification
 from api.caller import Submitter
-from api.documented import body_responses, with_body
+from api.documented import body_responses, makes_job, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
@@ -24,12 +24,16 @@ router = APIRouter(tags=["jobs"])
 
 @router.post(
     "/verifications",
+    operation_id="verify_files",
     status_code=202,
     response_model=JobReceipt,
     summary="Run checks over files",
-    responses=body_responses(
-        problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
-    ),
+    responses={
+        **makes_job(),
+        **body_responses(
+            problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
+        ),
+    },
     openapi_extra=with_body(VerificationRequest),
 )
 async def verify(

@@ -22,7 +22,11 @@ router = APIRouter(tags=["system"])
 
 
 @router.get(
-    "/webhooks", response_model=DeliveryList, summary="See the outbox", responses=responses()
+    "/webhooks",
+    operation_id="list_webhooks",
+    response_model=DeliveryList,
+    summary="See the outbox",
+    responses=responses(),
 )
 async def listing(house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
     """The messages of every tenant that have not arrived: the operator's alone to see."""
@@ -40,6 +44,7 @@ async def listing(house: ServicesDep, caller: Operator) -> Response:  # noqa: AR
 
 @router.post(
     "/webhooks/{delivery_id}/retry",
+    operation_id="retry_webhook",
     status_code=202,
     summary="Send a dead message again",
     response_class=Response,

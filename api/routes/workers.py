@@ -17,6 +17,7 @@ router = APIRouter(tags=["system"])
 
 @router.post(
     "/workers/{worker}/drain",
+    operation_id="drain_worker",
     status_code=202,
     summary="Have a worker stop in good order",
     response_class=Response,

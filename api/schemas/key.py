@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.job_request import MOST_TOKENS
-from api.schemas.wire import Asked, Told
+from api.schemas.wire import Asked, Time, Told
 from jobs.credentials import RESERVED, Scope
 
 
@@ -62,9 +62,9 @@ class Key(Told):
     name: str
     tenant: str
     scopes: list[Scope]
-    created_at: str | None
+    created_at: Time | None
     created_by: str
-    revoked_at: str | None = None
+    revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
     spent_today: SpentToday | None = Field(None, description="in listings alone")

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
 
 
 class Finding(Told):
@@ -30,7 +30,7 @@ class Worker(Told):
     """What a worker announced with its last heartbeat."""
 
     id: str
-    seen_at: str
+    seen_at: Time
     seen_seconds: float = Field(description="how long ago")
 
 
@@ -46,7 +46,7 @@ class System(Told):
     """What `fettle doctor` prints. What is null is told to the operator alone."""
 
     version: str
-    environment: str
+    environment: Literal["development", "production"]
     serving: bool = Field(description="whether a worker was seen lately")
     redis: RedisState | None = None
     workers: list[Worker] | None = None
@@ -62,5 +62,5 @@ class System(Told):
 class Health(Told):
     """Whether the service is alive, or ready, and what is missing."""
 
-    status: str
+    status: Literal["alive", "ready"]
     missing: list[str] = Field(default_factory=list)
