@@ -13,6 +13,7 @@ from fastapi.security import APIKeyHeader
 from api import problems
 from api.connections import counted_as
 from api.problems import Refused
+from api.query import known_parameters
 from api.services import Services, ServicesDep
 from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
 from settings.api import ApiSettings
@@ -39,7 +40,8 @@ def configured(settings: ApiSettings) -> Credential | None:
 
 
 def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
-    """A dependency: the caller, who has one of these scopes; else 401, 403 or 429."""
+    """A dependency: the caller, who has one of these scopes; else 401, 403, 429; or 422, where the
+    query names what the route does not know."""
 
     async def caller(
         request: Request,
@@ -48,6 +50,7 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     ) -> Credential:
         credential = await _known(request, house, secret)
         await admit(house, credential, *scopes)
+        await known_parameters(request)
         return credential
 
     return caller

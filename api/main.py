@@ -62,6 +62,9 @@ ROUTES = (
     pages,
 )
 
+KEYLESS = (health, metrics, problems)
+"""Of the API, what takes no key: there nothing is looked at before the query (see `api.caller`)."""
+
 
 def create_app(settings: ApiSettings) -> FastAPI:
     """The application. Its start-up raises `api.startup.Unfit` where production must not run."""
@@ -84,8 +87,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
         lifespan=lifespan,
     )
     for noun in ROUTES:
-        of_the_api = [] if noun in (docs, pages) else [Depends(known_parameters)]
-        app.include_router(noun.router, dependencies=of_the_api)
+        first = [Depends(known_parameters)] if noun in KEYLESS else []
+        app.include_router(noun.router, dependencies=first)
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     documented.install(app)
     app.add_middleware(Wall)

@@ -14,7 +14,7 @@ from api.schemas.problem import FieldError
 
 
 async def known_parameters(request: Request) -> None:
-    """A dependency of every route of the API. Raises Refused: 422, naming those that there are."""
+    """For every route, after its key. Raises Refused: 422, which names those that there are."""
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
         return
