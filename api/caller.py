@@ -13,6 +13,7 @@ from fastapi.security import APIKeyHeader
 from api import problems
 from api.connections import counted_as
 from api.problems import Refused
+from api.query import known_parameters
 from api.services import Services, ServicesDep
 from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
 from settings.api import ApiSettings
@@ -39,7 +40,8 @@ def configured(settings: ApiSettings) -> Credential | None:
 
 
 def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
-    """A dependency: the caller, who has one of these scopes; else 401, 403 or 429."""
+    """A dependency: the caller, who has one of these scopes; else 401, 403, 429; or 422, where the
+    query names what the route does not know."""
 
     async def caller(
         request: Request,
@@ -48,8 +50,19 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
     ) -> Credential:
         credential = await _known(request, house, secret)
         await admit(house, credential, *scopes)
+        await known_parameters(request)
         return credential
 
+    return caller
+
+
+async def operator(
+    caller: Annotated[Credential, Depends(allowed_to(Scope.ADMIN))],
+) -> Credential:
+    """A dependency: the caller, who is the operator; else 401, 403 or 429."""
+    if not caller.operates:
+        detail = f"this is the operator's: it takes a key of the tenant {OPERATOR}"
+        raise Refused(problems.FORBIDDEN, detail, {"scope": "admin"})
     return caller
 
 
@@ -70,13 +83,8 @@ Reader = Annotated[Credential, Depends(allowed_to(Scope.READ))]
 Reviewer = Annotated[Credential, Depends(allowed_to(Scope.REVIEW))]
 
 
-def require_operator(caller: Credential, why: str) -> None:
-    """Let nobody pass but the operator's own keys. Raises Refused: 403, because of `why`."""
-    if caller.tenant != OPERATOR:
-        raise Refused(problems.FORBIDDEN, why, {"scope": "admin"})
-
-
 Admin = Annotated[Credential, Depends(allowed_to(Scope.ADMIN))]
+Operator = Annotated[Credential, Depends(operator)]
 Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 
 

@@ -13,10 +13,11 @@ from api import problems
 from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
 from api.schemas.job_request import JobRequest
-from api.schemas.key import KeyLimits, KeyRequest
+from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
+from jobs.event_data import KINDS
 
 _REF = "#/components/schemas/"
 _MODELS: tuple[type[BaseModel], ...] = (
@@ -24,7 +25,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     VerificationRequest,
     ReviewRequest,
     KeyRequest,
-    KeyLimits,
+    DayLimits,
     CheckRequest,
     Problem,
 )
@@ -35,7 +36,19 @@ _ALWAYS = (
     problems.RATE_LIMITED,
     problems.INTERNAL,
     problems.STORE_UNAVAILABLE,
+    problems.OUTCOME_UNKNOWN,
 )
+_HEADERS = {
+    "X-Request-Id": "of the request: the log has it",
+    "Location": "where the job is",
+    "Idempotency-Replayed": "`true` where the Idempotency-Key has brought this job before",
+    "ETag": "the digest of the bytes, for If-None-Match",
+    "Content-Disposition": "the file's name",
+    "X-Total-Count": "how many there are in all",
+    "Retry-After": "seconds to wait before the same request",
+    "WWW-Authenticate": "how to send a key",
+}
+_OF_STATUS = {"401": "WWW-Authenticate", "429": "Retry-After", "503": "Retry-After"}
 _BODY = (problems.TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED)
 ABOUT = """
 Fettle takes a coding task in plain English and hands back code that has been run.
@@ -55,7 +68,7 @@ TAGS = [
         "description": "Files that runs and tools have made, and the whole outputs of runs.",
     },
     {"name": "numbers", "description": "What jobs add up to, by day."},
-    {"name": "keys", "description": "API keys: who may do what, for which tenant."},
+    {"name": "keys", "description": "API keys and tenants: who may do what, and spend what."},
     {"name": "system", "description": "Whether all is well, and what is not."},
 ]
 
@@ -81,6 +94,47 @@ def refusals(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
 def body_responses(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
     """The problems that a route with a key and a body can answer with."""
     return responses(*kinds, *_BODY)
+
+
+def headers(*names: str) -> dict[str, Any]:
+    """Headers that an answer has."""
+    return {name: {"description": _HEADERS[name], "schema": {"type": "string"}} for name in names}
+
+
+def makes_job() -> dict[int | str, dict[str, Any]]:
+    """The 202 of a route that makes a job."""
+    return {202: {"headers": headers("Location", "Idempotency-Replayed")}}
+
+
+def download(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that gives bytes whose digest is their ETag."""
+    schema = {"schema": {"type": "string", "format": "binary"}}
+    return {
+        200: {
+            "description": description,
+            "content": dict.fromkeys(media_types, schema),
+            "headers": headers("ETag", "Content-Disposition"),
+        },
+        304: {
+            "description": "You have these bytes already (If-None-Match)",
+            "headers": headers("ETag"),
+        },
+    }
+
+
+def conditional() -> dict[str, Any]:
+    """`openapi_extra` of a route that answers 304 to If-None-Match."""
+    schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    about = "ETags of what you have"
+    one = {"name": "if-none-match", "in": "header", "required": False, "description": about}
+    return {"parameters": [{**one, "schema": schema}]}
+
+
+def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
+    """The 200 of a route that can answer with a table, and its headers then."""
+    content = {"text/csv": {"schema": {"type": "string"}}}
+    shown = headers("Content-Disposition", *names)
+    return {200: {"description": description, "content": content, "headers": shown}}
 
 
 def with_body(model: type[BaseModel]) -> dict[str, Any]:
@@ -112,4 +166,25 @@ def _schema(app: FastAPI) -> dict[str, Any]:
     _, ours = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
     components = schema.setdefault("components", {}).setdefault("schemas", {})
     components.update(ours["$defs"])
+    _name_kinds(components)
+    components["Event"] = components.pop("Event")  # behind what it is made of, for generators
+    for path in schema["paths"].values():
+        for operation in path.values():
+            for status, answer in operation["responses"].items():
+                _add_headers(status, answer)
     return schema
+
+
+def _name_kinds(components: dict[str, Any]) -> None:
+    """Enumerations out of the catalogue of problems, and of the kinds of events."""
+    components["EventKind"] = {"type": "string", "enum": list(KINDS)}
+    types = [kind.type for kind in problems.KINDS.values()]
+    names = [name.upper().replace("-", "_") for name in problems.KINDS]
+    components["ProblemType"] = {"type": "string", "enum": types, "x-enum-varnames": names}
+    for name in ("Problem", "ProblemKind"):
+        components[name]["properties"]["type"] = {"$ref": f"{_REF}ProblemType"}
+
+
+def _add_headers(status: str, answer: dict[str, Any]) -> None:
+    more = [_OF_STATUS[status]] if status in _OF_STATUS else []
+    answer["headers"] = {**headers("X-Request-Id", *more), **answer.get("headers", {})}

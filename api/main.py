@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from api import documented, refusals
 from api.pages import router as pages
+from api.query import known_parameters
 from api.routes import (
     artifacts,
     decisions,
@@ -27,6 +28,7 @@ from api.routes import (
     review,
     sign_in_links,
     system,
+    tenants,
     verifications,
     webhooks,
     workers,
@@ -47,6 +49,7 @@ ROUTES = (
     recording,
     numbers,
     keys,
+    tenants,
     sign_in_links,
     webhooks,
     workers,
@@ -58,6 +61,9 @@ ROUTES = (
     docs,
     pages,
 )
+
+KEYLESS = (health, metrics, problems)
+"""Of the API, what takes no key: there nothing is looked at before the query (see `api.caller`)."""
 
 
 def create_app(settings: ApiSettings) -> FastAPI:
@@ -81,7 +87,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
         lifespan=lifespan,
     )
     for noun in ROUTES:
-        app.include_router(noun.router)
+        first = [Depends(known_parameters)] if noun in KEYLESS else []
+        app.include_router(noun.router, dependencies=first)
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     documented.install(app)
     app.add_middleware(Wall)

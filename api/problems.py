@@ -157,7 +157,7 @@ KEY_REUSED = Kind(
     422,
     "This Idempotency-Key stands for another job",
     "The same Idempotency-Key stands for one job. Send the same body to get that job again as long "
-    "as it is kept, or another key for another job. Keys are remembered for a week.",
+    "as it is kept, or another key for another job. A key is remembered for as long as its job.",
 )
 RATE_LIMITED = Kind(
     "rate-limited",
@@ -256,8 +256,19 @@ STORE_UNAVAILABLE = Kind(
     "store-unavailable",
     503,
     "Redis cannot be reached",
-    "The job record did not answer in time. Nothing is known of what was asked: ask again with "
-    "the same Idempotency-Key, or look at the job.",
+    "The job record did not answer in time, or takes no changes now. Nothing was changed: send the "
+    "request again.",
+    retryable=True,
+)
+OUTCOME_UNKNOWN = Kind(
+    "outcome-unknown",
+    503,
+    "It is not known whether this was done",
+    "The job record did not answer in time, and the request may or may not have been carried out. "
+    "The same Idempotency-Key tells: sent again with it, the request is answered with the job that "
+    "it stands for, or accepted now. A cancel, a limit and a revocation can be sent again as they "
+    "are, and so can a decision that names its review: a 409 says what was decided. Look before "
+    "you send anything else again.",
     retryable=True,
 )
 CONTENDED = Kind(
@@ -310,6 +321,7 @@ KINDS: Mapping[str, Kind] = {
         BYTES_MISSING,
         STORAGE_UNAVAILABLE,
         STORE_UNAVAILABLE,
+        OUTCOME_UNKNOWN,
         CONTENDED,
         NOT_READY,
     )

@@ -15,13 +15,21 @@ from api import problems
 from api.field_errors import field_errors
 from api.pages import trouble
 from api.problems import Kind, Refused, response
-from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StoreFull, StoreUnavailable
+from jobs.errors import (
+    BlobMissing,
+    BlobsUnavailable,
+    Contended,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+)
 from jobs.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = "2"
 FULL_SECONDS = "30"
+_READS = ("GET", "HEAD")
 _BY_STATUS = {
     400: problems.BAD_REQUEST,
     404: problems.NOT_FOUND,
@@ -76,7 +84,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
         log.warning("store unavailable", error=str(error))
         # the error names the server's address, which is nobody's business outside
-        return _answer(request, _later(problems.STORE_UNAVAILABLE, "the job record did not answer"))
+        return _answer(request, _silent(request, error))
 
     @app.exception_handler(OSError)
     async def _storage(request: Request, error: OSError) -> Response:
@@ -129,6 +137,17 @@ def invalid(errors: Any) -> Refused:
 def full(detail: str) -> Refused:
     """What is refused for want of memory: it comes back by retention or by an operator."""
     return Refused(problems.STORE_FULL, detail, headers={"Retry-After": FULL_SECONDS})
+
+
+def _silent(request: Request, error: StoreUnavailable) -> Refused:
+    """Redis did not answer. Where that was on the way to a change, it may be done all the same."""
+    detail = "the job record did not answer"
+    if request.method in _READS or isinstance(error, StoreRefused):
+        return _later(problems.STORE_UNAVAILABLE, detail)
+    asked = "it came without an Idempotency-Key: look before you send it again"
+    if "idempotency-key" in request.headers:
+        asked = "send it again with the same Idempotency-Key: the answer tells"
+    return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {asked}")
 
 
 def _later(kind: Kind, detail: str) -> Refused:

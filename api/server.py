@@ -37,6 +37,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                forwarded_allow_ips=settings.forwarded_allow_ips,
                 timeout_graceful_shutdown=settings.shutdown_seconds,
             )
         )

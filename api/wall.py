@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 
 MOST_PARAMETERS = 100
 _PROBES = ("/healthz", "/readyz", "/metrics")
+_TOKEN = re.compile(r"(?<=/sign-in/).+", re.DOTALL)
+"""What follows in a path is good for a sign-in: the log has no use for it."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 _ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -45,7 +47,7 @@ class Wall:
                     return
                 await self._app(scope, receive, request.send)
             except Exception:
-                log.exception("request failed", method=scope["method"], path=scope["path"])
+                log.exception("request failed", method=scope["method"], path=_shown(scope))
                 if request.status:
                     raise  # half an answer is out: all that is left is to cut it off
                 broken = Refused(problems.INTERNAL, "look it up in the log by its request id")
@@ -73,6 +75,17 @@ def _told(request: Request, broken: Refused) -> Response:
     if trouble.here(request):
         return trouble.answer(request, broken)
     return response(broken, request.scope["request_id"])
+
+
+def _shown(scope: Scope) -> str:
+    """The path, for the log."""
+    return _TOKEN.sub("...", scope["path"])
+
+
+def _peer(scope: Scope) -> str:
+    """Whose request it is, by address; behind a trusted proxy what that says (see Server)."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 class _Request:
@@ -104,7 +117,8 @@ class _Request:
         tell(
             "request",
             method=self._scope["method"],
-            path=self._scope["path"],
+            path=_shown(self._scope),
+            peer=_peer(self._scope),
             status=self.status,
             seconds=round(self._seconds(), 4),
         )

@@ -45,6 +45,13 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     counts = ", ".join(f"{count} {status}" for status, count in system["jobs"].items() if count)
     yield Finding("service", Health.GOOD, f"Fettle {system['version']}, {system['environment']}")
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
+    if system.get("workers") is None:
+        if not system["serving"]:
+            yield Finding("workers", Health.BAD, "none was seen lately", "tell the operator")
+        text = "more of workers, queue and Redis is told to the operator alone"
+        yield Finding("system", Health.NOTE, text, "ask with an admin key of the tenant default")
+        yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
+        return
     yield from _redis(system["redis"])
     yield from _webhooks(system.get("webhooks"))
     limits = system.get("limits", {})

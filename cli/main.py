@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "Write a job's transcript: Markdown or JSON.",
     "bench": "Measure how good the agent is at exercises with hidden tests.",
     "keys": "Create, list and revoke API keys.",
+    "tenants": "List tenants, and limit what each may spend.",
     "models": "List the models and their prices; --check asks each of them.",
     "config": "Show every setting, and where its value came from.",
     "doctor": "Check whether a job could run here, and say what is missing.",

@@ -1,8 +1,8 @@
 """The service over HTTP: one method a call of the API.
 
-Refusals raise `Refused`, silence and 5xx `Unreachable`. Calls that changed nothing are tried again
-when the service asks for it (429 and 503 with Retry-After); so is a submission, since it carries an
-Idempotency-Key.
+Refusals raise `Refused`, silence and 5xx `Unreachable`. When the service asks for it (429 and 503
+with Retry-After), a call is tried again that may be made twice: all but a POST, a cancel, and what
+carries an Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Service:
         self._http.close()
 
     def submit(self, spec: Mapping[str, Any], *, once: str | None = None) -> Job:
-        """POST /jobs: the accepted job; `once` is the Idempotency-Key, else a new one."""
+        """POST /jobs: {id, kind, status, version, links} of the accepted job; `once` is the
+        Idempotency-Key, else a new one."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return self._json("POST", "/jobs", json=spec, headers=headers)
 
@@ -77,16 +78,17 @@ class Service:
         return self._json("POST", f"{_path(job_id)}/review", json=decision)
 
     def cancel(self, job_id: str) -> Job:
-        """POST /jobs/{id}/cancel."""
+        """POST /jobs/{id}/cancel; a second one is as good as the first."""
         return self._json("POST", f"{_path(job_id)}/cancel")
 
     def delete(self, job_id: str) -> None:
         """DELETE /jobs/{id}."""
         self._send("DELETE", _path(job_id))
 
-    def retry(self, job_id: str) -> Job:
-        """POST /jobs/{id}/retry: the new job."""
-        return self._json("POST", f"{_path(job_id)}/retry")
+    def retry(self, job_id: str, *, once: str | None = None) -> Job:
+        """POST /jobs/{id}/retry: the new job; `once` as in `submit`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        return self._json("POST", f"{_path(job_id)}/retry", headers=headers)
 
     def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""
@@ -141,6 +143,15 @@ class Service:
     def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
         return self._json("PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
+
+    def tenants(self) -> Sequence[Mapping[str, Any]]:
+        """GET /tenants."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/tenants")["tenants"]
+        return listed
+
+    def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /tenants/{tenant}/limits: the tenant."""
+        return self._json("PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits)
 
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
@@ -198,7 +209,8 @@ class Service:
         return content
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        repeatable = method == "GET" or "Idempotency-Key" in request.get("headers", {})
+        twice_is_once = method != "POST" or path.endswith("/cancel")
+        repeatable = twice_is_once or "Idempotency-Key" in request.get("headers", {})
         for left in reversed(range(self._tries)):
             try:
                 answer = self._http.request(method, path, **request)

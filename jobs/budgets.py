@@ -1,4 +1,5 @@
-"""Budgets: what a job may spend in all, and an API key's jobs in a day. Two forms, one contract.
+"""Budgets: what a job may spend in all, and the jobs of an API key and of a tenant in a day. Two
+forms, one contract.
 
 Before a model is asked, what the call can cost at most is set aside; a call that finds no room is
 not made. Behind it the reservation becomes what was really spent, in the same step that posts the
@@ -20,7 +21,7 @@ DAY_MS = 24 * 3600 * 1000
 DAYS_KEPT = 3
 """How long a key's account of a day is kept: longer than any call may take to be settled."""
 
-Whose = Literal["job", "key"]
+Whose = Literal["job", "key", "tenant"]
 What = Literal["cost", "tokens"]
 
 
@@ -79,10 +80,20 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True)
+class Day:
+    """An account of a day: of a key by its id, or of a tenant by its name."""
+
+    whose: Whose
+    name: str
+    cap: Cap
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
     """A call that wants to be made: `most` is what it can cost, `id` names the reservation.
 
-    `key_id` is whose day it counts for; '' counts for none.
+    `key_id` and `tenant` are whose day it counts for, within `day` and `tenant_day`; '' counts for
+    none.
     """
 
     id: str
@@ -90,6 +101,18 @@ class Asking:
     job: Cap = Cap()
     key_id: str = ""
     day: Cap = Cap()
+    tenant: str = ""
+    tenant_day: Cap = Cap()
+
+    @property
+    def days(self) -> tuple[Day, ...]:
+        """The accounts of a day that it counts for."""
+        both = (Day("key", self.key_id, self.day), Day("tenant", self.tenant, self.tenant_day))
+        return tuple(day for day in both if day.name)
+
+    def cap_of(self, whose: str) -> Cap:
+        """The limit that one of its accounts has."""
+        return next((day.cap for day in self.days if day.whose == whose), self.job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +165,7 @@ class Budgets(Protocol):
     """Where spend is counted. Raises StoreUnavailable."""
 
     async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
-        """Set aside what a call can cost, for the job and for its key's day, or for neither.
+        """Set aside what a call can cost, for the job and for its days, or for none of them.
 
         One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
         id, it stays the same reservation. Raises StaleEpoch where the job is not running under
@@ -160,4 +183,8 @@ class Budgets(Protocol):
 
     async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """The same for each of some keys, since midnight UTC."""
+        ...
+
+    async def of_tenant_today(self, tenant: str) -> Amount:
+        """The same for a tenant."""
         ...

@@ -37,6 +37,7 @@ _OWN_FIELDS = (
     "graph",
     "authors",
     "ends_by",
+    "once",
 )
 
 
@@ -74,6 +75,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         fields["workspace"] = record.workspace or ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")
+        fields["once"] = record.once
     return fields
 
 
@@ -117,6 +119,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
         progress_epoch=int(fields["progress_epoch"]),
         workspace=fields["workspace"] or None,
         graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
+        once=fields.get("once", ""),
         ends_by=int(ends) if (ends := fields.get("ends_by")) else None,
         authors=tuple(Person(*each) for each in json.loads(fields.get("authors", "[]"))),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -17,7 +17,7 @@ from jobs.person import Person
 from jobs.review import EXPIRY
 
 OPERATOR = "default"
-"""The operator's tenant: its admin keys see to the keys of every tenant."""
+"""The operator's tenant: its admin keys are the operator's (see `Credential.operates`)."""
 PREFIX = "fettle_"
 RESERVED = frozenset({"critic", "rules", "executor", "planner", "operator", "development", EXPIRY})
 """Names that sign what no key on record has done: the house's own roles, and the configured key."""
@@ -72,13 +72,28 @@ class Credential:
         """Whether the key has this scope."""
         return scope in self.scopes
 
+    @property
+    def operates(self) -> bool:
+        """Whether it is the operator's: with `admin`, in the operator's tenant. Hosts, workers,
+        counts of all tenants and limits are the operator's alone."""
+        return self.may(Scope.ADMIN) and self.tenant == OPERATOR
+
     def governs(self, tenant: str) -> bool:
         """Whether the key may see to a tenant's keys: its own, or any if it is the operator's."""
-        return self.may(Scope.ADMIN) and self.tenant in (tenant, OPERATOR)
+        return self.operates or (self.may(Scope.ADMIN) and self.tenant == tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """What all jobs of a tenant together may spend on a day; None: as the settings say."""
+
+    max_cost_usd_per_day: str | None = None
+    max_tokens_per_day: int | None = None
 
 
 class Credentials(Protocol):
-    """Where keys are kept. Raises StoreUnavailable when that cannot be reached in time."""
+    """Where keys, and the limits of tenants, are kept. Raises StoreUnavailable when that cannot be
+    reached in time."""
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """Keep a new key under the digest of its secret.
@@ -108,12 +123,37 @@ class Credentials(Protocol):
         """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
         ...
 
+    async def tenants(self) -> Mapping[str, TenantLimits]:
+        """The tenants that have limits of their own."""
+        ...
+
+    async def tenant(self, name: str) -> TenantLimits:
+        """The limits of one tenant."""
+        ...
+
+    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
+        """Change them."""
+        ...
+
 
 class MemoryCredentials:
     """Keys in a dictionary."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Credential] = {}
+        self._tenants: dict[str, TenantLimits] = {}
+
+    async def tenants(self) -> Mapping[str, TenantLimits]:
+        """See Credentials."""
+        return dict(self._tenants)
+
+    async def tenant(self, name: str) -> TenantLimits:
+        """See Credentials."""
+        return self._tenants.get(name, TenantLimits())
+
+    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
+        """See Credentials."""
+        self._tenants[name] = limits
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""

@@ -3,7 +3,8 @@
 JobsError
   +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
   |     +-- BlobsUnavailable   the same of the storage for bytes
-  |     +-- StoreFull          it did answer: it is at its `maxmemory`
+  |     +-- StoreRefused       it did answer: it takes no writes now, and has not taken this one
+  |           +-- StoreFull          since it is at its `maxmemory`
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
@@ -26,7 +27,11 @@ class BlobsUnavailable(StoreUnavailable):
     """The storage for bytes did not answer, or refused."""
 
 
-class StoreFull(StoreUnavailable):
+class StoreRefused(StoreUnavailable):
+    """Redis takes no writes now (a full disk, a replica): nothing was written."""
+
+
+class StoreFull(StoreRefused):
     """Redis has no memory for what was to be written; some small writes it takes even so."""
 
 

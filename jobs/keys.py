@@ -8,6 +8,7 @@ fettle:job:{id}:charges     hash    what was paid, by call id
 fettle:job:{id}:spend       hash    its account, see scripts/reserve.lua; and of each call
                                     (cached:{call}) the input tokens out of a cache
 fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
+fettle:spend:tenant:{t}:{d} hash    a tenant's
 fettle:job:{id}:decided     list    what of it is in the decisions
 fettle:job:{id}:blobs       set     digests of the bytes it refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
@@ -32,7 +33,7 @@ fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
 fettle:behind:{tenant}      hash    jobs that are not the first of their line: their priority
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
-fettle:once:{tenant}:{key}  hash    idempotency keys
+fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
 fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
                                     are behind another of their line
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
@@ -42,6 +43,7 @@ fettle:ready:{p}:{tenant}   zset    those that were hinted at, by when
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key; fettle:keys lists them
+fettle:tenant:{t}           hash    what a tenant may spend; fettle:tenants lists them
 fettle:checkpoint:{id}...           the checkpoints of a job: see worker.checkpoints
 fettle:pages:secret         string  signs the cookies of the pages
 fettle:pages:link:{digest}  string  a link that signs in once, expiring
@@ -69,6 +71,7 @@ GOING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 CHANGES = PREFIX + "changes"
 WORKERS = PREFIX + "workers"
+TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"
 DEAD_DELIVERIES = PREFIX + "deliveries:dead"
 UNINDEXED = PREFIX + "unindexed"
@@ -164,6 +167,16 @@ def drain(worker_id: str) -> str:
 def spend_of_key(key_id: str, day: str) -> str:
     """Hash that expires: what a key's jobs have spent on a day."""
     return f"{PREFIX}spend:{key_id}:{day}"
+
+
+def spend_of_tenant(tenant: str, day: str) -> str:
+    """Hash that expires: what a tenant's jobs have spent on a day. No key has the id `tenant`."""
+    return f"{PREFIX}spend:tenant:{_part(tenant)}:{day}"
+
+
+def tenant_limits(tenant: str) -> str:
+    """Hash: max_cost_usd_per_day, max_tokens_per_day."""
+    return f"{PREFIX}tenant:{_part(tenant)}"
 
 
 def slots(provider: str) -> str:

@@ -12,7 +12,7 @@ from jobs.errors import StaleEpoch
 @dataclass(frozen=True, slots=True)
 class _Reservation:
     most: Amount
-    day: str | None
+    days: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -39,16 +39,17 @@ class MemoryBudgets:
         job = self._jobs.setdefault(job_id, _Job())
         if asking.id in job.open:
             return None
-        day = self._today(asking.key_id) if asking.key_id else None
         short = job.account.shortage("job", asking.most, asking.job)
-        if short is None and day is not None:
-            short = self._of(day).shortage("key", asking.most, asking.day)
+        for day in asking.days:
+            account = self._of(self._today(day.whose, day.name))
+            short = short or account.shortage(day.whose, asking.most, day.cap)
         if short is not None:
             return short
-        job.open[asking.id] = _Reservation(asking.most, day)
+        days = tuple(self._today(day.whose, day.name) for day in asking.days)
+        job.open[asking.id] = _Reservation(asking.most, days)
         job.account = job.account.reserved(asking.most)
-        if day is not None:
-            self._days[day] = self._of(day).reserved(asking.most)
+        for name in days:
+            self._days[name] = self._of(name).reserved(asking.most)
         return None
 
     async def release(self, job_id: str, reservation: str) -> None:
@@ -61,8 +62,8 @@ class MemoryBudgets:
         if (made := job.open.pop(reservation, None)) is None:
             return
         job.account = job.account.settled(made.most, spent)
-        if made.day is not None:
-            self._days[made.day] = self._of(made.day).settled(made.most, spent)
+        for name in made.days:
+            self._days[name] = self._of(name).settled(made.most, spent)
 
     async def of_job(self, job_id: str) -> Amount:
         """See Budgets."""
@@ -70,7 +71,11 @@ class MemoryBudgets:
 
     async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """See Budgets."""
-        return [self._of(self._today(key_id)).used for key_id in key_ids]
+        return [self._of(self._today("key", key_id)).used for key_id in key_ids]
+
+    async def of_tenant_today(self, tenant: str) -> Amount:
+        """See Budgets."""
+        return self._of(self._today("tenant", tenant)).used
 
     def forget(self, job_id: str) -> None:
         """The job is removed."""
@@ -79,5 +84,5 @@ class MemoryBudgets:
     def _of(self, day: str) -> Account:
         return self._days.get(day, Account())
 
-    def _today(self, key_id: str) -> str:
-        return f"{key_id}:{self._clock() // DAY_MS}"
+    def _today(self, whose: str, name: str) -> str:
+        return f"{whose}:{name}:{self._clock() // DAY_MS}"

@@ -21,7 +21,7 @@ from jobs.moves import IN_LINE_MS
 from jobs.numbers import MemoryNumbers, day_of
 from jobs.outbox import MemoryOutbox
 from jobs.record import JobRecord, Status
-from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
+from jobs.store import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
 
 
 class MemoryRecords:
@@ -39,7 +39,7 @@ class MemoryRecords:
         self._records: dict[str, JobRecord] = {}
         self._journals: dict[str, dict[str, bytes]] = defaultdict(dict)
         self._changes = Counter[str]()
-        self._once: dict[tuple[str, str], tuple[Existing, int]] = {}
+        self._once: dict[tuple[str, str], Existing] = {}
 
     async def now(self) -> int:
         """See Store."""
@@ -53,8 +53,8 @@ class MemoryRecords:
         parent: JobRecord | None = None,
     ) -> Existing | None:
         """See Store."""
-        record = change.after
-        if idempotency and (existing := self._existing(record.tenant, idempotency.key)):
+        record = replace(change.after, once=idempotency.key if idempotency else "")
+        if idempotency and (existing := await self.known(record.tenant, idempotency.key)):
             return existing
         if record.id in self._records:
             raise Contended(f"job {record.id} exists already")
@@ -62,14 +62,17 @@ class MemoryRecords:
             self._inherit(record, parent)
         if idempotency:
             existing = Existing(record.id, idempotency.body_digest)
-            until = self._clock() + ONCE_SECONDS * 1000
-            self._once[record.tenant, idempotency.key] = (existing, until)
+            self._once[record.tenant, idempotency.key] = existing
         if not self._talks.enter(record):
             record = replace(record, due_at=record.created_at + IN_LINE_MS)
         self._keep(record)
         self.blobs.refer(record.id, blobs)
         self._events.append(record.id, change.events)
         return None
+
+    async def known(self, tenant: str, key: str) -> Existing | None:
+        """See Store."""
+        return self._once.get((tenant, key))
 
     async def load(self, job_id: str) -> Loaded | None:
         """See Store."""
@@ -152,6 +155,7 @@ class MemoryRecords:
         self._events.forget(record.id)
         self._charges.forget(record.id)
         self._records.pop(record.id, None)
+        self._once.pop((record.tenant, record.once), None)
         self._changes[record.tenant] += 1
         self._journals.pop(record.id, None)
         self._talks.forget(record)
@@ -177,10 +181,6 @@ class MemoryRecords:
         if heir.inherits == parent.id:
             self._journals[heir.id].update(self._journals[parent.id])
             self._events.inherit(heir.id, parent.id)
-
-    def _existing(self, tenant: str, key: str) -> Existing | None:
-        existing, until = self._once.get((tenant, key), (None, 0))
-        return existing if until > self._clock() else None
 
     def _keep(self, record: JobRecord) -> None:
         self._changes[record.tenant] += 1

@@ -73,9 +73,24 @@ class Operations:
             return Submitted(change.after, new=True)
         return await self._known(existing, idempotency)
 
+    async def replayed(
+        self, tenant: str, idempotency: Idempotency | None
+    ) -> Submitted | Refusal | None:
+        """What an idempotency key stands for already; None where it is new, or there is none."""
+        if idempotency is None:
+            return None
+        existing = await self.store.known(tenant, idempotency.key)
+        return await self._known(existing, idempotency) if existing else None
+
     async def try_anew(
-        self, job_id: str, *, by: str, key_id: str = "", request_id: str = ""
-    ) -> JobRecord | Refusal:
+        self,
+        job_id: str,
+        *,
+        by: str,
+        key_id: str = "",
+        request_id: str = "",
+        idempotency: Idempotency | None = None,
+    ) -> Submitted | Refusal:
         """A new job that tries a failed or cancelled one again, from where that had come to."""
         loaded = await self.store.load(job_id)
         if loaded is None:
@@ -93,9 +108,11 @@ class Operations:
         )
         if isinstance(change, Refusal):
             return change
-        await self.store.create(change, parent=loaded.record)
-        await self._hint_new(change.after)
-        return change.after
+        existing = await self.store.create(change, idempotency, parent=loaded.record)
+        if existing is None:
+            await self._hint_new(change.after)
+            return Submitted(change.after, new=True)
+        return await self._known(existing, idempotency)
 
     async def claim(
         self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
@@ -214,7 +231,7 @@ class Operations:
         self, existing: Existing, idempotency: Idempotency | None
     ) -> Submitted | Refusal:
         if idempotency is None or existing.body_digest != idempotency.body_digest:
-            return Refusal("key_reused", "this Idempotency-Key came with another body before")
+            return Refusal("key_reused", "this Idempotency-Key came with another request before")
         loaded = await self.store.load(existing.job_id)
         if loaded is None:
             why = "the job that came with this Idempotency-Key is too old, and was removed"

@@ -95,6 +95,7 @@ class JobRecord:
     which may be given to another one later, and `key_id` its id. `authors` are the others whose
     work this is: who brought the tries before it, and whose edits have run (see jobs.deciding).
     `revisions` are the executor's passes, as they were counted at its last pause or at its end.
+    `once` is the Idempotency-Key that it came with: it stands for this job until that is removed.
     """
 
     id: str
@@ -132,6 +133,7 @@ class JobRecord:
     request_id: str = ""
     revisions: int = 0
     authors: tuple[Person, ...] = ()
+    once: str = ""
 
     def ran(self, now: int) -> int:
         """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""

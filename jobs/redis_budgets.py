@@ -1,8 +1,8 @@
-"""RedisBudgets: accounts of jobs and of keys' days as hashes. See `scripts/reserve.lua`."""
+"""RedisBudgets: accounts of jobs and of days as hashes. See `scripts/reserve.lua`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from redis.asyncio import Redis
 
@@ -13,6 +13,11 @@ from jobs.keys import JobKeys
 from jobs.redis_commit import Commit
 from jobs.redis_reach import reached
 from jobs.redis_script import SCRIPTS, Argument, Command, Step
+
+_ACCOUNTS: Mapping[str, Callable[[str, str], str]] = {
+    "key": keys.spend_of_key,
+    "tenant": keys.spend_of_tenant,
+}
 
 
 class RedisBudgets:
@@ -26,9 +31,10 @@ class RedisBudgets:
     async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
         """See Budgets."""
         job = JobKeys(job_id)
-        day = keys.spend_of_key(asking.key_id, "") if asking.key_id else ""
         args: list[Argument] = [epoch, asking.id, asking.most.cost, asking.most.tokens]
-        args += [*_pair(asking.job), day, *_pair(asking.day), DAYS_KEPT * DAY_MS // 1000]
+        args += [*_pair(asking.job), DAYS_KEPT * DAY_MS // 1000]
+        for day in asking.days:
+            args += [day.whose, _ACCOUNTS[day.whose](day.name, ""), *_pair(day.cap)]
         answer = await self._commit.durably(self._reserve, [job.record, job.spend], args)
         if not answer:
             return None
@@ -36,7 +42,7 @@ class RedisBudgets:
         if whose == "stale":
             raise StaleEpoch(job_id, epoch)
         what, used, aside = rest
-        cap = getattr(asking.job if whose == "job" else asking.day, what)
+        cap = getattr(asking.cap_of(whose), what)
         return Short(whose, what, cap, int(used), getattr(asking.most, what), int(aside))
 
     async def release(self, job_id: str, reservation: str) -> None:
@@ -51,9 +57,17 @@ class RedisBudgets:
 
     async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
         """See Budgets."""
-        seconds, _ = await reached(self._redis.time())
-        day = str(int(seconds) * 1000 // DAY_MS)
+        day = await self._today()
         return await self._read([keys.spend_of_key(key_id, day) for key_id in key_ids])
+
+    async def of_tenant_today(self, tenant: str) -> Amount:
+        """See Budgets."""
+        [found] = await self._read([keys.spend_of_tenant(tenant, await self._today())])
+        return found
+
+    async def _today(self) -> str:
+        seconds, _ = await reached(self._redis.time())
+        return str(int(seconds) * 1000 // DAY_MS)
 
     async def _read(self, accounts: Sequence[str]) -> Sequence[Amount]:
         async with self._redis.pipeline(transaction=False) as pipe:

@@ -4,19 +4,23 @@ fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, rev
                            max_cost_usd_per_day, max_tokens_per_day
 fettle:keys          hash  id -> digest
 fettle:key-names     hash  tenant:name of the active keys -> id
+fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
+fettle:tenants       set   names of the tenants that have such
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs.credentials import Credential, Scope, in_order
+from jobs import keys
+from jobs.credentials import Credential, Scope, TenantLimits, in_order
 from jobs.keys import PREFIX
 from jobs.redis_full import UrgentCommands
-from jobs.redis_reach import reached
+from jobs.redis_reach import reached, texts
 
 DIGESTS = PREFIX + "keys"
 NAMES = PREFIX + "key-names"
@@ -39,10 +43,10 @@ class RedisCredentials:
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """See Credentials."""
-        keys = (_key(digest), DIGESTS, NAMES)
+        places = (_key(digest), DIGESTS, NAMES)
         fields = [text for field in _fields(credential).items() for text in field]
         added = self._redis.eval(
-            ADD, len(keys), *keys, credential.signature, credential.id, digest, *fields
+            ADD, len(places), *places, credential.signature, credential.id, digest, *fields
         )
         return bool(await reached(added))
 
@@ -78,16 +82,35 @@ class RedisCredentials:
 
     async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
         """See Credentials."""
-        if (digest := await self._digest(key_id)) is None:
-            return
-        limits = {"max_cost_usd_per_day": cost_usd, "max_tokens_per_day": tokens}
-        set_or_not = [
-            ("HDEL", _key(digest), name)
-            if value is None
-            else ("HSET", _key(digest), name, str(value))
-            for name, value in limits.items()
-        ]
-        await reached(self._urgently(set_or_not))
+        if (digest := await self._digest(key_id)) is not None:
+            await self._replace(_key(digest), TenantLimits(cost_usd, tokens))
+
+    async def tenants(self) -> Mapping[str, TenantLimits]:
+        """See Credentials."""
+        stored = self._redis.smembers(keys.TENANTS)
+        names = await reached(cast("Awaitable[Any]", stored))
+        return {name: await self.tenant(name) for name in sorted(each.decode() for each in names)}
+
+    async def tenant(self, name: str) -> TenantLimits:
+        """See Credentials."""
+        stored = self._redis.hgetall(keys.tenant_limits(name))
+        found = texts(await reached(cast("Awaitable[Any]", stored)))
+        return TenantLimits(found.get("max_cost_usd_per_day"), _number(found, "max_tokens_per_day"))
+
+    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
+        """See Credentials."""
+        await reached(cast("Awaitable[Any]", self._redis.sadd(keys.TENANTS, name)))
+        await self._replace(keys.tenant_limits(name), limits)
+
+    async def _replace(self, where: str, limits: TenantLimits) -> None:
+        await reached(
+            self._urgently(
+                [
+                    ("HDEL", where, name) if value is None else ("HSET", where, name, str(value))
+                    for name, value in asdict(limits).items()
+                ]
+            )
+        )
 
     async def _digest(self, key_id: str) -> str | None:
         stored = self._redis.hget(DIGESTS, key_id)
@@ -115,15 +138,19 @@ def _fields(credential: Credential) -> dict[str, str]:
 
 
 def _read(fields: dict[bytes, bytes]) -> Credential:
-    texts = {key.decode(): value.decode() for key, value in fields.items()}
+    found = texts(fields)
     return Credential(
-        id=texts["id"],
-        name=texts["name"],
-        tenant=texts["tenant"],
-        scopes=tuple(Scope(scope) for scope in texts["scopes"].split()),
-        created_at=int(texts["created_at"]),
-        created_by=texts["created_by"],
-        revoked_at=int(texts["revoked_at"]) if "revoked_at" in texts else None,
-        max_cost_usd_per_day=texts.get("max_cost_usd_per_day"),
-        max_tokens_per_day=int(most) if (most := texts.get("max_tokens_per_day")) else None,
+        id=found["id"],
+        name=found["name"],
+        tenant=found["tenant"],
+        scopes=tuple(Scope(scope) for scope in found["scopes"].split()),
+        created_at=int(found["created_at"]),
+        created_by=found["created_by"],
+        revoked_at=int(found["revoked_at"]) if "revoked_at" in found else None,
+        max_cost_usd_per_day=found.get("max_cost_usd_per_day"),
+        max_tokens_per_day=_number(found, "max_tokens_per_day"),
     )
+
+
+def _number(fields: Mapping[str, str], name: str) -> int | None:
+    return int(fields[name]) if name in fields else None

@@ -83,7 +83,8 @@ def removed(
     of its conversation."""
     job = JobKeys(record.id)
     yield ("LETGO", job.blobs, keys.REFERENCES, keys.LOOSE)
-    yield ("UNLINK", *job.all)
+    once = (keys.once(record.tenant, record.once),) if record.once else ()
+    yield ("UNLINK", *job.all, *once)
     yield from _count(record, -1)
     yield ("ZREM", keys.FINISHED, record.id)
     yield ("ZREM", _listing(record), record.id)

@@ -8,22 +8,24 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 
-from jobs.errors import StoreFull, StoreUnavailable
-from jobs.redis_full import is_full
+from jobs.errors import StoreFull, StoreRefused, StoreUnavailable
+from jobs.redis_full import is_full, takes_no_writes
 
 T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
 async def reaching() -> AsyncIterator[None]:
-    """Raise StoreUnavailable for whatever keeps Redis from answering within the block, StoreFull
-    where it is full.
+    """Raise StoreUnavailable for whatever keeps Redis from answering within the block, StoreRefused
+    where it answers that it takes no writes, StoreFull where it is full.
     """
     try:
         yield
     except (RedisError, OSError) as error:
         if isinstance(error, RedisError) and is_full(error):
             raise StoreFull(f"Redis is full: {error}") from error
+        if isinstance(error, RedisError) and takes_no_writes(error):
+            raise StoreRefused(f"Redis takes no writes: {error}") from error
         raise StoreUnavailable(f"Redis did not answer: {error}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -24,7 +25,7 @@ from jobs.redis_reach import reached, texts
 from jobs.redis_script import SCRIPTS, Command, Guard, Step, absent, field_is, head_is, size_is
 from jobs.redis_talks import RedisTalks
 from jobs.redis_words import RedisWords
-from jobs.store import ONCE_SECONDS, Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
+from jobs.store import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
 
 
 class RedisRecords:
@@ -52,7 +53,7 @@ class RedisRecords:
         parent: JobRecord | None = None,
     ) -> Existing | None:
         """See Store."""
-        record = change.after
+        record = replace(change.after, once=idempotency.key if idempotency else "")
         job = JobKeys(record.id)
         guards = [absent(job.record)]
         commands: list[Command] = list(redis_index.created(record, blobs))
@@ -60,7 +61,6 @@ class RedisRecords:
         if idempotency:
             guards.append(absent(once))
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
-            commands.append(("EXPIRE", once, ONCE_SECONDS))
         if parent is not None:
             guards.append(field_is(JobKeys(parent.id).record, "version", parent.version))
             stored = self.redis.smembers(JobKeys(parent.id).facts)
@@ -68,10 +68,15 @@ class RedisRecords:
             commands += redis_index.inherited(record, parent, said)
         if await self._commit.apply(Step(job, guards, change.events, commands)):
             return None
-        known = await self._all(once) if once else {}
-        if not known:
-            raise Contended(f"job {record.id} exists already, or what it inherits is gone")
-        return Existing(known["job"], known["body"])
+        if idempotency and (known := await self.known(record.tenant, idempotency.key)):
+            return known
+        raise Contended(f"job {record.id} exists already, or what it inherits is gone")
+
+    async def known(self, tenant: str, key: str) -> Existing | None:
+        """See Store."""
+        stored = self.redis.hgetall(keys.once(tenant, key))
+        found = texts(await reached(cast("Awaitable[Any]", stored)))
+        return Existing(found["job"], found["body"]) if found else None
 
     async def load(self, job_id: str) -> Loaded | None:
         """See Store."""
@@ -175,6 +180,3 @@ class RedisRecords:
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
         lost = await reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]
-
-    async def _all(self, key: str) -> dict[str, str]:
-        return texts(await reached(cast("Awaitable[Any]", self.redis.hgetall(key))))

@@ -27,8 +27,6 @@ from jobs.spec import Priority
 from jobs.tokens import Tokens
 from jobs.turns import Turns
 
-ONCE_SECONDS = 7 * 24 * 3600
-"""How long an idempotency key is remembered."""
 TURNS_KEPT = 20
 """How many finished jobs a conversation remembers."""
 
@@ -185,6 +183,9 @@ class Store(Protocol):
         journal where `inherits` names it. Raises Contended where its id is taken, or the parent
         has gone meanwhile.
         """
+
+    async def known(self, tenant: str, key: str) -> Existing | None:
+        """What an idempotency key stands for: for as long as its job is kept."""
 
     async def load(self, job_id: str) -> Loaded | None:
         """The record as it stands, or None."""

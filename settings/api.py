@@ -30,6 +30,11 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         description="names by which the API is called, as in fettle.example.org or *.example.org; "
         "`*` takes any. Loopback names, and the address that a call came in at, are always good",
     )
+    forwarded_allow_ips: str = Field(
+        "127.0.0.1",
+        description="proxies that are believed whose request it is (X-Forwarded-For, "
+        "X-Forwarded-Proto): addresses or networks, separated by commas; `*`: any",
+    )
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"
     )

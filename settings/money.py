@@ -55,6 +55,15 @@ class MoneySettings(FettleSettings):
         "on a day (UTC)",
     )
     key_tokens_per_day: int | None = Field(None, gt=0, description="the same in tokens")
+    tenant_cost_usd_per_day: Decimal | None = Field(
+        None,
+        gt=0,
+        le=999_999,
+        decimal_places=9,
+        description="US dollars that all jobs of a tenant without a limit of its own may spend on "
+        "a day (UTC)",
+    )
+    tenant_tokens_per_day: int | None = Field(None, gt=0, description="the same in tokens")
     history_characters: int = Field(
         20_000,
         ge=1_000,

@@ -98,7 +98,7 @@ class Scene:
         asked = Moment.now()
         answer = await self.operations.cancel(self.ids[name], "ann")
         granted = isinstance(answer, JobRecord)
-        status = 200 if granted else 409
+        status = 202 if granted else 409
         self.log.add(Cancelled(asked=asked, status=status, job_id=self.ids[name]))
         return granted
 

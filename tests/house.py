@@ -14,6 +14,7 @@ from typing import Any
 
 import redis_servers
 import yaml
+from declared_events import as_declared
 from preloaded import REPOSITORY, Process, started
 
 from jobs.blobs import DirectoryBlobs
@@ -171,6 +172,7 @@ class House:
                     loaded = await operations.store.load(job_id)
                     assert loaded is not None
                     if loaded.record.status in wanted:
+                        as_declared(await operations.store.events(job_id))
                         return loaded.record
                     await asyncio.sleep(0.02)
         except TimeoutError:
@@ -179,10 +181,11 @@ class House:
             ) from None
 
 
-def ok(changed: JobRecord | Refusal) -> JobRecord:
+def ok(changed: JobRecord | Submitted | Refusal) -> JobRecord:
     """The record; a refusal fails the test."""
-    assert isinstance(changed, JobRecord), changed
-    return changed
+    record = changed.record if isinstance(changed, Submitted) else changed
+    assert isinstance(record, JobRecord), record
+    return record
 
 
 @contextlib.contextmanager

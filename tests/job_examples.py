@@ -59,10 +59,11 @@ class House:
         return [event.kind for event in await self.store.events(job_id)]
 
 
-def job(answer: JobRecord | Refusal) -> JobRecord:
+def job(answer: JobRecord | Submitted | Refusal) -> JobRecord:
     """The record of an operation that must apply."""
-    assert isinstance(answer, JobRecord), answer
-    return answer
+    record = answer.record if isinstance(answer, Submitted) else answer
+    assert isinstance(record, JobRecord), record
+    return record
 
 
 def held(record: JobRecord) -> Held:

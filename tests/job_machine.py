@@ -25,6 +25,7 @@ from jobs.errors import StaleEpoch
 from jobs.events import WORK, Event, NewEvent
 from jobs.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.lifecycle import Refusal
+from jobs.operations import Submitted
 from jobs.record import JobRecord, Reason, Status
 from jobs.retention import Retention, remove_finished
 from jobs.review import EXPIRY, Action, Decision, ReviewKind
@@ -355,10 +356,11 @@ class JobMachine(RuleBasedStateMachine):
         """A failed or cancelled job again, as a job of its own."""
         job_id = self.pick(data, Status.FAILED, Status.CANCELLED)
         before, events = self.record(job_id), self.run(self.house.store.events(job_id))
-        heir = self.run(self.house.operations.try_anew(job_id, by=by))
-        assert isinstance(heir, JobRecord) == (before.status in (Status.FAILED, Status.CANCELLED))
-        if isinstance(heir, Refusal):
+        answer = self.run(self.house.operations.try_anew(job_id, by=by))
+        assert isinstance(answer, Submitted) == (before.status in (Status.FAILED, Status.CANCELLED))
+        if isinstance(answer, Refusal):
             return
+        heir = answer.record
         assert self.record(job_id) == before
         assert (heir.spec.retry_of, heir.conversation_id) == (job_id, before.conversation_id)
         goes_on = not before.over and before.checkpointed is not None

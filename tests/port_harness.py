@@ -33,13 +33,13 @@ from jobs.record import JobRecord
 from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Store
-from worker.key_limits import KeyLimits
+from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.ports.budget import AccountBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
 
-NO_KEYS = KeyLimits(MemoryCredentials(), Cap())
+NO_LIMITS = DayLimits(MemoryCredentials(), Cap(), Cap())
 
 
 def _cap(tokens: int | None, dollars: str | None) -> Cap:
@@ -132,7 +132,7 @@ class StoreHarness:
         return Held(
             ledger,
             ledger,
-            AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", NO_KEYS),
+            AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", NO_LIMITS),
             StoreCancel(store, ledger),
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )

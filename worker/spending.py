@@ -11,32 +11,34 @@ from jobs.credentials import Credentials
 from jobs.record import JobRecord
 from jobs.store import Store
 from settings.worker import WorkerSettings
-from worker.key_limits import KeyLimits
+from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.ports.budget import AccountBudget
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Of one process: what the operator allows any job, what keys may spend, and prices."""
+    """Of one process: what the operator allows any job, what keys and tenants may spend on a day,
+    and prices."""
 
     cap: Cap
-    keys: KeyLimits
+    days: DayLimits
     prices: Prices
 
     @classmethod
     def allowed(cls, settings: WorkerSettings, credentials: Credentials) -> Spending:
         """As the settings say."""
         cap = Cap(_cost(settings.max_job_cost_usd), settings.max_job_tokens)
-        day = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
-        return cls(cap, KeyLimits(credentials, day), prices(settings))
+        key = Cap(_cost(settings.key_cost_usd_per_day), settings.key_tokens_per_day)
+        tenant = Cap(_cost(settings.tenant_cost_usd_per_day), settings.tenant_tokens_per_day)
+        return cls(cap, DayLimits(credentials, key, tenant), prices(settings))
 
     def budget(self, record: JobRecord, store: Store, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
         asked = record.spec
         cost = None if asked.max_cost_usd is None else billionths(asked.max_cost_usd)
         cap = Cap(_least(cost, self.cap.cost), _least(asked.max_tokens, self.cap.tokens))
-        return AccountBudget(store, ledger, cap, record.key_id, self.keys)
+        return AccountBudget(store, ledger, cap, record.key_id, record.tenant, self.days)
 
 
 def prices(settings: WorkerSettings) -> Prices:

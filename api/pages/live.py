@@ -17,6 +17,7 @@ import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
+from api.access import AccessRecheck
 from api.pages import telling
 from api.pages.drawing import drawn
 from api.pages.telling import Told
@@ -25,7 +26,6 @@ from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
 from api.services import Services, ServicesDep
 from api.token_stream import with_tokens
-from api.welcome import Welcome
 from jobs.errors import StoreUnavailable
 from jobs.events import WORK
 
@@ -57,8 +57,7 @@ async def live(
     async def stays() -> bool:
         return await seen(request, house) is not None
 
-    welcome = Welcome(stays, house.settings.stream_heartbeat_seconds / 2)
-    follower = _Follower(house, visitor, told, start, base_url, welcome)
+    follower = _Follower(house, visitor, told, start, base_url, AccessRecheck(stays))
     return EventSourceResponse(follower.stream(), headers=headers)
 
 
@@ -72,14 +71,14 @@ class _Follower:
         told: Told,
         after: int,
         base_url: str,
-        welcome: Welcome,
+        access: AccessRecheck,
     ) -> None:
         self._house = house
         self._visitor = visitor
         self._told = told
         self._after = after
         self._base_url = base_url
-        self._welcome = welcome
+        self._access = access
         self._sent: dict[str, str] = {}
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -89,7 +88,7 @@ class _Follower:
             yield RECONNECT
             try:
                 told = with_tokens(self._house, self._told.record.id, self._follow())
-                async for chunk in told:
+                async for chunk in self._access.guard(told):
                     yield chunk
             except StoreUnavailable as error:
                 log.warning("page's stream broken", job_id=self._told.record.id, error=str(error))
@@ -100,7 +99,7 @@ class _Follower:
     async def _follow(self) -> AsyncIterator[bytes]:
         heartbeat = self._house.settings.stream_heartbeat_seconds
         stale, drawn_at, pace = True, 0.0, PACE_SECONDS
-        while not self._house.closing.is_set() and await self._welcome.lasts():
+        while not self._house.closing.is_set():
             if missed := self._told.events[self._after :]:
                 yield await asyncio.to_thread(self._new)
                 self._after = self._told.last

@@ -19,8 +19,9 @@ router = APIRouter()
 @router.get("/system")
 async def system(house: ServicesDep, visitor: Overseer) -> Response:
     """The page; it looks again every few seconds."""
-    told = (await asked_over_http.read(house)).model_dump()
-    workers = [_worker(worker, house.settings.worker_seen_seconds) for worker in told["workers"]]
+    told = (await asked_over_http.read(house, visitor.credential)).model_dump()
+    lately = house.settings.worker_seen_seconds
+    workers = [_worker(worker, lately) for worker in told["workers"] or ()]
     return page(
         "system.html",
         visitor,
@@ -28,7 +29,7 @@ async def system(house: ServicesDep, visitor: Overseer) -> Response:
         workers=workers,
         sandboxes=sandboxes(workers),
         offers=await offers.models(house),
-        flower=house.settings.flower_url,
+        flower=house.settings.flower_url if visitor.credential.operates else "",
     )
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse
 from api import links, problems
 from api.answers import as_json, unchanged, untrusted_headers
 from api.caller import Reader
-from api.documented import responses
+from api.documented import conditional, download, headers, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.schemas import patterns
@@ -36,6 +36,7 @@ RunId = Annotated[
 
 @router.get(
     "/jobs/{job_id}/artifacts",
+    operation_id="list_artifacts",
     response_model=ArtifactList,
     summary="List artifacts",
     responses=responses(problems.NOT_FOUND),
@@ -50,13 +51,14 @@ async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
 
 @router.get(
     "/jobs/{job_id}/artifacts/{name:path}",
+    operation_id="download_artifact",
     summary="Download an artifact",
     response_class=Response,
     responses={
-        200: {"content": {"application/octet-stream": {}}, "description": "The bytes"},
-        304: {"description": "You have these bytes already (If-None-Match)"},
+        **download("The bytes, with their type", "application/octet-stream", "*/*"),
         **responses(problems.NOT_FOUND),
     },
+    openapi_extra=conditional(),
 )
 async def artifact(
     job_id: str,
@@ -72,18 +74,23 @@ async def artifact(
     made = view.version(events, name, digest) if digest else view.artifacts(events).get(name)
     if made is None:
         raise Refused(problems.NOT_FOUND, "this job has made no such file")
-    headers = untrusted_headers(name, made["media_type"], made["digest"])
+    sent = untrusted_headers(name, made["media_type"], made["digest"])
     if unchanged(request, made["digest"]):
-        return Response(status_code=304, headers=headers)
-    return Response(await house.blobs.get(made["digest"]), headers=headers)
+        return Response(status_code=304, headers=sent)
+    return Response(await house.blobs.get(made["digest"]), headers=sent)
 
 
 @router.get(
     "/jobs/{job_id}/runs/{number}/{part}",
+    operation_id="read_run_text",
     summary="Read a run's whole text",
     response_class=PlainTextResponse,
     responses={
-        200: {"content": {"text/plain": {}}, "description": "The text, as it was kept"},
+        200: {
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+            "description": "The text, as it was kept",
+            "headers": headers("ETag", "Content-Disposition"),
+        },
         **responses(problems.NOT_FOUND),
     },
 )
@@ -100,10 +107,15 @@ async def run_text(
 
 @router.get(
     "/jobs/{job_id}/repairs/{run}/diff",
+    operation_id="read_repair_diff",
     summary="Read a repair's whole diff",
     response_class=PlainTextResponse,
     responses={
-        200: {"content": {"text/plain": {}}, "description": "The diff, as it was kept"},
+        200: {
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+            "description": "The diff, as it was kept",
+            "headers": headers("ETag", "Content-Disposition"),
+        },
         **responses(problems.NOT_FOUND),
     },
 )
@@ -119,7 +131,7 @@ async def repair_diff(job_id: str, run: RunId, house: ServicesDep, caller: Reade
 async def _text(house: Services, name: str, kept: Mapping[str, Any]) -> Response:
     digest = kept.get("digest")
     content = await house.blobs.get(digest) if digest else kept["text"].encode()
-    headers = untrusted_headers(name, "text/plain", digest or "")
+    sent = untrusted_headers(name, "text/plain", digest or "")
     if not digest:
-        del headers["ETag"]
-    return Response(content, headers=headers)
+        del sent["ETag"]
+    return Response(content, headers=sent)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from api.answers import as_json
 from api.caller import Overseer
-from api.documented import responses
+from api.documented import as_table, responses
 from api.schemas.decision import Decided, DecidedList
 from api.services import ServicesDep
 from api.tables import as_csv
@@ -21,7 +21,11 @@ router = APIRouter(tags=["review"])
 
 
 @router.get(
-    "/decisions", response_model=DecidedList, summary="Export decisions", responses=responses()
+    "/decisions",
+    operation_id="list_decisions",
+    response_model=DecidedList,
+    summary="Export decisions",
+    responses={**as_table("As asked for", "X-Total-Count"), **responses()},
 )
 async def listing(
     house: ServicesDep,

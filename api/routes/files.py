@@ -12,7 +12,7 @@ from api import links, problems
 from api.answers import as_json, unchanged, untrusted_headers
 from api.archive import archived
 from api.caller import Reader
-from api.documented import responses
+from api.documented import conditional, download, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.schemas.file import File, FileList
@@ -33,6 +33,7 @@ When = Annotated[
 
 @router.get(
     "/jobs/{job_id}/files",
+    operation_id="list_files",
     response_model=FileList,
     summary="List the workspace",
     responses=responses(problems.NOT_FOUND),
@@ -50,12 +51,14 @@ async def listing(job_id: str, house: ServicesDep, caller: Reader, at: When = "n
 
 @router.get(
     "/jobs/{job_id}/files.tar.gz",
+    operation_id="download_workspace",
     summary="Download the workspace",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"application/gzip": {}}, "description": "The same files, the same bytes"},
+        **download("The same files, the same bytes", "application/gzip"),
         **responses(problems.NOT_FOUND),
     },
+    openapi_extra=conditional(),
 )
 async def archive(job_id: str, request: Request, house: ServicesDep, caller: Reader) -> Response:
     """All files as one archive: regular files only, no links, no times."""
@@ -70,12 +73,14 @@ async def archive(job_id: str, request: Request, house: ServicesDep, caller: Rea
 
 @router.get(
     "/jobs/{job_id}/files/{path:path}",
+    operation_id="download_file",
     summary="Download a file of the workspace",
     response_class=Response,
     responses={
-        200: {"content": {"application/octet-stream": {}}, "description": "The bytes"},
+        **download("The bytes, with their type", "application/octet-stream", "*/*"),
         **responses(problems.NOT_FOUND),
     },
+    openapi_extra=conditional(),
 )
 async def file(
     job_id: str,

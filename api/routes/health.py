@@ -15,7 +15,13 @@ from jobs.errors import StoreUnavailable
 router = APIRouter(tags=["system"])
 
 
-@router.get("/healthz", response_model=Health, summary="Alive?")
+@router.get(
+    "/healthz",
+    operation_id="check_alive",
+    response_model=Health,
+    summary="Alive?",
+    responses=refusals(problems.INVALID),
+)
 async def healthz() -> Response:
     """The process answers. Says nothing of Redis or workers: see /readyz."""
     return as_json(Health(status="alive"))
@@ -23,9 +29,10 @@ async def healthz() -> Response:
 
 @router.get(
     "/readyz",
+    operation_id="check_ready",
     response_model=Health,
     summary="Ready?",
-    responses=refusals(problems.NOT_READY),
+    responses=refusals(problems.NOT_READY, problems.INVALID),
 )
 async def readyz(house: ServicesDep) -> Response:
     """Redis answers, so that jobs can be accepted, read and reviewed; else 503.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -14,17 +14,16 @@ from pydantic import BeforeValidator
 from api import body, checks, links, problems, submission
 from api.answers import as_json
 from api.caller import Admin, Reader, Submitter
-from api.documented import body_responses, responses, with_body
+from api.documented import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.schemas import patterns
-from api.schemas.job import Job, JobList, JobSummary
+from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
 from jobs.blob_index import HeldBlobs
 from jobs.credentials import Credential, Scope
-from jobs.errors import StoreUnavailable
 from jobs.events import Event
 from jobs.lifecycle import Refusal
 from jobs.operations import Submitted
@@ -51,10 +50,14 @@ IdempotencyKey = Annotated[
 
 @router.post(
     "/jobs",
+    operation_id="submit_job",
     status_code=202,
-    response_model=Job,
+    response_model=JobReceipt,
     summary="Submit a job",
-    responses=body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
+    responses={
+        **makes_job(),
+        **body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
+    },
     openapi_extra=with_body(JobRequest),
 )
 async def submit(
@@ -70,12 +73,23 @@ async def submit(
     asked, size = await body.read(request, JobRequest, settings, most)
     submission.check(asked, size, settings)
     once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
-    submitted = await accept(house, caller, asked, request.scope["request_id"], once)
-    record = submitted.record
-    headers = {"Location": f"/jobs/{record.id}"}
-    if not submitted.new:
-        headers["Idempotency-Replayed"] = "true"
-    return await changed_answer(house, record, record.updated_at, headers)
+    return submitted_answer(
+        await replayed(house, caller, once)
+        or await accept(house, caller, asked, request.scope["request_id"], once)
+    )
+
+
+async def replayed(
+    house: Services, caller: Credential, once: Idempotency | None
+) -> Submitted | None:
+    """The job that this Idempotency-Key stands for already, however full the queue is by now.
+
+    Raises Refused: 422, where it came with another request.
+    """
+    known = await house.operations.replayed(caller.tenant, once)
+    if isinstance(known, Refusal):
+        raise from_refusal(known)
+    return known
 
 
 async def accept(
@@ -113,6 +127,7 @@ _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
 
 @router.get(
     "/jobs",
+    operation_id="list_jobs",
     response_model=JobList,
     summary="List jobs, newest first",
     responses=responses(problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY),
@@ -167,6 +182,7 @@ async def listing(
 
 @router.get(
     "/jobs/{job_id}",
+    operation_id="read_job",
     response_model=Job,
     summary="Read a job",
     responses=responses(problems.NOT_FOUND),
@@ -179,23 +195,34 @@ async def read(job_id: str, house: ServicesDep, caller: Reader) -> Response:
 
 @router.post(
     "/jobs/{job_id}/cancel",
+    operation_id="cancel_job",
     status_code=202,
-    response_model=Job,
+    response_model=JobReceipt,
     summary="Cancel a job",
-    responses=responses(problems.NOT_FOUND, problems.WRONG_STATE),
+    responses={
+        200: {"model": JobReceipt, "description": "It was cancelled before"},
+        **responses(problems.NOT_FOUND, problems.WRONG_STATE),
+    },
 )
 async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response:
-    """End a job for good. After this no new model call and no new run starts."""
-    loaded = await found(house, caller, job_id)
+    """End a job for good. After this no new model call and no new run starts.
+
+    Cancelling it again is a 200 and changes nothing; what has succeeded or failed is a 409.
+    """
+    await found(house, caller, job_id)
     cancelled = await house.operations.cancel(job_id, caller.name)
     if isinstance(cancelled, Refusal):
+        loaded = await found(house, caller, job_id)
+        if loaded.record.status is Status.CANCELLED:
+            return changed_answer(loaded.record, 200)
         raise from_refusal(cancelled)
     log.info("job cancelled", job_id=job_id)
-    return await changed_answer(house, cancelled, loaded.now)
+    return changed_answer(cancelled)
 
 
 @router.delete(
     "/jobs/{job_id}",
+    operation_id="delete_job",
     status_code=204,
     summary="Delete a job",
     response_class=Response,
@@ -216,41 +243,59 @@ async def delete(job_id: str, house: ServicesDep, caller: Admin) -> Response:
 
 @router.post(
     "/jobs/{job_id}/retry",
+    operation_id="retry_job",
     status_code=202,
-    response_model=Job,
+    response_model=JobReceipt,
     summary="Try a job anew",
-    responses=responses(
-        problems.NOT_FOUND, problems.WRONG_STATE, problems.QUEUE_FULL, problems.STORE_FULL
-    ),
+    responses={
+        **makes_job(),
+        **responses(
+            problems.NOT_FOUND,
+            problems.WRONG_STATE,
+            problems.KEY_REUSED,
+            problems.QUEUE_FULL,
+            problems.STORE_FULL,
+        ),
+    },
 )
-async def retry(request: Request, job_id: str, house: ServicesDep, caller: Submitter) -> Response:
+async def retry(
+    request: Request,
+    job_id: str,
+    house: ServicesDep,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
     """A new job, of the same conversation, that goes on where a failed or cancelled one stopped.
 
     What that has paid for is not paid again. A job that was rejected, or that no critic approved,
     has nothing to go on from: the new one begins anew.
     """
+    once = Idempotency(idempotency_key, f"retry of {job_id}") if idempotency_key else None
+    if known := await replayed(house, caller, once):
+        return submitted_answer(known)
     await found(house, caller, job_id)
     await house.admission.check(caller.tenant)
     begun = await house.operations.try_anew(
-        job_id, by=caller.name, key_id=caller.id, request_id=request.scope["request_id"]
+        job_id,
+        by=caller.name,
+        key_id=caller.id,
+        request_id=request.scope["request_id"],
+        idempotency=once,
     )
     if isinstance(begun, Refusal):
         raise from_refusal(begun)
-    log.info("job tried anew", job_id=begun.id, retry_of=job_id)
-    headers = {"Location": f"/jobs/{begun.id}"}
-    return await changed_answer(house, begun, begun.updated_at, headers)
+    log.info("job tried anew", job_id=begun.record.id, retry_of=job_id, new=begun.new)
+    return submitted_answer(begun)
 
 
-async def job_answer(
-    house: Services, record: JobRecord, now: int, status: int = 200, headers: Any = None
-) -> Response:
+async def job_answer(house: Services, record: JobRecord, now: int) -> Response:
     """A whole job as the answer. What else is read is at least as new as the record."""
     events, charges = await asyncio.gather(
         house.store.events(record.id), house.store.charges(record.id)
     )
     if len(events) <= SHORT_STORY:
-        return _whole(record, events, charges, now, status, headers)
-    return await asyncio.to_thread(_whole, record, events, charges, now, status, headers)
+        return _whole(record, events, charges, now)
+    return await asyncio.to_thread(_whole, record, events, charges, now)
 
 
 def _whole(
@@ -258,21 +303,29 @@ def _whole(
     events: Sequence[Event],
     charges: Sequence[Charge],
     now: int,
-    status: int,
-    headers: Any,
 ) -> Response:
     told = links.add_to_job(view.whole(record, events, charges, now))
-    return as_json(Job.model_validate(told), status, headers)
+    return as_json(Job.model_validate(told))
 
 
-async def changed_answer(
-    house: Services, record: JobRecord, now: int, headers: Any = None
+def submitted_answer(submitted: Submitted) -> Response:
+    """202 with the new job, or with the one that its Idempotency-Key has brought before."""
+    headers = {"Location": f"/jobs/{submitted.record.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return changed_answer(submitted.record, 202, headers)
+
+
+def changed_answer(
+    record: JobRecord, status: int = 202, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """202 with the job that a commit has left. The change stands, so that is the answer even where
-    Redis has fallen silent since: then with what the record alone tells, and `partial`."""
-    try:
-        return await job_answer(house, record, now, 202, headers)
-    except StoreUnavailable as error:
-        log.warning("store unavailable", job_id=record.id, error=str(error))
-        told = links.add_to_job(view.whole(record, (), (), now))
-        return as_json(Job.model_validate({**told, "partial": True}), 202, headers)
+    """The job that a commit has left: no more than a key without `read` may know, and nothing that
+    Redis would have to be asked for, since the change stands even where it has fallen silent."""
+    receipt = JobReceipt(
+        id=record.id,
+        kind=record.spec.kind,
+        status=record.status,
+        version=record.version,
+        links=links.job(record.id),
+    )
+    return as_json(receipt, status, headers)

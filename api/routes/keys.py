@@ -7,10 +7,10 @@ from fastapi import APIRouter, Request, Response
 
 from api import body, problems
 from api.answers import as_json
-from api.caller import CONFIGURED_ID, Admin, configured
+from api.caller import CONFIGURED_ID, Admin, Operator, configured
 from api.documented import body_responses, responses, with_body
 from api.problems import Refused
-from api.schemas.key import Key, KeyLimits, KeyList, KeyRequest, NewKey, SpentToday
+from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SpentToday
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, in_dollars
 from jobs.credentials import Credential, digest_of, new_id, new_secret
@@ -22,6 +22,7 @@ router = APIRouter(tags=["keys"])
 
 @router.post(
     "/keys",
+    operation_id="create_key",
     status_code=201,
     response_model=NewKey,
     summary="Make a key",
@@ -32,12 +33,15 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
     """A new key. Its secret is in this answer and nowhere else.
 
     Admin keys make keys for their own tenant; those of the tenant `default`, the operator's, for
-    any.
+    any. Limits are the operator's to set: what a tenant's admin makes has those of the settings.
     """
     asked, _ = await body.read(request, KeyRequest, house.settings)
     tenant = asked.tenant or caller.tenant
     if not caller.governs(tenant):
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
+    limited = (asked.max_cost_usd_per_day, asked.max_tokens_per_day) != (None, None)
+    if limited and not caller.operates:
+        raise Refused(problems.FORBIDDEN, "limits of a key are the operator's to set")
     secret = new_secret()
     credential = Credential(
         id=new_id(),
@@ -56,7 +60,13 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
     return as_json(NewKey(**_told(credential), secret=secret), 201, {"Cache-Control": "no-store"})
 
 
-@router.get("/keys", response_model=KeyList, summary="List keys", responses=responses())
+@router.get(
+    "/keys",
+    operation_id="list_keys",
+    response_model=KeyList,
+    summary="List keys",
+    responses=responses(),
+)
 async def listing(house: ServicesDep, caller: Admin) -> Response:
     """The keys you govern, revoked ones included, without their secrets."""
     first = configured(house.settings)
@@ -66,7 +76,7 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
     return as_json(
         KeyList(
             keys=[
-                Key(**_told(key), spent_today=_spent(amount) if amount != Amount() else None)
+                Key(**_told(key), spent_today=spent_today(amount))
                 for key, amount in zip(governed, spent, strict=True)
             ]
         )
@@ -75,14 +85,16 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
 
 @router.put(
     "/keys/{key_id}/limits",
+    operation_id="limit_key",
     response_model=Key,
     summary="Set what a key's jobs may spend on a day",
     responses=body_responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
-    openapi_extra=with_body(KeyLimits),
+    openapi_extra=with_body(DayLimits),
 )
-async def limit(key_id: str, request: Request, house: ServicesDep, caller: Admin) -> Response:
-    """Replace both limits. They count within seconds, for jobs that are running, too."""
-    asked, _ = await body.read(request, KeyLimits, house.settings)
+async def limit(key_id: str, request: Request, house: ServicesDep, caller: Operator) -> Response:
+    """Replace both limits. They count within seconds, for jobs that are running, too. The operator
+    alone may: a tenant's admin could raise what binds him."""
+    asked, _ = await body.read(request, DayLimits, house.settings)
     if key_id == CONFIGURED_ID and configured(house.settings):
         said = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise Refused(problems.CONFIGURED_KEY, said)
@@ -94,6 +106,7 @@ async def limit(key_id: str, request: Request, house: ServicesDep, caller: Admin
 
 @router.delete(
     "/keys/{key_id}",
+    operation_id="revoke_key",
     status_code=204,
     summary="Revoke a key",
     response_class=Response,
@@ -116,7 +129,10 @@ async def _governed(key_id: str, house: Services, caller: Credential) -> Credent
     return known
 
 
-def _spent(amount: Amount) -> SpentToday:
+def spent_today(amount: Amount) -> SpentToday | None:
+    """What a limit has counted today; None where nothing was."""
+    if amount == Amount():
+        return None
     return SpentToday(cost_usd=in_dollars(amount.cost), tokens=amount.tokens)
 
 

@@ -8,6 +8,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from api import problems
+from api.documented import refusals
 from api.services import ServicesDep
 from api.undelivered import undelivered
 from jobs.credentials import OPERATOR
@@ -16,7 +18,13 @@ from jobs.errors import StoreUnavailable
 router = APIRouter(tags=["system"])
 
 
-@router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
+@router.get(
+    "/metrics",
+    operation_id="read_metrics",
+    summary="Figures for Prometheus",
+    response_class=PlainTextResponse,
+    responses=refusals(problems.INVALID),
+)
 async def metrics(house: ServicesDep) -> Response:
     """Jobs by status, waiting jobs by priority, Redis' memory, workers, webhooks, requests and
     latency by route.

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from api import body, problems
 from api.answers import as_json
-from api.caller import Admin, Overseer
+from api.caller import Operator, Overseer
 from api.documented import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.models import Checked, CheckedModel, CheckRequest, Models
@@ -24,17 +24,24 @@ CHECK_MODELS = "check_models"
 
 
 @router.get(
-    "/models", response_model=Models, summary="Which models there are", responses=responses()
+    "/models",
+    operation_id="list_models",
+    response_model=Models,
+    summary="Which models there are",
+    responses=responses(),
 )
-async def models(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG001 - who may
-    """Models by role, their prices, and what is missing where one cannot be asked."""
+async def models(house: ServicesDep, caller: Overseer) -> Response:
+    """Models by role, their prices, and what is missing where one cannot be asked.
+
+    How many workers there are, and which of them differ, is told to the operator alone.
+    """
     said = await _said(house)
     latest = said[0]["models"] if said else {}
     differing = [str(each["id"]) for each in said if each["models"] != latest]
     return as_json(
         Models(
-            workers=len(said),
-            differing=differing,
+            workers=len(said) if caller.operates else None,
+            differing=differing if caller.operates else None,
             roles=latest.get("roles", {}),
             offered=latest.get("offered", []),
             providers=latest.get("providers", []),
@@ -46,16 +53,17 @@ async def models(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG
 
 @router.post(
     "/models/check",
+    operation_id="check_models",
     response_model=Checked,
     summary="Whether models answer",
     responses=body_responses(problems.NOT_READY),
     openapi_extra=with_body(CheckRequest),
 )
-async def check(request: Request, house: ServicesDep, caller: Admin) -> Response:  # noqa: ARG001
+async def check(request: Request, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
     """One worker asks each model one short question, and tells what came of it.
 
-    That costs a few tokens; they are charged to no job. Takes as long as the slowest model, 30 s at
-    most.
+    That costs a few tokens; they are charged to no job, so only the operator may. Takes as long as
+    the slowest model, 30 s at most.
     """
     asked, _ = await body.read(request, CheckRequest, house.settings)
     said = await _said(house)

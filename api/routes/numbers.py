@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from api.answers import as_json
 from api.caller import Reader
-from api.documented import responses
+from api.documented import as_table, responses
 from api.schemas.numbers import Numbers
 from api.services import Services, ServicesDep
 from api.tables import as_csv
@@ -50,7 +50,11 @@ COLUMNS = {
 
 
 @router.get(
-    "/numbers", response_model=Numbers, summary="What jobs add up to", responses=responses()
+    "/numbers",
+    operation_id="read_numbers",
+    response_model=Numbers,
+    summary="What jobs add up to",
+    responses={**as_table("As asked for"), **responses()},
 )
 async def numbers(
     house: ServicesDep,

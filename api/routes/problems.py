@@ -15,6 +15,7 @@ router = APIRouter(tags=["system"])
 
 @router.get(
     "/problems/{name}",
+    operation_id="explain_problem",
     response_model=ProblemKind,
     summary="Explain a problem",
     responses=refusals(problems.NOT_FOUND, problems.INVALID),

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from api import problems
 from api.answers import untrusted_headers
 from api.caller import Reader
-from api.documented import responses
+from api.documented import headers, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.services import ServicesDep
@@ -19,10 +19,15 @@ router = APIRouter(tags=["artifacts"])
 
 @router.get(
     "/jobs/{job_id}/recording",
+    operation_id="download_recording",
     summary="Download the recording",
     response_class=Response,
     responses={
-        200: {"content": {"application/yaml": {}}, "description": "As far as the job has come"},
+        200: {
+            "content": {"application/yaml": {"schema": {"type": "string"}}},
+            "description": "As far as the job has come",
+            "headers": headers("ETag", "Content-Disposition"),
+        },
         **responses(problems.NOT_FOUND),
     },
 )
@@ -34,5 +39,5 @@ async def download(job_id: str, house: ServicesDep, caller: Reader) -> Response:
     if content is None:
         said = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
         raise Refused(problems.NOT_FOUND, said)
-    headers = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_of(content))
-    return Response(content, headers=headers)
+    sent = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_of(content))
+    return Response(content, headers=sent)

@@ -14,7 +14,7 @@ from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.routes.jobs import changed_answer
-from api.schemas.job import Job
+from api.schemas.job import JobReceipt
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
 from jobs.credentials import Credential
@@ -31,8 +31,9 @@ router = APIRouter(tags=["review"])
 
 @router.post(
     "/jobs/{job_id}/review",
+    operation_id="decide_review",
     status_code=202,
-    response_model=Job,
+    response_model=JobReceipt,
     summary="Decide on a review",
     responses=body_responses(
         problems.NOT_FOUND,
@@ -59,7 +60,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     loaded = await found(house, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, house.settings)
     decided = await settle(house, caller, loaded, asked)
-    return await changed_answer(house, decided, loaded.now)
+    return changed_answer(decided)
 
 
 async def settle(

@@ -18,6 +18,7 @@ router = APIRouter(tags=["keys"])
 
 @router.post(
     "/sign-in-links",
+    operation_id="create_sign_in_link",
     status_code=201,
     response_model=SignInLink,
     summary="Make a link that signs in a browser",

@@ -16,6 +16,7 @@ from api.documented import responses
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
 from api.undelivered import undelivered
+from jobs.credentials import Credential
 from jobs.fitness import Fitness
 from jobs.view import iso
 from settings.api import ApiSettings
@@ -23,34 +24,48 @@ from settings.api import ApiSettings
 router = APIRouter(tags=["system"])
 
 
-@router.get("/system", response_model=System, summary="The whole deployment", responses=responses())
-async def system(house: ServicesDep, caller: Overseer) -> Response:  # noqa: ARG001 - who may
-    """Redis and whether it keeps jobs safely, workers and what they can do, the queue, limits."""
-    return as_json(await read(house))
+@router.get(
+    "/system",
+    operation_id="read_system",
+    response_model=System,
+    summary="The whole deployment",
+    responses=responses(),
+)
+async def system(house: ServicesDep, caller: Overseer) -> Response:
+    """What models jobs may name, limits, and your tenant's jobs. To the operator, whose key has
+    `admin` in the tenant `default`: those of all tenants, the queue, Redis and whether it keeps
+    jobs safely, workers and what they can do."""
+    return as_json(await read(house, caller))
 
 
-async def read(house: Services) -> System:
-    """All of it. Raises StoreUnavailable."""
-    store = house.store
-    fitness, workers, jobs, queue, now, webhooks = await asyncio.gather(
-        house.fitness(),
-        store.workers(),
-        store.counts(),
-        store.queue_depth(),
-        store.now(),
-        undelivered(store),
-    )
+async def read(house: Services, caller: Credential) -> System:
+    """What this caller may know. Raises StoreUnavailable."""
+    store, settings = house.store, house.settings
+    announced, now = await asyncio.gather(store.workers(), store.now())
+    workers = [_worker(facts, now) for facts in announced]
+    jobs = await (store.counts() if caller.operates else store.standing(caller.tenant))
     return System(
         version=version("fettle"),
-        environment=str(house.settings.env),
-        redis=_redis(fitness),
-        workers=[_worker(facts, now) for facts in workers],
+        environment=str(settings.env),
+        serving=any(each.seen_seconds <= settings.worker_seen_seconds for each in workers),
         jobs={str(status): count for status, count in jobs.items()},
-        queue={str(priority): count for priority, count in queue.items()},
-        webhooks=webhooks,
-        models=list(house.settings.models),
-        limits=_limits(house.settings),
+        models=list(settings.models),
+        limits=_limits(settings),
+        **(await _operators(house, workers) if caller.operates else {}),
     )
+
+
+async def _operators(house: Services, workers: list[Worker]) -> dict[str, Any]:
+    """What is told to the operator alone: hosts, processes, what adds up over all tenants."""
+    fitness, queue, webhooks = await asyncio.gather(
+        house.fitness(), house.store.queue_depth(), undelivered(house.store)
+    )
+    return {
+        "redis": _redis(fitness),
+        "workers": workers,
+        "queue": {str(priority): count for priority, count in queue.items()},
+        "webhooks": webhooks,
+    }
 
 
 def _redis(fitness: Fitness) -> RedisState:

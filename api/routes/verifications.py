@@ -7,12 +7,12 @@ from fastapi import APIRouter, Request, Response
 
 from api import body, checks, problems, submission, verification
 from api.caller import Submitter
-from api.documented import body_responses, with_body
+from api.documented import body_responses, makes_job, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
-from api.routes.jobs import IdempotencyKey, changed_answer
+from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
 from api.schemas.checks import VerificationRequest
-from api.schemas.job import Job
+from api.schemas.job import JobReceipt
 from api.services import ServicesDep
 from jobs.blob_index import HeldBlobs
 from jobs.lifecycle import Refusal
@@ -24,12 +24,16 @@ router = APIRouter(tags=["jobs"])
 
 @router.post(
     "/verifications",
+    operation_id="verify_files",
     status_code=202,
-    response_model=Job,
+    response_model=JobReceipt,
     summary="Run checks over files",
-    responses=body_responses(
-        problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
-    ),
+    responses={
+        **makes_job(),
+        **body_responses(
+            problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
+        ),
+    },
     openapi_extra=with_body(VerificationRequest),
 )
 async def verify(
@@ -45,13 +49,15 @@ async def verify(
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, _ = await body.read(request, VerificationRequest, settings, most)
     verification.check(asked, settings)
+    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    if known := await replayed(house, caller, once):
+        return submitted_answer(known)
     job = (await found(house, caller, asked.job_id)).record if asked.job_id else None
     await house.admission.check(caller.tenant)
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
     base = await verification.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
-    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
     submitted = await house.operations.submit(
         caller.tenant,
         verification.to_spec(asked, base.workspace, kept, settings),
@@ -63,9 +69,5 @@ async def verify(
     )
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)
-    record = submitted.record
-    log.info("verification submitted", job_id=record.id, new=submitted.new)
-    headers = {"Location": f"/jobs/{record.id}"}
-    if not submitted.new:
-        headers["Idempotency-Replayed"] = "true"
-    return await changed_answer(house, record, record.updated_at, headers)
+    log.info("verification submitted", job_id=submitted.record.id, new=submitted.new)
+    return submitted_answer(submitted)

@@ -6,7 +6,7 @@ import structlog
 from fastapi import APIRouter, Response
 
 from api import problems
-from api.caller import Admin, require_operator
+from api.caller import Operator
 from api.documented import responses
 from api.problems import Refused
 from api.services import ServicesDep
@@ -17,17 +17,17 @@ router = APIRouter(tags=["system"])
 
 @router.post(
     "/workers/{worker}/drain",
+    operation_id="drain_worker",
     status_code=202,
     summary="Have a worker stop in good order",
     response_class=Response,
     responses=responses(problems.NOT_FOUND),
 )
-async def drain(worker: str, house: ServicesDep, caller: Admin) -> Response:
+async def drain(worker: str, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
     """By its next heartbeat, as at SIGTERM: it takes no more jobs, and hands on what it holds.
 
     `worker` is its `id` in GET /system. What supervises it may start another in its place.
     """
-    require_operator(caller, "workers are the operator's")
     if not await house.store.drains.ask(worker):
         raise Refused(problems.NOT_FOUND, "no worker of that name was seen lately")
     log.info("worker asked to drain", worker=worker)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.schemas.job_fields import Label
 from api.schemas.wire import Asked, Told
+from jobs.run_data import CheckOutcome, JudgedBy
 from jobs.spec import Priority
 
 MOST_FILES = 50
@@ -92,7 +93,7 @@ class Test(Told):
     """One test. `missing`: it is in the files, and was not heard of."""
 
     id: str
-    outcome: Literal["passed", "failed", "error", "missing"]
+    outcome: CheckOutcome
     detail: str = ""
 
 
@@ -101,7 +102,7 @@ class CheckReport(Told):
 
     revision: int | None = Field(None, description="the revision that was checked")
     passed: bool
-    judged_by: Literal["tests", "script", "exit_code"] | None = Field(
+    judged_by: JudgedBy | None = Field(
         None,
         description="what decided: each test by itself, whether a script came to its own end, or "
         "a command's exit code alone (which tests ran, nobody has seen); null in older reports",

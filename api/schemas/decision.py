@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
+from jobs.review import Action
 
 
 class Decided(Told):
     """Who decided what, when, on what. What an older release has not recorded is null."""
 
-    at: str
+    at: Time
     job_id: str
     event: int = Field(description="the number of the job's event that tells it")
-    kind: str = Field(description="decided, or voted: one of two approvals")
+    kind: Literal["decided", "voted"] = Field(description="voted: one of two approvals")
     review_id: str | None
-    action: str
+    action: Action
     by: str | None
     key_id: str | None
     approvals: str | None = Field(description="everyone who approved what this one closed")

@@ -1,25 +1,41 @@
-"""Events as they are told."""
+"""Events as they go over the wire: one model a kind, made of the kind's own declaration."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field, RootModel, create_model
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
+from jobs.event_data import KINDS
 
 
-class Event(Told):
-    """A past-tense fact about a job."""
+class EventHead(Told):
+    """What every event tells."""
 
     seq: int = Field(description="counts from 1, without gaps")
-    at: str
-    kind: str
-    data: dict[str, Any]
+    at: Time
 
 
-class EventList(Told):
-    """The events after a number."""
+def _model(kind: str, data: type[Any]) -> type[BaseModel]:
+    name = "".join(part.capitalize() for part in kind.split("_"))
+    fields: Any = {"kind": (Literal[kind], ...), "data": (data, ...)}
+    return create_model(f"{name}Event", __base__=EventHead, __doc__=data.__doc__, **fields)
 
-    events: list[Event]
-    final: bool = Field(description="whether no event can follow the last of these")
+
+_ANY: Any = reduce(or_, (_model(kind, data) for kind, data in KINDS.items()))
+
+Event = create_model(
+    "Event",
+    __base__=RootModel[Annotated[_ANY, Field(discriminator="kind")]],
+    __doc__="A past-tense fact about a job; `kind` says what `data` tells.",
+)
+EventList = create_model(
+    "EventList",
+    __base__=Told,
+    __doc__="The events after a number.",
+    events=(list[Event], ...),
+    final=(bool, Field(description="whether no event can follow the last of these")),
+)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Repair, Run
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
+from jobs.event_data import Verdict
 from jobs.record import Reason, Status
+from jobs.review import ReviewKind
 from jobs.spec import Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
@@ -46,47 +50,47 @@ class Spec(Told):
 class Route(Told):
     """What the router has chosen for a job that names `auto`."""
 
-    difficulty: str = Field(description="simple, medium or hard")
+    difficulty: Literal["simple", "medium", "hard"]
     model: str | None = Field(description="null: the default")
     reason: str
-    by: str = Field(description="signals or model")
-    at: str
+    by: Literal["signals", "model"]
+    at: Time
 
 
 class Plan(Told):
     """The steps, and whose they are: model, caller or default."""
 
     steps: list[str]
-    source: str
+    source: Literal["model", "caller", "default"]
     waves: list[list[int]] | None = Field(
         None, description="numbers of the steps that go side by side, wave by wave"
     )
     note: str | None = None
-    progress: list[str] | None = Field(
-        None,
-        description="of each step: todo, begun or done, as the executor says; null where it has "
-        "said nothing",
+    progress: list[Literal["todo", "begun", "done"]] | None = Field(
+        None, description="of each step, as the executor says; null where it has said nothing"
     )
-    at: str
+    at: Time
 
 
 class Critique(Told):
     """The critic's judgement of the evidence."""
 
     revision: int
-    verdict: str = Field(description="approve or revise")
+    verdict: Verdict
     feedback: str
     run: str | int | None = Field(None, description="the run that it rests on")
     overruled: str | None = Field(None, description="why the house did not follow it")
     score: float | None = Field(None, description="the critic's, from 0 to 1")
     failed: list[str] = Field(default_factory=list, description="criteria that are not met")
     runs: list[str] = Field(default_factory=list, description="runs that it draws on")
-    by: str = Field("critic", description="who decided: critic, or rules where it was not heard")
+    by: Literal["critic", "rules"] = Field(
+        "critic", description="who decided: rules where the critic was not heard"
+    )
     ends: str | None = Field(None, description="why the job ends although revisions are left")
     checks: dict[str, int] | None = Field(
         None, description="how many of the job's checks passed, and the total"
     )
-    at: str
+    at: Time
 
 
 class Result(Told):
@@ -131,20 +135,20 @@ class Life(Told):
     id: str
     kind: Kind = Kind.TASK
     status: Status
-    created_at: str
-    updated_at: str
-    started_at: str | None
-    finished_at: str | None
+    created_at: Time
+    updated_at: Time
+    started_at: Time | None
+    finished_at: Time | None
 
 
 class Waiting(Told):
     """An open review in a listing."""
 
     id: str
-    kind: str
-    opened_at: str
+    kind: ReviewKind
+    opened_at: Time
     waiting_seconds: float
-    expires_at: str | None
+    expires_at: Time | None
     expired: bool
     approvals: list[str]
     approvals_needed: int
@@ -212,9 +216,14 @@ class Job(Life):
     retries: int
     last_event: int = Field(description="the newest event's number: follow from here")
     ran_seconds: float = Field(description="running time; waiting does not count")
-    partial: bool = Field(
-        False,
-        description="the change was made, but Redis fell silent before plan, runs and cost could "
-        "be read: read the job again",
-    )
     links: dict[str, str] = Field(default_factory=dict)
+
+
+class JobReceipt(Told):
+    """What a change has left of a job. The rest is `GET /jobs/{id}`, for keys that may read."""
+
+    id: str
+    kind: Kind
+    status: Status
+    version: int = Field(description="counts the job's changes")
+    links: dict[str, str]

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.job_request import MOST_TOKENS
-from api.schemas.wire import Asked, Told
+from api.schemas.wire import Asked, Time, Told
 from jobs.credentials import RESERVED, Scope
 
 
@@ -20,8 +20,9 @@ def _free(name: str) -> str:
     return name
 
 
-class KeyLimits(Asked):
-    """What a key's jobs may spend on a day (UTC); null: as the operator's settings say."""
+class DayLimits(Asked):
+    """What a key's jobs, or a tenant's, may spend on a day (UTC); null: as the operator's settings
+    say."""
 
     max_cost_usd_per_day: str | None = Field(
         None, pattern=patterns.DOLLARS, description="US dollars, as in 2.50"
@@ -31,8 +32,8 @@ class KeyLimits(Asked):
     )
 
 
-class KeyRequest(KeyLimits):
-    """The body of POST /keys."""
+class KeyRequest(DayLimits):
+    """The body of POST /keys. Limits are the operator's to set."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "ada", "scopes": ["submit", "read", "review"]}]}
@@ -48,7 +49,7 @@ class KeyRequest(KeyLimits):
 
 
 class SpentToday(Told):
-    """What a key's jobs have spent since midnight UTC, calls under way at what they can cost."""
+    """What was spent since midnight UTC, calls under way at what they can cost."""
 
     cost_usd: str
     tokens: int
@@ -61,9 +62,9 @@ class Key(Told):
     name: str
     tenant: str
     scopes: list[Scope]
-    created_at: str | None
+    created_at: Time | None
     created_by: str
-    revoked_at: str | None = None
+    revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
     spent_today: SpentToday | None = Field(None, description="in listings alone")
@@ -79,6 +80,21 @@ class KeyList(Told):
     """Keys, oldest first."""
 
     keys: list[Key]
+
+
+class Tenant(Told):
+    """A tenant, and what all its jobs may spend on a day: see DayLimits."""
+
+    name: str
+    max_cost_usd_per_day: str | None = None
+    max_tokens_per_day: int | None = None
+    spent_today: SpentToday | None = Field(None, description="where a limit counted it")
+
+
+class TenantList(Told):
+    """Tenants by name."""
+
+    tenants: list[Tenant]
 
 
 class SignInLink(Told):

@@ -31,8 +31,10 @@ class ProviderState(Told):
 class Models(Told):
     """As the worker says that was seen last; `differing` are those that say otherwise."""
 
-    workers: int
-    differing: list[str] = Field(description="ids of workers with other models, keys or libraries")
+    workers: int | None = Field(description="how many; null: told to the operator alone")
+    differing: list[str] | None = Field(
+        description="ids of workers with other models, keys or libraries; null: as above"
+    )
     roles: dict[str, list[list[str]]] = Field(
         description="to each role its chains: the role's own first, then those that take over "
         "where repairs fail; in each, who answers first, then those that stand in"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Date, Told
 
 
 class Day(Told):
     """The jobs that ended on a day (UTC)."""
 
-    day: str
+    day: Date
     succeeded: int
     failed: int
     cancelled: int
@@ -35,7 +35,7 @@ class ModelSpend(Told):
 class ModelDay(ModelSpend):
     """The same, on a day."""
 
-    day: str
+    day: Date
 
 
 class Revisions(Told):

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from api.schemas.wire import Told
+from jobs.record import Status
+from jobs.review import Action
 
 
 class FieldError(Told):
@@ -15,6 +17,14 @@ class FieldError(Told):
     field: str
     message: str
     limit: Any = None
+
+
+class PastDecision(Told):
+    """What was decided on a review, and by whom."""
+
+    review_id: str
+    action: Action
+    by: str
 
 
 class Problem(Told):
@@ -41,7 +51,14 @@ class Problem(Told):
     detail: str
     retryable: bool = Field(description="whether the same request may succeed later")
     request_id: str = ""
-    errors: list[FieldError] | None = None
+    errors: list[FieldError] | None = Field(None, description="of a request that is not valid")
+    scope: str | None = Field(None, description="what a key lacks")
+    state: Status | None = Field(None, description="the job's, where that is why")
+    limit: Any = Field(None, description="what was exceeded")
+    missing: list[str] | None = Field(None, description="what the service lacks")
+    review_id: str | None = Field(None, description="of the review that is open")
+    digest: str | None = Field(None, description="of what that shows")
+    decision: PastDecision | None = Field(None, description="what was decided meanwhile")
 
 
 class ProblemKind(Told):

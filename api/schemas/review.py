@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.wire import Asked, Told
-from jobs.review import Action
+from api.schemas.wire import Asked, Time, Told
+from jobs.review import Action, ReviewKind
 
 _NEEDS = {Action.EDIT: "code", Action.REVISE: "feedback", Action.REJECT: "feedback"}
 
@@ -78,7 +78,7 @@ class Approval(Told):
     """One of the approvals that a review needs."""
 
     by: str
-    at: str
+    at: Time
     override: bool = False
 
 
@@ -86,9 +86,9 @@ class Review(Told):
     """The open review: all that a person needs to decide is in its payload."""
 
     id: str
-    kind: str
-    opened_at: str
-    expires_at: str | None = Field(None, description="when `on_expiry` counts; null: never")
+    kind: ReviewKind
+    opened_at: Time
+    expires_at: Time | None = Field(None, description="when `on_expiry` counts; null: never")
     expired: bool = Field(False, description="that time is over, and the review stays open")
     digest: str = Field(
         "", description="SHA-256 over code, output and artifacts: a decision names what it is about"
@@ -104,11 +104,11 @@ class Decision(Told):
     """What a person decided."""
 
     review_id: str
-    action: str
+    action: Action
     by: str
     feedback: str = ""
     override: bool = False
-    at: str
+    at: Time
     digest: str = Field("", description="of what was decided on")
     digest_named: bool = Field(False, description="whether the author has named it")
     approvals: list[str] = Field(default_factory=list, description="everyone who approved it")

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
+from jobs.run_data import FailureKind, RunEnd, TestOutcome
 
 Part = Literal["code", "stdout", "stderr"]
 
@@ -39,11 +40,7 @@ class Text(Told):
 class Failure(Told):
     """Why a run failed."""
 
-    kind: str = Field(
-        alias="class",
-        description="syntax, import, type, name, key, value, assertion, file, recursion, "
-        "zero_division, timeout, memory, output_flood, network_denied, test_failure or unknown",
-    )
+    kind: FailureKind = Field(alias="class")
     cause: str = Field(description="in one line")
     exception: str | None = Field(
         None, description="the type of the exception that ended the program, if one did"
@@ -58,7 +55,7 @@ class RunTest(Told):
     """One test of a run."""
 
     id: str
-    outcome: str = Field(description="passed, failed, error, skipped or not_run")
+    outcome: TestOutcome
     detail: str = Field("", description="where and why it failed")
 
 
@@ -81,7 +78,7 @@ class Repair(Told):
 
     run: str
     of: str = Field(description="the run that had failed")
-    kind: str = Field(alias="class", description="of that failure: see a run's `failure`")
+    kind: FailureKind = Field(alias="class", description="of that failure")
     cause: str = Field(description="of that failure, in one line")
     diff: Text = Field(description="all that was changed between the two runs, unified")
     lines: Lines
@@ -94,9 +91,11 @@ class Repair(Told):
         default_factory=list,
         description="the failed runs that it has shown to be mended, or stands for where it failed",
     )
-    same: str | None = Field(description="what it left as it was: code (all of it), failure, null")
+    same: Literal["code", "failure"] | None = Field(
+        description="what it left as it was: all of the code, the failure, or null"
+    )
     step: int | None = Field(None, description="the step of the plan, where steps go side by side")
-    at: str
+    at: Time
 
 
 class Run(Told):
@@ -108,7 +107,7 @@ class Run(Told):
     by: str = Field(description="who asked for it: executor, or the name of a key")
     tool: str = Field("python", description="what it is a run of: python, shell or run_tests")
     code: Text = Field(description="the program, or the command line")
-    end: str = Field(description="how it ended: exited, or the limit that it hit")
+    end: RunEnd = Field(description="how it ended: exited, or the limit that it hit")
     exit_code: int | None
     signal: int | str | None = None
     stdout: Text
@@ -122,4 +121,4 @@ class Run(Told):
     )
     tests: RunTests | None = Field(None, description="of run_tests: what each test did")
     step: int | None = Field(None, description="the step of the plan, where steps go side by side")
-    at: str
+    at: Time

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
 
 
 class Finding(Told):
@@ -30,7 +30,7 @@ class Worker(Told):
     """What a worker announced with its last heartbeat."""
 
     id: str
-    seen_at: str
+    seen_at: Time
     seen_seconds: float = Field(description="how long ago")
 
 
@@ -43,15 +43,18 @@ class Undelivered(Told):
 
 
 class System(Told):
-    """What `fettle doctor` prints."""
+    """What `fettle doctor` prints. What is null is told to the operator alone."""
 
     version: str
-    environment: str
-    redis: RedisState
-    workers: list[Worker]
-    jobs: dict[str, int] = Field(description="by status")
-    queue: dict[str, int] = Field(description="waiting jobs by priority")
-    webhooks: Undelivered
+    environment: Literal["development", "production"]
+    serving: bool = Field(description="whether a worker was seen lately")
+    redis: RedisState | None = None
+    workers: list[Worker] | None = None
+    jobs: dict[str, int] = Field(
+        description="by status: your tenant's; to the operator those of all tenants"
+    )
+    queue: dict[str, int] | None = Field(None, description="waiting jobs by priority")
+    webhooks: Undelivered | None = None
     models: list[str] = Field(description="the allow-list")
     limits: dict[str, Any]
 
@@ -59,5 +62,5 @@ class System(Told):
 class Health(Told):
     """Whether the service is alive, or ready, and what is missing."""
 
-    status: str
+    status: Literal["alive", "ready"]
     missing: list[str] = Field(default_factory=list)

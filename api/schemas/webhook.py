@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import Time, Told
 
 
 class Delivery(Told):
@@ -16,10 +16,10 @@ class Delivery(Told):
     type: str
     tenant: str
     job_id: str
-    at: str
+    at: Time
     tries: int
     error: str = Field(description="why the last try did not bring it")
-    due_at: str | None = Field(description="when it is tried again; of a dead one, since when")
+    due_at: Time | None = Field(description="when it is tried again; of a dead one, since when")
     data: dict[str, Any]
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
+
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""ISO 8601 in UTC, as `jobs.view.iso` writes it: a text here, and described as a time."""
+Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+"""A day (UTC)."""
 
 
 class Asked(BaseModel):

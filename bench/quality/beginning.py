@@ -77,7 +77,7 @@ def _header(of: ExerciseSet, asked: Asked, system: Mapping[str, Any]) -> Header:
             "fettle": version("fettle"),
             "python": platform.python_version(),
             "service": system.get("version"),
-            "workers": sorted({str(w.get("version")) for w in system.get("workers", ())}),
+            "workers": sorted({str(w.get("version")) for w in system.get("workers") or ()}),
             "bootstrap": {"seed": SEED, "resamples": RESAMPLES},
         },
         began=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),

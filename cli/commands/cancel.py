@@ -13,7 +13,7 @@ from cli.screen import Screen, print_json
 
 @click.command()
 @click.argument("job_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
 @click.pass_obj
 def command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> None:
     """Cancel the job ID: no new model call and no new run starts."""

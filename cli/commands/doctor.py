@@ -30,8 +30,8 @@ _TONES = {
 def command(flags: Mapping[str, Any], *, as_json: bool) -> int:
     """Check Redis, workers, sandbox and model keys; exit 1 if a job could not run.
 
-    Asks the service (with a key that has the scope `admin`). Where none answers, this machine is
-    checked instead.
+    Asks the service, with a key of the operator's: one that has the scope `admin`, in the tenant
+    `default`. Where none answers, this machine is checked instead.
     """
     found = list(_examined(flags))
     could_run = all(finding.health is not Health.BAD for finding in found)

@@ -15,7 +15,7 @@ SCOPES = ("submit", "read", "review", "admin")
 
 
 def limits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that bound what a key's jobs may spend on a day."""
+    """The options that bound what jobs may spend on a day."""
     dollars = click.option(
         "--max-cost-usd-per-day",
         metavar="DOLLARS",
@@ -77,13 +77,16 @@ def create(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
-    """Set what the jobs of the key ID may spend on a day; what is not given is unlimited again."""
+    """Set what the jobs of the key ID may spend on a day; what is not given is as the settings say.
+
+    Only the operator may: an admin of the tenant `default`.
+    """
     with open_service(flags) as service:
         key = service.limit_key(key_id, limited)
     if as_json:
         print_json(key)
     else:
-        Screen().line("limited", f"{key['id']}, a day: {_limits(key)}")
+        Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
 
 
 @command.command("list")
@@ -116,13 +119,18 @@ def revoke(flags: Mapping[str, Any], key_id: str, *, as_json: bool) -> None:
 
 def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
     times = ((key[name] or "-")[:10] for name in ("created_at", "revoked_at"))
-    spent = key.get("spent_today")
-    today = f"{money(spent['cost_usd'])}, {spent['tokens']:,} tokens" if spent else "-"
     names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
-    return (*names, *times, _limits(key), today)
+    return (*names, *times, limits_shown(key), spent_shown(key))
 
 
-def _limits(key: Mapping[str, Any]) -> str:
+def spent_shown(key: Mapping[str, Any]) -> str:
+    """What a key or a tenant has spent today."""
+    spent = key.get("spent_today")
+    return f"{money(spent['cost_usd'])}, {spent['tokens']:,} tokens" if spent else "-"
+
+
+def limits_shown(key: Mapping[str, Any]) -> str:
+    """What a key or a tenant may spend on a day."""
     dollars, tokens = key.get("max_cost_usd_per_day"), key.get("max_tokens_per_day")
     parts = (
         f"${dollars}" if dollars is not None else "",

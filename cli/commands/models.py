@@ -29,7 +29,7 @@ def command(
     wanted = check or bool(names)
     with open_service(flags) as service:
         found = dict(service.models())
-        if wanted and found["workers"]:
+        if wanted and found["workers"] != 0:
             found["checks"] = service.check_models(names)
     if as_json:
         print_json(found)
@@ -37,5 +37,5 @@ def command(
         screen = Screen()
         models_shown(screen, found)
         checks_shown(screen, found.get("checks", ()))
-    answered = found["workers"] and all(each["ok"] for each in found.get("checks", ()))
+    answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
     return FAILED if wanted and not answered else 0

@@ -15,7 +15,12 @@ from cli.screen import Screen, print_json
 @click.command()
 @click.argument("job_id", metavar="ID")
 @click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
-@click.option("--json", "as_json", is_flag=True, help="Print the new job as one JSON object.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the new job as one JSON object; with --no-wait its id and status.",
+)
 @click.pass_obj
 def command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
     """Try the failed or cancelled job ID anew, as a new job that goes on where it stopped.

@@ -35,7 +35,7 @@ from cli.service import Service
 )
 @click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
 @click.option("--digest", metavar="SHA256", help="What you looked at, as the review says it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
 @click.pass_obj
 def command(
     flags: Mapping[str, Any],
@@ -86,9 +86,8 @@ def command(
 
 def _where(job: Mapping[str, Any]) -> str:
     """Where the decision has left the job."""
-    if (review := job["review"]) is not None and review["approvals"]:
-        count, wanted = len(review["approvals"]), review["approvals_needed"]
-        return f"that is {count} of {wanted} approvals, and another person's is needed"
+    if job["status"] == "awaiting_review":  # only a first approval of two leaves it there
+        return "that is 1 of 2 approvals, and another person's is needed"
     return f"the job is {job['status'].replace('_', ' ')}"
 
 

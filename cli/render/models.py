@@ -15,7 +15,7 @@ UNKNOWN = "unknown"
 
 def models_shown(screen: Screen, found: Mapping[str, Any]) -> None:
     """Roles, models, and what keeps some from being asked."""
-    if not found["workers"]:
+    if found["workers"] == 0 or not (found["roles"] or found["recordings"]):
         screen.line("workers", "none was seen lately: start one with `python -m worker`", Tone.BAD)
         return
     screen.title("roles")

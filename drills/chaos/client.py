@@ -83,9 +83,10 @@ class Client:
         return entry
 
     async def retry(self, job_id: str) -> Retried:
-        """POST /jobs/{id}/retry. One without an answer may have made an heir, too."""
+        """POST /jobs/{id}/retry. The next one tells of an heir that was made without an answer."""
         asked = Moment.now()
-        status, answer = await self._send(f"/jobs/{job_id}/retry")
+        once = {"Idempotency-Key": f"retry-{job_id}"}
+        status, answer = await self._send(f"/jobs/{job_id}/retry", headers=once)
         entry = Retried(asked=asked, status=status, job_id=job_id, heir=_text(answer.get("id")))
         self._log.add(entry)
         return entry

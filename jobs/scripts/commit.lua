@@ -97,7 +97,7 @@ local function settle(account, reservation, cost, tokens)
   local made = redis.call('HGET', account, 'open:' .. reservation)
   if not made then return end
   redis.call('HDEL', account, 'open:' .. reservation)
-  local most_cost, most_tokens, day = string.match(made, '^(%d+) (%d+) (.*)$')
+  local most_cost, most_tokens, days = string.match(made, '^(%d+) (%d+) ?(.*)$')
   local function correct(whose, what, most, spent)
     local back = most == '0' and '0' or '-' .. most -- '-0' is no integer to Redis
     redis.call('HINCRBY', whose, 'open_' .. what, back)
@@ -106,8 +106,8 @@ local function settle(account, reservation, cost, tokens)
       redis.call('HINCRBY', whose, what, back)
     end
   end
-  for _, whose in ipairs({account, day}) do
-    if whose ~= '' and redis.call('EXISTS', whose) == 1 then
+  for whose in string.gmatch(account .. ' ' .. days, '%S+') do
+    if redis.call('EXISTS', whose) == 1 then
       correct(whose, 'cost', most_cost, cost)
       correct(whose, 'tokens', most_tokens, tokens)
     end

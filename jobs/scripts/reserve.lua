@@ -1,15 +1,16 @@
--- Set aside what a model call can cost at most, where the budgets allow it: both, or neither.
+-- Set aside what a model call can cost at most, where the budgets allow it: all, or none.
 --
 -- KEYS[1] the job's record (hash)   KEYS[2] the job's account (hash)
 -- ARGV[1] epoch     ARGV[2] name of the reservation
 -- ARGV[3] cost, ARGV[4] tokens: at most   ARGV[5], ARGV[6] the job's caps of both ('': none)
--- ARGV[7] prefix of the key's accounts ('': none)   ARGV[8], ARGV[9] the key's caps for a day
--- ARGV[10] how long the account of a day is kept, s
+-- ARGV[7] how long the account of a day is kept, s
+-- then of each day that it counts for: whose it is ('key', 'tenant'), the prefix of its accounts,
+-- and its caps of both
 --
 -- Accounts are hashes: cost and tokens, spent or set aside, and of these open_cost and open_tokens
--- that are not settled; in a job's, open:RESERVATION too: cost, tokens and the account of the day.
+-- that are not settled; in a job's, open:RESERVATION too: cost, tokens and the accounts of the day.
 --
--- Returns {} where it is granted, {'stale'}, or {'job' or 'key', 'cost' or 'tokens', used, open}.
+-- Returns {} where it is granted, {'stale'}, or {'job' or whose day, 'cost' or 'tokens', used, open}.
 local state = redis.call('HMGET', KEYS[1], 'status', 'epoch')
 if state[1] ~= 'running' or state[2] ~= ARGV[1] then return {'stale'} end
 if redis.call('HEXISTS', KEYS[2], 'open:' .. ARGV[2]) == 1 then return {} end
@@ -24,12 +25,12 @@ local function short(account, whose, most_cost, most_tokens)
   end
 end
 
-local day = ''
-if ARGV[7] ~= '' then
-  day = ARGV[7] .. math.floor(redis.call('TIME')[1] / 86400)
+local today = math.floor(redis.call('TIME')[1] / 86400)
+local why, days = short(KEYS[2], 'job', ARGV[5], ARGV[6]), {}
+for i = 8, #ARGV, 4 do
+  days[#days + 1] = ARGV[i + 1] .. today
+  why = why or short(days[#days], ARGV[i], ARGV[i + 2], ARGV[i + 3])
 end
-local why = short(KEYS[2], 'job', ARGV[5], ARGV[6])
-if not why and day ~= '' then why = short(day, 'key', ARGV[8], ARGV[9]) end
 if why then return why end
 
 local function add(account)
@@ -39,9 +40,9 @@ local function add(account)
   redis.call('HINCRBY', account, 'open_tokens', ARGV[4])
 end
 add(KEYS[2])
-redis.call('HSET', KEYS[2], 'open:' .. ARGV[2], ARGV[3] .. ' ' .. ARGV[4] .. ' ' .. day)
-if day ~= '' then
+redis.call('HSET', KEYS[2], 'open:' .. ARGV[2], table.concat({ARGV[3], ARGV[4], unpack(days)}, ' '))
+for _, day in ipairs(days) do
   add(day)
-  redis.call('EXPIRE', day, ARGV[10])
+  redis.call('EXPIRE', day, ARGV[7])
 end
 return {}

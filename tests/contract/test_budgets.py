@@ -125,6 +125,28 @@ async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     assert await reserve(store, two, other) is None
 
 
+async def test_a_tenant_is_spent_by_all_its_keys(store: Store, house: House):
+    one, two = await house.running(), await house.running()
+    key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
+
+    def wanted(name: str, key_id: str, cents: int) -> Asking:
+        amount = Amount(cents * CENT, 10)
+        return Asking(name, amount, Cap(), key_id, key, tenant="acme", tenant_day=tenant)
+
+    assert await reserve(store, one, wanted("a", "k1", 2)) is None
+    short = await reserve(store, two, wanted("b", "k2", 2))
+    assert short == Short("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
+    assert await store.budgets.of_keys_today(["k2"]) == [Amount()], "nothing is taken in part"
+    assert (await reserve(store, two, wanted("c", "k1", 1))).whose == "key"
+    assert await reserve(store, two, wanted("d", "k2", 1)) is None
+    await store.charge(one.id, [paid("c1", "a")])
+    await store.budgets.release(two.id, "d")
+    spent = Amount(CENT // 2, 4)
+    assert await store.budgets.of_tenant_today("acme") == spent
+    assert await store.budgets.of_keys_today(["k1"]) == [spent]
+    assert await store.budgets.of_tenant_today("other") == Amount()
+
+
 async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
     store: Store, house: House
 ):

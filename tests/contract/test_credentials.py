@@ -11,6 +11,7 @@ from jobs.credentials import (
     Credential,
     MemoryCredentials,
     Scope,
+    TenantLimits,
     digest_of,
     new_id,
     new_secret,
@@ -39,6 +40,18 @@ async def test_a_key_is_found_by_its_digest_and_its_id(credentials):
     assert await credentials.get("k1") == ADA
     assert await credentials.find(digest_of("s2")) is None
     assert await credentials.get("k2") is None
+
+
+async def test_a_tenant_has_limits_that_can_be_changed(credentials):
+    assert await credentials.tenant("acme") == TenantLimits()
+    await credentials.limit_tenant("acme", TenantLimits("2.50", 1_000))
+    await credentials.limit_tenant("other", TenantLimits(None, 0))
+    assert await credentials.tenants() == {
+        "acme": TenantLimits("2.50", 1_000),
+        "other": TenantLimits(None, 0),
+    }
+    await credentials.limit_tenant("acme", TenantLimits())
+    assert await credentials.tenant("acme") == TenantLimits()
 
 
 async def test_keys_are_listed_oldest_first(credentials):

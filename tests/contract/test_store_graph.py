@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from job_examples import TENANT, House, decision, held
+from job_examples import TENANT, House, decision, held, job
 
 from jobs import upgrade
 from jobs.errors import StaleEpoch
@@ -62,8 +62,7 @@ async def test_a_job_is_parked_and_begun_anew(house: House) -> None:
 async def test_a_heir_bears_its_parents_format(house: House) -> None:
     record = await checkpointed(house)
     await house.operations.cancel(record.id, "ann")
-    heir = await house.operations.try_anew(record.id, by="ann")
-    assert isinstance(heir, JobRecord)
+    heir = job(await house.operations.try_anew(record.id, by="ann"))
     stored = await house.record(heir.id)
     assert (stored.inherits, stored.graph, stored.tenant) == (record.id, THEIRS, TENANT)
     assert not await house.store.owns(Held(heir.id, 0))

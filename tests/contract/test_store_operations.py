@@ -17,7 +17,7 @@ from jobs.record import Reason, Status
 from jobs.review import Action
 from jobs.review_digest import digest_of
 from jobs.spec import JobSpec, Priority
-from jobs.store import Held, Idempotency, Writes
+from jobs.store import Existing, Held, Idempotency, Writes
 
 
 def code(answer: object) -> str:
@@ -64,6 +64,34 @@ async def test_the_same_key_and_body_give_the_same_job(house):
     assert (await house.store.counts())[Status.QUEUED] == 1
     other = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
     assert code(other) == "key_reused"
+
+
+async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(house):
+    submit, key = house.operations.submit, Idempotency("key", "body")
+    first = await submit(TENANT, JobSpec("add"), by="ann", idempotency=key)
+    assert await house.store.known(TENANT, "key") == Existing(first.record.id, "body")
+    assert (await house.operations.replayed(TENANT, key)).record.id == first.record.id
+    assert await house.operations.replayed("other", key) is None
+    cancelled = job(await house.operations.cancel(first.record.id, "ann"))
+    assert cancelled.once == "key"
+    assert await house.store.remove(cancelled)
+    assert await house.store.known(TENANT, "key") is None
+    again = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
+    assert (again.new, again.record.id != first.record.id) == (True, True)
+
+
+async def test_one_key_makes_one_heir(house):
+    parents = [(await house.submit()).id for _ in range(2)]
+    for parent in parents:
+        job(await house.operations.cancel(parent, "ann"))
+    anew, key = house.operations.try_anew, Idempotency("key", "retry of the first")
+    answers = await asyncio.gather(
+        *(anew(parents[0], by="ann", idempotency=key) for _ in range(10))
+    )
+    assert len({answer.record.id for answer in answers}) == 1
+    assert sum(answer.new for answer in answers) == 1
+    other = Idempotency("key", "retry of the second")
+    assert code(await anew(parents[1], by="ann", idempotency=other)) == "key_reused"
 
 
 @pytest.mark.invariant("J4")

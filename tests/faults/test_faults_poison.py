@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 from faults_house import TWICE, Scene, Work
+from house import ok
 
 from bench.provider import Hang, Reply
 from drills import family
 from drills.chaos.oplog import Moment, Retried, Struck
-from jobs.record import JobRecord, Reason, Status
+from jobs.record import Reason, Status
 from worker.zygote import NAME as ZYGOTE
 
 INNOCENTS = 50
@@ -109,10 +110,9 @@ async def anew(scene: Scene, name: str) -> str:
     """`fettle retry` of a job whose model behaves again; returns the new job's id."""
     scene.work[name] = Work(TWICE)
     asked = Moment.now()
-    answer = await scene.operations.try_anew(scene.ids[name], by="ann")
-    assert isinstance(answer, JobRecord), answer
-    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], heir=answer.id))
-    return answer.id
+    heir = ok(await scene.operations.try_anew(scene.ids[name], by="ann"))
+    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], heir=heir.id))
+    return heir.id
 
 
 @pytest.mark.invariant("J7")

@@ -254,7 +254,7 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
             assert code == 1, "it ends by itself"
             answer = await client.submit("away", task="x")
             assert answer is not None
-            assert answer.json()["type"] == "/problems/store-unavailable"
+            assert answer.json()["type"] == "/problems/outcome-unknown"
             await asyncio.sleep(scene.lease + 1)
             with scene.house.restart_redis():
                 mended(scene)

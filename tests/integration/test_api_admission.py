@@ -65,6 +65,15 @@ async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
         await refused(front, 429, "queue-full")
 
 
+async def test_what_was_accepted_is_told_again_however_full_the_queue_is(url, tmp_path):
+    async with started(settings_for(url, tmp_path, admit_queued=1)) as front:
+        headers = {"Idempotency-Key": "once"}
+        first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        await refused(front, 429, "queue-full")
+        again = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        assert (again.status_code, again.json()) == (202, first.json())
+
+
 async def test_a_nearly_full_redis_refuses_new_jobs_and_nothing_else(url, tmp_path):
     async with started(settings_for(url, tmp_path)) as front:
         redis = front.house.store.redis

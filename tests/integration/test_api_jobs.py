@@ -25,8 +25,8 @@ async def test_a_submitted_job_is_on_record_with_its_files(front):
     body = {"task": "mend it", "files": {"src/a.py": "print('ü')\n"}, "labels": ["x", "x", "y"]}
     answer = await front.client.post("/jobs", json=body, headers={"X-Request-Id": "req-7"})
     assert answer.status_code == 202
-    job = Job.model_validate(answer.json())
-    assert answer.headers["location"] == f"/jobs/{job.id}" == job.links["self"]
+    job = Job.model_validate(await front.job(answer.json()["id"]))
+    assert answer.headers["location"] == f"/jobs/{job.id}" == answer.json()["links"]["self"]
     assert answer.headers["x-request-id"] == job.request_id == "req-7"
     assert (job.status, job.submitted_by, job.spec.labels) == ("queued", "development", ["x", "y"])
     loaded = await front.house.store.load(job.id)
@@ -202,8 +202,12 @@ async def test_cancel_is_sticky(front):
     answer = await front.client.post(f"/jobs/{job_id}/cancel")
     assert (answer.status_code, answer.json()["status"]) == (202, "cancelled")
     again = await front.client.post(f"/jobs/{job_id}/cancel")
-    assert again.status_code == 409
-    assert (again.json()["type"], again.json()["state"]) == ("/problems/wrong-state", "cancelled")
+    assert (again.status_code, again.json()) == (200, answer.json())
+    ended = await front.submit()
+    await front.finish(ended)
+    late = await front.client.post(f"/jobs/{ended}/cancel")
+    assert (late.status_code, late.json()["type"]) == (409, "/problems/wrong-state")
+    assert late.json()["state"] == "succeeded"
     events = await front.client.get(
         f"/jobs/{job_id}/events", headers={"Accept": "application/json"}
     )
@@ -218,11 +222,47 @@ async def test_a_cancelled_job_is_tried_anew_as_a_job_of_its_own(front):
     await front.client.post(f"/jobs/{job_id}/cancel")
     answer = await front.client.post(f"/jobs/{job_id}/retry")
     assert answer.status_code == 202
-    heir = Job.model_validate(answer.json())
+    heir = Job.model_validate(await front.job(answer.json()["id"]))
     assert answer.headers["location"] == f"/jobs/{heir.id}" != f"/jobs/{job_id}"
     assert (heir.spec.retry_of, heir.spec.task, heir.spec.labels) == (job_id, "mend it", ["l"])
     assert (heir.status, heir.conversation_id) == ("queued", job_id)
     assert (await front.job(job_id))["status"] == "cancelled"
+
+
+async def test_a_retry_that_is_sent_again_is_the_same_job(front):
+    job_id, other = await front.submit(), await front.submit()
+    for each in (job_id, other):
+        await front.client.post(f"/jobs/{each}/cancel")
+    headers = {"Idempotency-Key": "retry"}
+    first = await front.client.post(f"/jobs/{job_id}/retry", headers=headers)
+    again = await front.client.post(f"/jobs/{job_id}/retry", headers=headers)
+    assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    for path, body in ((f"/jobs/{other}/retry", None), ("/jobs", {"task": "x"})):
+        reused = await front.client.post(path, json=body, headers=headers)
+        assert reused.status_code == 422
+        assert reused.json()["type"] == "/problems/idempotency-key-reused"
+    assert (await front.client.get("/jobs")).json()["total"] == 3
+
+
+async def test_a_change_tells_no_more_than_its_key_may_know(front):
+    job_id = await front.paused()
+    secret = await front.key("submit", "review")
+    async with front.with_key(secret) as blind:
+        assert (await blind.get(f"/jobs/{job_id}")).status_code == 403
+        headers = {"Idempotency-Key": "k"}
+        answers = [
+            await blind.post("/jobs", json={"task": "t"}, headers=headers),
+            await blind.post("/jobs", json={"task": "t"}, headers=headers),
+            await blind.post(f"/jobs/{job_id}/review", json={"action": "delegate"}),
+            await blind.post(f"/jobs/{job_id}/cancel"),
+            await blind.post(f"/jobs/{job_id}/cancel"),
+            await blind.post(f"/jobs/{job_id}/retry"),
+            await blind.post("/verifications", json={"checks": {"files": {"test_a.py": ""}}}),
+        ]
+    for answer in answers:
+        assert set(answer.json()) == {"id", "kind", "status", "version", "links"}, answer.text
 
 
 @pytest.mark.parametrize("job_id", ["0" * 20, "x", "a" * 21, "%2e%2e", "0:events", "ü", "A" * 20])

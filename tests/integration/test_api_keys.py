@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+import structlog
 from api_front import client_of, settings_for, started
+
+from api import access
 
 JOB = "/jobs/" + "0" * 20
 GUARDED = [
@@ -32,6 +37,8 @@ GUARDED = [
     ("DELETE", "/keys/x", "admin"),
     ("POST", "/sign-in-links", "read or admin"),
     ("PUT", "/keys/x/limits", "admin"),
+    ("GET", "/tenants", "admin"),
+    ("PUT", "/tenants/acme/limits", "admin"),
     ("GET", "/decisions", "read or admin"),
     ("GET", "/webhooks", "admin"),
     ("POST", "/webhooks/x/retry", "admin"),
@@ -213,3 +220,104 @@ async def test_a_listing_of_many_keys_asks_redis_a_few_times(front):
     assert len(answer.json()["keys"]) == 31
     after = (await redis.info("commandstats"))["cmdstat_time"]["calls"]
     assert after - before <= 3
+
+
+OPERATORS = [
+    ("PUT", "/keys/{key}/limits", {"max_cost_usd_per_day": "900"}),
+    ("PUT", "/tenants/acme/limits", {"max_cost_usd_per_day": "900"}),
+    ("POST", "/keys", {"name": "rich", "scopes": ["read"], "max_tokens_per_day": 900}),
+    ("POST", "/keys", {"name": "rich", "scopes": ["read"], "max_cost_usd_per_day": "0"}),
+    ("POST", "/models/check", {}),
+    ("POST", "/workers/x/drain", None),
+    ("GET", "/webhooks", None),
+    ("POST", "/webhooks/x/retry", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OPERATORS)
+async def test_an_admin_of_a_tenant_is_no_operator(front, method, path, body):
+    limits = {"max_cost_usd_per_day": "1", "max_tokens_per_day": 10}
+    asked = {"name": "ada", "scopes": ["admin", "read"], "tenant": "acme", **limits}
+    made = (await front.client.post("/keys", json=asked)).json()
+    await front.client.put("/tenants/acme/limits", json=limits)
+    async with front.with_key(made["secret"]) as admin:
+        answer = await admin.request(method, path.format(key=made["id"]), json=body)
+        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
+        (key,) = (await admin.get("/keys")).json()["keys"]
+        (tenant,) = (await admin.get("/tenants")).json()["tenants"]
+    for told in (key, tenant):
+        assert {name: told[name] for name in limits} == limits
+
+
+async def test_a_tenants_admin_makes_keys_without_limits_of_their_own(front):
+    secret = await front.key("admin", tenant="acme")
+    async with front.with_key(secret) as admin:
+        answer = await admin.post("/keys", json={"name": "bob", "scopes": ["read"]})
+        assert (answer.status_code, answer.json()["max_tokens_per_day"]) == (201, None)
+
+
+async def test_the_operator_limits_tenants(front):
+    await front.key("read", tenant="acme")
+    limits = {"max_cost_usd_per_day": "2.5", "max_tokens_per_day": None}
+    changed = await front.client.put("/tenants/new/limits", json=limits)
+    assert changed.json() == {"name": "new", **limits, "spent_today": None}
+    listed = (await front.client.get("/tenants")).json()["tenants"]
+    assert [each["name"] for each in listed] == ["acme", "default", "new"]
+    assert listed[2]["max_cost_usd_per_day"] == "2.5"
+    assert (await front.client.put("/tenants/A B/limits", json={})).status_code == 404
+
+
+@pytest.mark.parametrize("tenant", ["acme", "default"])
+async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
+    await front.house.store.announce("host-7:pid-42", {"models": {"offered": []}}, 10)
+    await front.submit()
+    secret = await front.key("read", tenant=tenant)
+    async with front.with_key(secret) as reader:
+        system, models = await reader.get("/system"), await reader.get("/models")
+    for answer in (system, models):
+        assert answer.status_code == 200
+        assert "host-7" not in answer.text
+    told = system.json()
+    assert [told[name] for name in ("redis", "workers", "queue", "webhooks")] == [None] * 4
+    assert (told["serving"], told["jobs"].get("queued", 0)) == (True, int(tenant == "default"))
+    assert (models.json()["workers"], models.json()["differing"]) == (None, None)
+    assert (await front.client.get("/system")).json()["workers"][0]["id"] == "host-7:pid-42"
+    assert (await front.client.get("/models")).json()["workers"] == 1
+
+
+async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch):
+    """Neither events nor tokens, once the time is over that a stream may take to notice."""
+    monkeypatch.setattr(access, "RECHECK_SECONDS", 0.0)
+    settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=4)
+    async with started(settings) as front:
+        job_id, secret = await front.submit(), await front.key("read")
+        store = front.house.store
+        (key,) = [key for key in await front.house.credentials.every() if key.name == "ada"]
+        async with front.with_key(secret) as reader:
+            reading = asyncio.create_task(reader.get(f"/jobs/{job_id}/events?tokens=true"))
+            while not await store.tokens.tell({job_id: '[{"text": "before"}]'}):
+                await asyncio.sleep(0.02)
+            await front.house.credentials.revoke(key.id, await store.now())
+            held = await front.claim(job_id)
+            while not reading.done():
+                await store.tokens.tell({job_id: '[{"text": "secret"}]'})
+                await asyncio.sleep(0.02)
+            assert (await store.load(job_id)).record.epoch == held.epoch
+            heard = (await reading).text
+    assert "secret" not in heard
+    assert "event: started" not in heard
+
+
+async def test_the_log_names_the_peer_and_no_token(front):
+    path = (await front.client.post("/sign-in-links")).json()["path"]
+    token = path.rpartition("/")[2]
+    with structlog.testing.capture_logs() as lines:
+        async with client_of(front.app, None) as browser:
+            for way in (path, f"{path}/", f"{path}/x"):
+                await browser.get(way)
+            await browser.post(path)
+    asked = [line for line in lines if line["event"] == "request"]
+    assert len(asked) == 4
+    assert token not in str(lines)
+    assert {line["path"] for line in asked} == {"/app/sign-in/..."}
+    assert {line["peer"] for line in asked} == {"127.0.0.1"}

@@ -254,6 +254,22 @@ async def test_streams_are_told_at_once_and_do_not_hold_up_the_shutdown(
         assert (code, rest) == (-signal.SIGTERM, [": the server goes away: connect again"])
 
 
+@pytest.mark.parametrize(
+    ("trusted", "peer"), [("127.0.0.1", "203.0.113.9"), ("10.9.9.9", "127.0.0.1")]
+)
+async def test_the_log_names_whose_request_it_is_as_a_trusted_proxy_says(
+    redis_server, tmp_path, trusted, peer
+):
+    env = environment(redis_server.url, tmp_path, forwarded_allow_ips=trusted)
+    with running(env, tmp_path / "log") as api:
+        async with api.client() as client:
+            answer = await client.get("/jobs", headers={"X-Forwarded-For": "203.0.113.9"})
+            assert answer.status_code == 200
+        assert api.stop() == -signal.SIGTERM
+        (line,) = [line for line in api.logged() if line["event"] == "request"]
+    assert line["peer"] == peer
+
+
 async def refusals_of(api, job_id):
     async def ask(method, path):
         async with api.client() as client:
@@ -287,7 +303,9 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
             )
             for path, answer, _ in refusals:
                 assert answer.status_code == 503, (path, answer.text)
-                assert answer.json()["type"] == "/problems/store-unavailable"
+                reads = answer.request.method == "GET"
+                kind = "store-unavailable" if reads else "outcome-unknown"
+                assert answer.json()["type"] == f"/problems/{kind}"
                 assert answer.json()["retryable"] is True
                 assert int(answer.headers["retry-after"]) > 0
                 assert str(urlsplit(server.url).port) not in answer.text

@@ -11,6 +11,7 @@ import pytest
 import redis_servers
 from api_front import settings_for, started
 
+from jobs.errors import StoreUnavailable
 from jobs.operations import Operations
 from jobs.redis_store import RedisStore
 
@@ -94,9 +95,43 @@ async def test_what_was_committed_is_told_although_redis_is_gone(restartable, tm
         answer = await front.client.post(path, json=body)
         assert answer.status_code == 202, answer.text
         told = answer.json()
-        assert (told["status"], told["partial"]) == (status, True)
+        assert told["status"] == status
 
         await asyncio.to_thread(restart)
         front.app.state.services = before
         kept = await front.job(told["id"])
-        assert (kept["status"], kept["partial"]) == (status, False)
+        assert (kept["status"], told["links"]) == (status, kept["links"])
+
+
+class Cut(RedisStore):
+    """The store, whose connection breaks behind a write, before its answer."""
+
+    async def create(self, *args, **more):
+        await super().create(*args, **more)
+        raise StoreUnavailable("cut")
+
+    async def commit(self, *args, **more):
+        await super().commit(*args, **more)
+        raise StoreUnavailable("cut")
+
+
+async def test_an_unknown_outcome_says_so_and_the_same_key_tells(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        stopped = await front.submit()
+        before, store = front.house, Cut(front.house.store.redis)
+        operations = Operations(store, lambda *_: None)
+        front.app.state.services = dataclasses.replace(before, operations=operations)
+        headers = {"Idempotency-Key": "once"}
+        lost = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        cut = await front.client.post(f"/jobs/{stopped}/cancel")
+        for answer in (lost, cut):
+            assert (answer.status_code, answer.json()["type"]) == (503, "/problems/outcome-unknown")
+            assert answer.json()["retryable"] is True
+        assert "with the same Idempotency-Key" in lost.json()["detail"]
+        assert "without an Idempotency-Key" in cut.json()["detail"]
+
+        front.app.state.services = before
+        again = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+        assert (again.status_code, again.headers["idempotency-replayed"]) == (202, "true")
+        assert (await front.client.get("/jobs")).json()["total"] == 2
+        assert (await front.client.post(f"/jobs/{stopped}/cancel")).status_code == 200

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api import problems
 from jobs.delivery import Delivery
+from jobs.event_data import KINDS
 from jobs.redis_outbox import entered
 
 
@@ -159,3 +160,64 @@ async def test_operations_have_different_names(front):
     schema = (await front.client.get("/openapi.json")).json()
     ids = [op["operationId"] for methods in schema["paths"].values() for op in methods.values()]
     assert len(ids) == len(set(ids))
+    assert {"submit_job", "list_jobs", "follow_job", "decide_review", "create_key"} <= set(ids)
+    for name in ids:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", name), name
+        assert not name.endswith(("_get", "_post", "_put", "_delete")), name
+
+
+async def test_the_schema_is_one_that_a_generator_can_use(front):
+    schema = (await front.client.get("/openapi.json")).json()
+    paths, defined = schema["paths"], schema["components"]["schemas"]
+
+    def answers(path: str, method: str = "get"):
+        return paths[path][method]["responses"]
+
+    assert defined["EventKind"]["enum"] == list(KINDS)
+    mapping = defined["Event"]["discriminator"]["mapping"]
+    assert mapping.keys() == KINDS.keys()
+    for kind, reference in mapping.items():
+        event = defined[reference.rpartition("/")[2]]
+        assert event["properties"]["kind"]["const"] == kind
+        assert defined[event["properties"]["data"]["$ref"].rpartition("/")[2]]["properties"]
+    assert defined["ProblemType"]["enum"] == [kind.type for kind in problems.KINDS.values()]
+    for name in ("Action", "Verdict", "RunEnd", "Status", "Reason", "ReviewKind", "FailureKind"):
+        assert len(defined[name]["enum"]) >= 2
+    for name, model in defined.items():
+        for field, known in model.get("properties", {}).items():
+            if field == "at" or field.endswith("_at"):
+                assert "date-time" in str(known), (name, field)
+    assert {"200", "204"} <= answers("/jobs/{job_id}/events").keys()
+    assert "304" in answers("/jobs/{job_id}/artifacts/{name}")
+    assert "text/csv" in answers("/decisions")["200"]["content"]
+    assert {"Location", "Idempotency-Replayed"} <= answers("/jobs", "post")["202"]["headers"].keys()
+    for methods in paths.values():
+        for operation in methods.values():
+            for status, answer in operation["responses"].items():
+                assert "X-Request-Id" in answer["headers"]
+                assert (status in ("429", "503")) <= ("Retry-After" in answer["headers"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/jobs?lable=x"),
+        ("GET", "/jobs/{id}?at=now"),
+        ("GET", "/jobs/{id}/events?format=json&since=3"),
+        ("GET", "/decisions?start=2026-01-01"),
+        ("POST", "/jobs?priority=high"),
+        ("POST", "/jobs/{id}/cancel?force=1"),
+        ("GET", "/keys?tenant=acme"),
+        ("GET", "/healthz?verbose=1"),
+    ],
+)
+async def test_a_parameter_that_nobody_knows_is_refused_by_its_name(front, method, path):
+    job_id = await front.submit()
+    json = {"task": "x"} if method == "POST" else None
+    answer = await front.client.request(method, path.format(id=job_id), json=json)
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid-request")
+    wrong = path.rpartition("?")[2].rpartition("&")[2].partition("=")[0]
+    (error,) = answer.json()["errors"]
+    assert (error["field"], "there is no such parameter" in error["message"]) == (wrong, True)
+    assert (await front.job(job_id))["status"] == "queued"
+    assert (await front.client.get("/jobs")).json()["total"] == 1

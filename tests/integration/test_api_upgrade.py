@@ -53,7 +53,7 @@ async def test_it_says_why_and_what_can_be_decided(front):
 async def test_approved_it_begins_anew_with_what_it_cost_and_without_its_runs(front):
     job_id = await parked(front)
     answer = await decide(front, job_id, action="approve")
-    told = answer.json()
+    told = await front.job(job_id)
     assert (answer.status_code, told["status"], told["runs"]) == (202, "queued", [])
     assert told["decisions"][0]["override"] is False
     assert (await decide(front, job_id, action="approve")).status_code == 409
@@ -69,13 +69,14 @@ async def test_a_run_that_was_given_up_is_no_evidence(front):
     held = await front.claim(job_id)
     asked = Review("r2", ReviewKind.REVIEW, {}, await front.house.store.now())
     done(await front.house.operations.pause(held, asked))
-    told = (await decide(front, job_id, action="approve")).json()
-    assert told["decisions"][-1]["override"] is True
+    await decide(front, job_id, action="approve")
+    assert (await front.job(job_id))["decisions"][-1]["override"] is True
 
 
 async def test_left_to_others_or_ended(front):
     job_id = await parked(front)
     assert (await decide(front, job_id, action="delegate")).json()["status"] == "queued"
     job_id = await parked(front)
-    told = (await decide(front, job_id, action="reject", feedback="too old")).json()
+    await decide(front, job_id, action="reject", feedback="too old")
+    told = await front.job(job_id)
     assert (told["status"], told["reason"], told["detail"]) == ("failed", "incompatible", "too old")

@@ -24,6 +24,8 @@ async def test_a_verification_is_a_job_of_its_own_kind(front):
     told = answer.json()
     assert answer.headers["location"] == f"/jobs/{told['id']}"
     assert told["status"] == "queued"
+    assert told["kind"] == "verification"
+    told = await front.job(told["id"])
     assert told["spec"]["kind"] == "verification"
     assert told["spec"]["task"] == "Verification by test_a.py"
     assert told["spec"]["labels"] == ["hidden"]
@@ -100,7 +102,7 @@ async def test_a_job_carries_checks_and_says_so_without_their_text(front):
     body = {"task": "add", "checks": checks, "write_tests": True, "parallel": True}
     answer = await front.client.post("/jobs", json=body)
     assert answer.status_code == 202, answer.text
-    told = answer.json()["spec"]
+    told = (await front.job(answer.json()["id"]))["spec"]
     assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x"}
     assert (told["write_tests"], told["parallel"], told["kind"]) == (True, True, "task")
     listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
@@ -135,6 +137,6 @@ async def test_questions_are_answered_at_the_review(front):
     assert odd.json()["errors"][0]["field"] == "answers"
     answer = await front.client.post(path, json={"action": "answer", "answers": ["This."]})
     assert answer.status_code == 202, answer.text
-    assert answer.json()["decisions"][0]["answers"] == ["This."]
+    assert (await front.job(job_id))["decisions"][0]["answers"] == ["This."]
     again = await front.client.post(path, json={"action": "answer", "answers": ["That."]})
     assert again.status_code == 409  # J10

@@ -463,9 +463,12 @@ async def test_pictures_are_shown_and_a_drawing_never_acts(front):
 async def test_cancel_and_retry(front):
     job_id = await front.submit()
     async with visiting(front.app) as visit:
-        assert (await visit.post(f"/app/jobs/{job_id}/cancel")).status_code == 204
-        again = await visit.post(f"/app/jobs/{job_id}/cancel")
-        assert (again.status_code, again.headers["hx-retarget"]) == (409, "#notice")
+        for _ in range(2):
+            assert (await visit.post(f"/app/jobs/{job_id}/cancel")).status_code == 204
+        ended = await front.submit()
+        await front.finish(ended)
+        late = await visit.post(f"/app/jobs/{ended}/cancel")
+        assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
         anew = await visit.post(f"/app/jobs/{job_id}/retry")
         where = anew.headers["hx-redirect"]
         assert f"/app/jobs/{job_id}" in (await visit.get(where)).text
@@ -485,6 +488,11 @@ async def test_system_and_numbers_have_pages(front):
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
         assert re.search(r"on the way</dt><dd>1 message, the oldest for \d+ s", page)
+        secret = await front.key("read", name="reader")
+    async with visiting(front.app, secret) as visit:
+        page = (await visit.get("/app/system")).text
+        assert ("w1" in page, "Your tenant" in page, "Redis</h2>" in page) == (False, True, False)
+    async with visiting(front.app) as visit:
         page = (await visit.get("/app/numbers?days=7")).text
         assert re.search(r'data-colour="accent">groq:m<', page)
         assert 'data-value="0.25">$0.2500' in page

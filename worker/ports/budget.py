@@ -1,4 +1,4 @@
-"""AccountBudget: what a job and its key may spend, over all attempts and workers."""
+"""AccountBudget: what a job, its key and its tenant may spend, over all attempts and workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.budget import Most
 from agents.errors import BudgetExhausted, PriceUnknown
 from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
 from jobs.store import Store
-from worker.key_limits import KeyLimits
+from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.patience import patient
 
@@ -22,12 +22,22 @@ AGAIN_SECONDS = 0.5
 MOST_TOKENS = 2_000_000
 """Where nothing else bounds a job; by the attempt's own count, which costs no round trip."""
 
-_OF_A_KEY = "wait for the next day (UTC), or raise the limit: `fettle keys limit`"
+_OF_A_KEY = "wait for the next day (UTC), or have the operator raise it: `fettle keys limit`"
+_OF_A_TENANT = "wait for the next day (UTC), or have the operator raise it: `fettle tenants limit`"
 _ADVICE = {
     ("job", "cost"): "raise its max_cost_usd, or FETTLE_MAX_JOB_COST_USD",
     ("job", "tokens"): "raise its max_tokens, or FETTLE_MAX_JOB_TOKENS",
     ("key", "cost"): _OF_A_KEY,
     ("key", "tokens"): _OF_A_KEY,
+    ("tenant", "cost"): _OF_A_TENANT,
+    ("tenant", "tokens"): _OF_A_TENANT,
+}
+
+
+_WHOSE = {
+    "job": "the job may",
+    "key": "the jobs of its API key may today",
+    "tenant": "the jobs of its tenant may today",
 }
 
 
@@ -39,7 +49,8 @@ class AccountBudget:
     ledger: Ledger
     cap: Cap
     key_id: str
-    key_limits: KeyLimits
+    tenant: str
+    days: DayLimits
 
     async def reserve(self, most: Callable[[], Most]) -> str | None:
         """See agents.budget.Budget."""
@@ -48,22 +59,29 @@ class AccountBudget:
                 f"the job has used {self.ledger.tokens:,} tokens, and without a limit of its own "
                 f"it may use {MOST_TOKENS:,}: give it max_tokens, or set FETTLE_MAX_JOB_TOKENS"
             )
-        day = await self.key_limits.of(self.key_id)
-        if not self.cap.bounds and not day.bounds:
+        key, tenant = await self.days.of_key(self.key_id), await self.days.of_tenant(self.tenant)
+        caps = (self.cap, key, tenant)
+        if not any(cap.bounds for cap in caps):
             return None
         call = most()
-        if call.cost_usd is None and (self.cap.cost, day.cost) != (None, None):
+        if call.cost_usd is None and any(cap.cost is not None for cap in caps):
             raise PriceUnknown(_unknown(call.model))
-        amount = Amount(billionths(call.cost_usd or "0"), call.tokens)
-        key_id = self.key_id if day.bounds else ""
-        asking = Asking(secrets.token_hex(8), amount, self.cap, key_id, day)
+        asking = Asking(
+            secrets.token_hex(8),
+            Amount(billionths(call.cost_usd or "0"), call.tokens),
+            self.cap,
+            key_id=self.key_id if key.bounds else "",
+            day=key,
+            tenant=self.tenant if tenant.bounds else "",
+            tenant_day=tenant,
+        )
         if (short := await self._granted(asking)) is not None:
             raise BudgetExhausted(_said(short, call.model))
         return asking.id
 
     async def _granted(self, asking: Asking) -> Short | None:
-        """Where only calls under way leave no room, wait for what they do not use: a key's jobs
-        would fail one another long before its limit.
+        """Where only calls under way leave no room, wait for what they do not use: the jobs of a
+        key or a tenant would fail one another long before its limit.
         """
         budgets, held = self.store.budgets, self.ledger.held
         ends = time.monotonic() + WAIT_SECONDS
@@ -93,9 +111,8 @@ def _said(short: Short, model: str) -> str:
     def amount(value: int) -> str:
         return f"${in_dollars(value)}" if short.what == "cost" else f"{value:,} tokens"
 
-    whose = "the job may" if short.whose == "job" else "the jobs of its API key may today"
     return (
-        f"{whose} spend {amount(short.cap)}; {amount(short.used)} are spent or set aside, and the "
-        f"next call of {model} can take {amount(short.asked)}: "
+        f"{_WHOSE[short.whose]} spend {amount(short.cap)}; {amount(short.used)} are spent or set "
+        f"aside, and the next call of {model} can take {amount(short.asked)}: "
         f"{_ADVICE[short.whose, short.what]}"
     )

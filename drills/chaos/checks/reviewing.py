@@ -13,6 +13,7 @@ from jobs.events import FINAL_KINDS
 from jobs.record import Reason, Status
 from jobs.review import ReviewKind
 
+ACCEPTED = 202
 ANSWERED = frozenset({"decided", *FINAL_KINDS})
 """What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
 
@@ -104,8 +105,9 @@ def cancelled_for_good(case: Case) -> Iterator[Violation]:
         granted = [entry for entry in answers if entry.granted]
         if granted and job.status is not Status.CANCELLED:
             yield Violation("J11", job.id, f"its cancel was granted, and it is {job.status}")
-        if len(granted) > 1:
-            yield Violation("J11", job.id, f"its cancel was granted {len(granted)} times")
+        done = [entry for entry in granted if entry.status == ACCEPTED]  # 200: it was before
+        if len(done) > 1:
+            yield Violation("J11", job.id, f"its cancel was granted {len(done)} times")
         maybe = [entry for entry in answers if entry.granted or entry.status is None]
         if job.status is Status.CANCELLED and answers and not maybe:
             yield Violation("J11", job.id, "it is cancelled, and every cancel was refused")

@@ -11,8 +11,8 @@ from jobs.events import NewEvent
 from jobs.lifecycle import Policy, Refusal
 from jobs.memory_store import MemoryStore
 from jobs.record import Reason, Status
-from jobs.spec import JobSpec, Priority
-from jobs.store import ONCE_SECONDS, Existing, Held, Idempotency, Writes
+from jobs.spec import Priority
+from jobs.store import Held, Writes
 
 
 class Clock:
@@ -153,28 +153,6 @@ async def test_waiting_for_a_person_costs_nothing_however_long(house, clock):
     assert await sweep(house) == []
     record = await house.record(running.id)
     assert (record.lease, record.ran_ms) == (None, 0)
-
-
-async def test_an_idempotency_key_is_forgotten_after_a_week(house, clock):
-    key = Idempotency("key", "body")
-    change = lifecycle.submit("j1", "acme", JobSpec("add"), NOW, by="ann", request_id="")
-    other = lifecycle.submit("j2", "acme", JobSpec("add"), NOW, by="ann", request_id="")
-    assert await house.store.create(change, key) is None
-    clock.now += ONCE_SECONDS * 1000 - 1
-    assert await house.store.create(other, key) == Existing("j1", "body")
-    clock.now += 1
-    assert await house.store.create(other, key) is None
-
-
-async def test_an_idempotency_key_may_outlive_its_job(house):
-    once = Idempotency("key", "body")
-    first = await house.operations.submit("acme", JobSpec("add"), by="ann", idempotency=once)
-    cancelled = job(await house.operations.cancel(first.record.id, "ann"))
-    assert await house.store.remove(cancelled)
-    again = await house.operations.submit("acme", JobSpec("add"), by="ann", idempotency=once)
-    assert isinstance(again, lifecycle.Refusal)
-    assert again.code == "key_reused"
-    assert "was removed: take a new key" in again.detail
 
 
 async def test_a_silent_worker_is_forgotten(house, clock):

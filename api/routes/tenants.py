@@ -1,0 +1,65 @@
+"""Tenants: what all jobs of one may spend on a day."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+
+import structlog
+from fastapi import APIRouter, Request, Response
+
+from api import body, problems
+from api.answers import as_json
+from api.caller import Admin, Operator
+from api.documented import body_responses, responses, with_body
+from api.problems import Refused
+from api.routes.keys import spent_today
+from api.schemas import patterns
+from api.schemas.key import DayLimits, Tenant, TenantList
+from api.services import Services, ServicesDep
+from jobs.credentials import OPERATOR, TenantLimits
+
+log = structlog.get_logger(__name__)
+router = APIRouter(tags=["keys"])
+
+
+@router.get(
+    "/tenants",
+    operation_id="list_tenants",
+    response_model=TenantList,
+    summary="List tenants",
+    responses=responses(),
+)
+async def listing(house: ServicesDep, caller: Admin) -> Response:
+    """Your tenant with its limits; to the operator all that have a key or limits."""
+    names = {caller.tenant}
+    if caller.operates:
+        keys = await house.credentials.every()
+        names |= {OPERATOR, *await house.credentials.tenants(), *(key.tenant for key in keys)}
+    return as_json(TenantList(tenants=[await _told(house, name) for name in sorted(names)]))
+
+
+@router.put(
+    "/tenants/{tenant}/limits",
+    operation_id="limit_tenant",
+    response_model=Tenant,
+    summary="Set what a tenant's jobs may spend on a day",
+    responses=body_responses(problems.NOT_FOUND),
+    openapi_extra=with_body(DayLimits),
+)
+async def limit(tenant: str, request: Request, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
+    """Replace both limits, of all its keys together. They count within seconds. The operator alone
+    may; a tenant need not have a key yet."""
+    asked, _ = await body.read(request, DayLimits, house.settings)
+    if not re.fullmatch(patterns.TENANT, tenant):
+        raise Refused(problems.NOT_FOUND, "no tenant can have this name")
+    limits = TenantLimits(asked.max_cost_usd_per_day, asked.max_tokens_per_day)
+    await house.credentials.limit_tenant(tenant, limits)
+    log.info("tenant limited", limited_tenant=tenant, **asked.model_dump())
+    return as_json(await _told(house, tenant))
+
+
+async def _told(house: Services, name: str) -> Tenant:
+    limits = asdict(await house.credentials.tenant(name))
+    spent = await house.store.budgets.of_tenant_today(name)
+    return Tenant(name=name, **limits, spent_today=spent_today(spent))

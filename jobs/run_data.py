@@ -1,0 +1,159 @@
+"""A run, its failure, its artifacts and a report of checks, as events tell them."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypeAliasType, TypedDict
+
+RunEnd = TypeAliasType(
+    "RunEnd",
+    Literal[
+        "exited",
+        "signaled",
+        "timeout",
+        "cpu",
+        "memory",
+        "output",
+        "disk",
+        "processes",
+        "killed",
+    ],
+)
+"""How a run ended: `sandbox.protocol.End`, which this package does not know."""
+FailureKind = TypeAliasType(
+    "FailureKind",
+    Literal[
+        "syntax",
+        "import",
+        "type",
+        "name",
+        "key",
+        "value",
+        "assertion",
+        "file",
+        "recursion",
+        "zero_division",
+        "timeout",
+        "memory",
+        "output_flood",
+        "network_denied",
+        "test_failure",
+        "unknown",
+    ],
+)
+"""What kind of failure it was: `agents.repair.failure.FailureClass`."""
+TestOutcome = TypeAliasType(
+    "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
+)
+CheckOutcome = TypeAliasType("CheckOutcome", Literal["passed", "failed", "error", "missing"])
+JudgedBy = TypeAliasType("JudgedBy", Literal["tests", "script", "exit_code"])
+
+
+class StepOfBranch(TypedDict):
+    """What a branch tells has its step's number in the plan."""
+
+    step: NotRequired[int]
+
+
+class TextData(TypedDict):
+    """A text. Of a long one `text` is head and tail, and `digest` names the whole in the artifact
+    store; `dropped_bytes` counts what no one has kept."""
+
+    text: str
+    dropped_bytes: int
+    digest: str | None
+
+
+class ArtifactData(TypedDict):
+    """A file that was made; `digest` is the sha256 of its bytes."""
+
+    name: str
+    digest: str
+    size: int
+    media_type: str
+
+
+class _FailureData(TypedDict):
+    cause: str
+    exception: NotRequired[str | None]
+    file: NotRequired[str | None]
+    line: NotRequired[int | None]
+
+
+_Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
+
+
+class FailureData(_FailureData, _Class):
+    """Why a run failed; `file` and `line` are where, in the job's own code."""
+
+
+class RunTestData(TypedDict):
+    """One test of a run."""
+
+    id: str
+    outcome: TestOutcome
+    detail: NotRequired[str]
+
+
+class RunTestsData(TypedDict):
+    """Tests that a run made; `counts` is how many by outcome."""
+
+    counts: dict[str, int]
+    tests: list[RunTestData]
+
+
+class RunData(StepOfBranch):
+    """A run. `on` and `workspace` are the digests of the files before and after it, null for none;
+    `tool` is python where it is missing; `tests` is of run_tests; `wall_seconds` of a shell that
+    was given less time than the job's limit."""
+
+    id: str
+    number: int
+    revision: int
+    by: str
+    code: TextData
+    end: RunEnd
+    exit_code: int | None
+    signal: int | str | None
+    stdout: TextData
+    stderr: TextData
+    seconds: float
+    succeeded: bool
+    artifacts: list[ArtifactData]
+    refused: list[str]
+    tool: NotRequired[str]
+    failure: NotRequired[FailureData | None]
+    on: NotRequired[str | None]
+    workspace: NotRequired[str | None]
+    tests: NotRequired[RunTestsData]
+    wall_seconds: NotRequired[float]
+
+
+class CheckTestData(TypedDict):
+    """One test of the checks. `missing`: it is in their files, and was not heard of."""
+
+    id: str
+    outcome: CheckOutcome
+    detail: NotRequired[str]
+
+
+class CheckRunData(TypedDict):
+    """How the checks' own run ended."""
+
+    end: RunEnd
+    exit_code: int | None
+    signal: int | str | None
+    stdout: TextData
+
+
+class CheckReportData(TypedDict):
+    """What the checks came to. `judged_by`: each test by itself, whether a script came to its own
+    end, or a command's exit code alone; `problem` says what else stands in the way."""
+
+    passed: bool
+    problem: str | None
+    tests: list[CheckTestData]
+    run: CheckRunData
+    seconds: float
+    judged_by: NotRequired[JudgedBy]

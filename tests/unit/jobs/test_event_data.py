@@ -1,0 +1,38 @@
+"""Kinds of events: declared once; what older releases have told still fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from declared_events import as_declared
+from golden_job import FOLDER, Golden
+
+from agents.repair.failure import FailureClass
+from jobs.codec import read_event
+from jobs.event_data import KINDS, LIFE, WORK
+from jobs.events import FINAL_KINDS
+from jobs.record import Status
+from jobs.run_data import FailureKind, RunEnd
+from sandbox.protocol import End
+
+
+def test_every_kind_tells_of_work_or_of_the_jobs_life():
+    assert LIFE.keys() | WORK.keys() == KINDS.keys()
+    assert not LIFE.keys() & WORK.keys()
+    assert {str(status) for status in Status if status.final} == FINAL_KINDS <= LIFE.keys()
+
+
+def test_what_this_package_may_not_import_is_declared_alike():
+    assert set(get_args(RunEnd.__value__)) == set(End)
+    assert set(get_args(FailureKind.__value__)) == set(FailureClass)
+
+
+@pytest.mark.parametrize("name", sorted(Path(each).stem for each in FOLDER.glob("*-*ed.json")))
+def test_events_of_older_releases_fit(name):
+    golden = Golden.load(name)
+    (stored,) = [kept["value"] for kept in golden.keys if kept["key"].endswith(":events")]
+    events = [read_event(i, line.encode("latin-1")) for i, line in enumerate(stored, 1)]
+    assert len(events) > 3
+    as_declared(events)
