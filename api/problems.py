@@ -172,7 +172,7 @@ TOO_MANY_WRONG_KEYS = Kind(
     "Too many wrong keys from this address",
     "The address has brought as many wrong keys as it may. It may try a key that was not good from "
     "there before after as many seconds as Retry-After says. Callers behind a proxy have addresses "
-    "of their own only if the API trusts what the proxy says of them (FORWARDED_ALLOW_IPS).",
+    "of their own only if the API trusts what the proxy says of them (FETTLE_FORWARDED_ALLOW_IPS).",
     retryable=True,
 )
 UNKNOWN_HOST = Kind(
