@@ -47,12 +47,7 @@ async def test_nothing_is_left_of_a_job_that_was_removed(house):
     late = (await house.submit("sort late")).id
     for job_id in (*gone, late):
         job(await house.operations.cancel(job_id, "ann"))
-    forgotten: list[str] = []
-
-    async def forget(job_id: str) -> None:
-        forgotten.append(job_id)
-
-    assert await remove_finished(house.store, forget, Retention(-60_000, 0)) == 3
+    assert await remove_finished(house.store, Retention(-60_000, 0)) == 3
     assert await found(house, "sort") == {kept}
     words = set(await house.store.redis.zrange(keys.words(TENANT), 0, -1))
     assert words == {kept.encode(), b"sort", b"a", b"list"}
