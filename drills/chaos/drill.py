@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from cli.processes import Processes, running
-from cli.signals import Signals
+from cli.signals import Signals, Stopped
 from drills import family
 from drills.chaos import offer, provider, specs, witness
 from drills.chaos.case import Bounds
@@ -121,7 +122,7 @@ def own(wish: Wish, watch: Watch) -> Outcome:
         house = Deployment(processes, folder, wish.bounds, provider.settings(server))
         with watch(progress), house.ready():
             client = Client(house.url, house.key, log)
-            with asyncio.Runner() as runner:
+            with _runner() as runner:
                 outcome = runner.run(_own(wish, plan, house, client, log, progress))
         return outcome
 
@@ -131,9 +132,24 @@ def named(wish: Wish, place: Place, watch: Watch) -> Outcome:
     their supervisor is told. Raises CliError where it does not take such jobs."""
     plan = schedule(wish.seed, wish.minutes, server_faults=place.supervisor is not None)
     progress = Progress(wish.minutes * 60)
-    with Signals(), _log(wish) as log, watch(progress), asyncio.Runner() as runner:
+    with Signals(), _log(wish) as log, watch(progress), _runner() as runner:
         offer.taken(place.url, place.key)
         return runner.run(_named(wish, plan, place, log, progress))
+
+
+@contextlib.contextmanager
+def _runner() -> Iterator[asyncio.Runner]:
+    """asyncio's, which says nothing of the signal that ends it: where that comes in the midst of a
+    task, it is raised here, and is also the end of every task that waited for that one.
+    """
+
+    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not isinstance(context.get("exception"), Stopped):
+            loop.default_exception_handler(context)
+
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_exception_handler(report)
+        yield runner
 
 
 async def _own(
