@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test faults attacks screenshots clean
+.PHONY: help install lock demo up check format test faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,12 @@ attacks: install  ## try the attack suite on both backends; ARGS=--json; not as 
 screenshots: install  ## take the README's pictures of the pages, from real jobs
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	$(BIN)/python deploy/screenshots.py
+
+size:  ## count the lines and files of Python in each folder
+	@git ls-files '*.py' | xargs wc -l | awk '$$2 != "total" { split($$2, part, "/"); \
+	    lines[part[1]] += $$1; files[part[1]]++; all += $$1; many++ } \
+	    END { for (each in lines) printf "%-12s %7d lines %5d files\n", each, lines[each], files[each]; \
+	    printf "%-12s %7d lines %5d files\n", "~ all", all, many }' | LC_ALL=C sort
 
 clean:  ## remove what the other targets made, the jobs of `make up` too
 	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache
