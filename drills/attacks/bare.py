@@ -119,9 +119,10 @@ class BareSandbox:
 
 
 def interpreter(preferred: Path) -> Path:
-    """The first interpreter that a user without rights can start."""
+    """The first interpreter that a user without rights can start: one in an environment is a link,
+    and both ends may be below a closed folder, such as Debian's /root."""
     for each in (preferred, Path(sys.executable)):
-        places = each.resolve().parents
+        places = (*each.absolute().parents, *each.resolve().parents)
         if os.geteuid() != 0 or all(place.stat().st_mode & stat.S_IXOTH for place in places):
             return each
     return Path(shutil.which("python3", path="/usr/bin:/bin") or sys.executable)

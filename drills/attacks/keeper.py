@@ -31,11 +31,6 @@ _BOUNDS = {
 }
 
 
-_STEPPED_DOWN = ("--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-"""A control may read what root's may: else none would start where the project's folder is below a
-closed one, such as Debian's /root."""
-
-
 def main() -> None:
     """Keep one program; see the module."""
     report, uid, seconds, processes = int(sys.argv[1]), *map(float, sys.argv[2:5])
@@ -62,7 +57,9 @@ def _become(uid: int, processes: int, argv: list[str]) -> None:
         there = sum(owner == os.geteuid() for owner in owners)
         resource.setrlimit(resource.RLIMIT_NPROC, (there + processes, there + processes))
         if uid >= 0:
-            argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", *_STEPPED_DOWN, *argv]
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
         os.execvp(argv[0], argv)  # noqa: S606
     except OSError as error:
         os.write(2, f"{argv[0]}: {error}\n".encode())
