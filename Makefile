@@ -37,7 +37,7 @@ test faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interp
 test: install  ## run the tests but for the longer faults; not as root: nor those of the docker backend
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
-	@ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
+	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
