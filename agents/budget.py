@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
@@ -41,17 +41,21 @@ class BudgetToll:
     """Sets aside what each request of one model call can cost, before it is sent.
 
     `reservation` is that of the last request: what became of one that was tried again, and may
-    have been billed, nobody will ever tell; it stays set aside.
+    have been billed, nobody will ever tell; it stays set aside. `check` is Cancel.check: a request
+    may have waited for its turn, or for Redis, until the job was another attempt's (J11, J13).
     """
 
     budget: Budget
     prices: Prices
     model: str
+    check: Callable[[], Awaitable[None]]
     reservation: str | None = field(default=None, init=False)
 
     async def before(self, most: Callable[[], Usage]) -> None:
-        """See agents.models.toll.Toll. Raises BudgetExhausted."""
+        """See agents.models.toll.Toll. Raises BudgetExhausted, and Stopped as `check` does."""
         self.reservation = await self.budget.reserve(lambda: self._most(most()))
+        if self.reservation is None:  # one that was made is fenced itself
+            await self.check()
 
     async def failed(self, error: ModelError) -> None:
         """See agents.models.toll.Toll."""

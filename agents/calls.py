@@ -92,7 +92,7 @@ async def model_call(
 
     async def ask(name: str, model: Any) -> AIMessage:
         nonlocal toll
-        toll = BudgetToll(ports.budget, ports.prices, name)
+        toll = BudgetToll(ports.budget, ports.prices, name, ports.cancel.check)
         with tolled(toll):
             return await asked_within(model, role, drawn, partial(call, model))
 

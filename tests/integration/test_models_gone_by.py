@@ -1,0 +1,137 @@
+"""A model call that had to wait, and whose job is no longer the attempt's when its turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis_servers
+from graph_house import PlannedSandbox
+from house import ok
+from langchain_core.messages import AIMessage, HumanMessage
+from port_harness import NO_LIMITS
+
+from agents.calls import model_call
+from agents.context import Messages
+from agents.errors import Stopped
+from agents.memory import MemoryCancel, MemoryRecord, ports_over
+from agents.models import ModelOptions, ModelPool
+from agents.models.rate_limit import NoLimit, RateLimit
+from agents.ports import Place, Ports
+from agents.role_models import RoleModels
+from bench.provider import ProviderServer, Refusal, Reply, Request, Turn
+from drills.chaos.proxy import Proxy
+from jobs.budgets import Cap
+from jobs.errors import StaleEpoch
+from jobs.lifecycle import Policy
+from jobs.operations import Operations, Submitted
+from jobs.redis_store import RedisStore, connect
+from jobs.spec import JobSpec
+from jobs.store import Held
+from worker.ledger import Ledger
+from worker.ports.budget import AccountBudget
+from worker.ports.cancel import FRESH_SECONDS, StoreCancel
+from worker.ports.rate_limit import RedisRateLimit
+
+MODEL = "groq:llama-3.3-70b-versatile"
+
+
+@dataclass
+class Gate:
+    """A rate limit over another: it says when somebody waits, and lets him go on when told to."""
+
+    limit: RateLimit
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, model: str, tokens: int) -> None:
+        self.reached.set()
+        await self.opened.wait()
+        await self.limit.wait(model, tokens)
+
+    async def hold(self, model: str, seconds: float) -> None:
+        await self.limit.hold(model, seconds)
+
+
+def asking(server: ProviderServer, limit: RateLimit) -> Ports:
+    """Ports in memory, with a true client of the provider."""
+    options = ModelOptions({"groq": "a"}, {"groq": server.groq_url})
+    models = RoleModels.alone(ModelPool(options, limit), MODEL)
+    return ports_over(MemoryRecord(), PlannedSandbox({}), models)
+
+
+async def call(ports: Ports) -> AIMessage:
+    async def ask(model: Any, given: Messages) -> AIMessage:
+        got: AIMessage = await model.ainvoke(given)
+        return got
+
+    question = [HumanMessage("What is 6 times 7?")]
+    return await model_call(ports, "executor", Place("", "n", 0), question, ask)
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Iterator[tuple[str, Proxy]]:
+    """A Redis, and a network of its own before it."""
+    binary = next(iter(redis_servers.binaries().values()))
+    with (
+        redis_servers.start(binary, tmp_path / "redis", tcp=True) as server,
+        Proxy("127.0.0.1", redis_servers.port_of(server)) as proxy,
+    ):
+        yield server.url, proxy
+
+
+@pytest.mark.invariant("J13")
+@pytest.mark.parametrize("most_tokens", [None, 100_000])
+async def test_a_call_is_not_made_that_is_another_attempts_by_now(
+    network: tuple[str, Proxy], most_tokens: int | None
+) -> None:
+    """Its connections are reset, and its lease is lost, between the check and the request."""
+    url, proxy = network
+    here = RedisStore(connect(url, seconds=20))
+    there = RedisStore(connect(f"redis://127.0.0.1:{proxy.port}/0", seconds=20))
+    operations = Operations(here, lambda *_: None, Policy(lease_ms=60_000))
+    submitted = await operations.submit("default", JobSpec("count"), by="test")
+    assert isinstance(submitted, Submitted)
+    job_id = submitted.record.id
+    held = Held(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
+    ledger = Ledger(there, held, {})
+    gate = Gate(RedisRateLimit(there.redis, {}, 60.0))
+    with ProviderServer([Reply("42")]) as server:
+        ports = replace(
+            asking(server, gate),
+            journal=ledger,
+            events=ledger,
+            budget=AccountBudget(there, ledger, Cap(None, most_tokens), "", "default", NO_LIMITS),
+            cancel=StoreCancel(there, ledger),
+        )
+        calling = asyncio.create_task(call(ports))
+        await gate.reached.wait()
+        proxy.reset()
+        ok(await operations.give_back(held, "the test has another attempt"))
+        ok(await operations.claim(job_id, "worker-2"))
+        await asyncio.sleep(FRESH_SECONDS)
+        gate.opened.set()
+        with pytest.raises(Stopped if most_tokens is None else StaleEpoch):
+            await calling
+        assert server.requests == []
+    assert proxy.counters()["reset"] > 0
+    await here.close()
+    await there.close()
+
+
+@pytest.mark.invariant("J11")
+async def test_a_request_that_failed_is_not_sent_again_for_a_cancelled_job() -> None:
+    cancel = MemoryCancel()
+
+    def refuses(_: Request) -> Turn:
+        cancel.cancelled = True
+        return Refusal(503)
+
+    with ProviderServer(refuses) as server:
+        with pytest.raises(Stopped):
+            await call(replace(asking(server, NoLimit()), cancel=cancel))
+        assert len(server.requests) == 1
