@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from drills.chaos.case import Case, Violation
 from drills.chaos.oplog import Mended, Struck
 from drills.chaos.story import Attempt
-from jobs.lifecycle import CRASHES_BEFORE_ALONE
 
 KILLS = frozenset({"worker-kill", "child-kill"})
 """Faults after which a worker is gone for good, without a word."""
@@ -49,7 +48,7 @@ def recoveries(case: Case) -> list[Recovery]:
                 continue  # cancelled, or poisoned: nothing was to follow
             dark = _overlap(blind, kill.at.wall, after or float("inf"))
             seconds = None if after is None else after - kill.at.wall
-            found.append(Recovery(job_id, kill.fault, seconds, dark, _alone(attempt)))
+            found.append(Recovery(job_id, kill.fault, seconds, dark, attempt.next_alone))
     return found
 
 
@@ -66,10 +65,6 @@ def in_time(case: Case) -> Iterator[Violation]:
         elif each.own > most + (case.bounds.grace if each.blind else 0):
             said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
             yield Violation("J8", each.job_id, said)
-
-
-def _alone(attempt: Attempt) -> bool:
-    return attempt.end is not None and attempt.end.data.get("crashes", 0) >= CRASHES_BEFORE_ALONE
 
 
 def _held_at(attempt: Attempt, kill: Struck) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.events import FINAL_KINDS, Event
+from jobs.lifecycle import CRASHES_BEFORE_ALONE
 
 WORK = frozenset(
     {
@@ -18,6 +19,8 @@ JOURNALED = frozenset({"model_called", "run_finished", "repaired", "tool_used"})
 """Finished calls: progress, in the sense of J7."""
 LETS_GO = frozenset({"given_back", "lease_lost", "review_opened", *FINAL_KINDS})
 """What ends an attempt."""
+CUT_SHORT = frozenset({"given_back", "lease_lost"})
+"""What ends an attempt in the middle, perhaps of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,16 @@ class Attempt:
     def progressed(self) -> bool:
         """Whether a call was finished in it."""
         return any(event.kind in JOURNALED for event in self.work)
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a call may have been in flight at its end."""
+        return self.end is not None and self.end.kind in CUT_SHORT
+
+    @property
+    def next_alone(self) -> bool:
+        """Whether the next attempt has to run in a process of its own (J7)."""
+        return self.end is not None and self.end.data.get("crashes", 0) >= CRASHES_BEFORE_ALONE
 
 
 def attempts(events: Sequence[Event]) -> list[Attempt]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from drills.chaos.case import Case, Violation
 from drills.chaos.oplog import Called
 from drills.chaos.reading import JobRead
 from drills.chaos.story import Attempt
+from jobs.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +40,48 @@ def repeats(case: Case) -> list[Repeat]:
 
 
 def _repeats(job: JobRead, tried: Sequence[Attempt], calls: Sequence[Called]) -> Iterator[Repeat]:
-    recorded = [event.at for event in job.events if event.kind == "model_called"]
+    recorded = [event for event in job.events if event.kind == "model_called"]
     order: list[str] = []
     asked: set[tuple[int, str]] = set()
     for call in calls:
         again = call.said in order
         if not again:
             order.append(call.said)
-        attempt = _attempt(tried, call)
+        attempt = _attempt(tried, call, asked)
         if again:
             nth = order.index(call.said)
-            known = nth < len(recorded) and attempt is not None and recorded[nth] < attempt.began
+            answer = recorded[nth] if nth < len(recorded) else None
+            known = attempt is not None and answer is not None and _knew(attempt, answer, call)
             own = attempt is not None and (attempt.number, call.said) in asked
             yield Repeat(job.id, call, needed=not known and not own)
         if attempt is not None:
             asked.add((attempt.number, call.said))
 
 
-def _attempt(tried: Sequence[Attempt], call: Called) -> Attempt | None:
-    """Whose call it was: the last attempt of that worker, or of any, that had begun by then."""
+def _attempt(
+    tried: Sequence[Attempt], call: Called, asked: AbstractSet[tuple[int, str]]
+) -> Attempt | None:
+    """Whose call it was: an attempt of that worker, or of any, that had begun by then.
+
+    It is the last one, or one before that was cut short and has not `asked` this yet: a worker may
+    claim a job again that it has just lost, and the log has a call when the provider comes to it,
+    on a busy machine seconds after it was sent. A process made for a job asks by the name of the
+    worker that made it.
+    """
     begun = [attempt for attempt in tried if attempt.began <= call.at.wall * 1000]
-    own = [attempt for attempt in begun if attempt.pid == call.caller]
+    lone = {after.number for before, after in pairwise(tried) if before.next_alone}
+    own = [each for each in begun if each.pid == call.caller or each.number in lone]
+    for earlier in own[:-1]:
+        if earlier.cut_short and (earlier.number, call.said) not in asked:
+            return earlier
     candidates = own or begun
     return candidates[-1] if candidates else None
+
+
+def _knew(attempt: Attempt, answer: Event, call: Called) -> bool:
+    """Whether the attempt had found the answer on record, or had put it there itself."""
+    written = answer.epoch == attempt.number and answer.at <= call.at.wall * 1000
+    return written or answer.at < attempt.began
 
 
 def repeated_for_nothing(case: Case) -> Iterator[Violation]:

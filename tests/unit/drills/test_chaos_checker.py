@@ -579,6 +579,57 @@ def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
     assert (story.verdict().repeated_in_flight, story.verdict().told()) == (1, "")
 
 
+def taken_back(asked_first: str, *asked_again: str) -> Story:
+    """A worker loses a job in the midst of a call, and claims it again. The provider comes to that
+    call (`asked_first`) only then."""
+    story = a_story()
+    story.submit("back")
+    story.claim("back", 11)
+    story.at += 3.0
+    story.expire("back")
+    story.claim("back", 11)
+    story.log.append(Called(at=story.moment(), key="key-back", said=asked_first, caller=11))
+    for said in asked_again:
+        story.call("back", said, 11)
+    return story
+
+
+def test_a_call_may_be_logged_when_its_worker_has_the_job_again() -> None:
+    story = taken_back("plan", "plan")
+    story.succeed("back")
+    assert (story.verdict().told(), story.verdict().repeated_in_flight) == ("", 2)
+
+
+def test_a_job_that_was_claimed_again_excuses_no_call_too_many() -> None:
+    story = taken_back("plan", "plan")
+    story.log.append(Called(at=story.moment(), key="key-back", said="plan", caller=11))
+    assert story.verdict().repeated_paid_calls == 1, "a third time"
+    story = taken_back("plan")
+    story.work("back", "model_called", {"call": "back-plan"})
+    story.charges["back"].add("back-plan")
+    story.at += 0.1
+    story.log.append(Called(at=story.moment(), key="key-back", said="plan", caller=11))
+    assert story.verdict().repeated_paid_calls == 1, "the attempt had the answer"
+
+
+def test_a_job_alone_asks_by_the_name_of_the_worker_that_made_its_process() -> None:
+    """The worker had lost the job before, and lives."""
+    story = a_story()
+    story.submit("alone")
+    for pid in (21, 22):
+        story.claim("alone", pid)
+        story.call("alone", "plan", pid, recorded=False)
+        story.at += 3.0
+        story.expire("alone")
+    story.claim("alone", 23, alone=True)
+    story.call("alone", "plan", 21)
+    story.call("alone", "code", 21)
+    story.succeed("alone")
+    assert (story.verdict().told(), story.verdict().repeated_in_flight) == ("", 3)
+    story.log.append(Called(at=story.moment(), key="key-alone", said="code", caller=21))
+    assert story.verdict().repeated_paid_calls == 1
+
+
 def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
     story = a_story()
     story.log = [
