@@ -2,7 +2,8 @@
 
 uvicorn bounds neither the size of a request's head nor the time that it takes, with `httptools`.
 Here a head has so many bytes and so many seconds, and an address so many connections. A body has
-its own bounds (`api.body`), which depend on the route.
+its own bounds (`api.body`), which depend on the route. Who is refused while he sends can read why
+(`api.lingering`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import ipaddress
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from api.lingering import LingeringTransport
 
 log = structlog.get_logger(__name__)
 
@@ -25,8 +28,8 @@ of fields costs at least (as HTTP/2 counts it)."""
 FIELD_BYTES = 32
 MOST_PIPELINED = 16
 """Requests of a connection that wait for the answer to an earlier one."""
-CLOSE_SECONDS = 2.0
-"""How long a client has to take a refusal."""
+CLOSE_SECONDS = 5.0
+"""How long a client has to take an answer that closes the connection, and to stop sending."""
 LOG_SECONDS = 10.0
 
 
@@ -69,7 +72,7 @@ def counted_as(host: str) -> str:
 
 class Connection(HttpToolsProtocol):
     """One connection. Its clock runs while a head is awaited: from the start, and from the end of
-    each answer."""
+    each answer; and while the connection lingers."""
 
     def __init__(
         self, *args: Any, addresses: Addresses, head_seconds: float, **kwargs: Any
@@ -85,7 +88,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See uvicorn."""
-        super().connection_made(transport)
+        self._lingering = LingeringTransport(transport, lambda: self._await_head(CLOSE_SECONDS))
+        super().connection_made(cast("asyncio.Transport", self._lingering))
         peer = counted_as(self.client[0]) if self.client else ""  # a unix socket has none
         if peer and not self._addresses.enter(peer):
             self._refuse(503, "too many connections from this address", "retry-after: 1\r\n")
@@ -99,12 +103,15 @@ class Connection(HttpToolsProtocol):
             self._addresses.leave(self._peer)
             self._peer = None
         self._stop_clock()
+        self._lingering.client_sends = False
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """See uvicorn. The parser keeps what it cannot report yet: that is bounded, too."""
         if self.transport.is_closing():
+            self._lingering.drop(len(data))
             return
+        self._lingering.client_sends = True
         self._unheard += len(data)
         super().data_received(data)
         if self._unheard > HEAD_BYTES and not self.transport.is_closing():
@@ -120,6 +127,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """See uvicorn."""
         self._head = self._unheard = 0
+        self._lingering.client_sends = True
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -147,12 +155,14 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """See uvicorn."""
         self._unheard = 0
+        self._lingering.client_sends = False
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """See uvicorn."""
         super().on_response_complete()
-        if self.cycle.response_complete:  # else a request is waiting, or on its way
+        lingers = self._clock is not None  # nothing else has it run during an answer
+        if self.cycle.response_complete and not lingers:  # else a request waits, or is on its way
             self._await_head(self.timeout_keep_alive + self._head_seconds)
 
     def _count(self, size: int) -> None:

@@ -20,6 +20,7 @@ from api_front import RESULT, done
 from api_process import environment, refused, running, stream
 from preloaded import REPOSITORY
 
+from api.lingering import LINGER_BYTES
 from jobs.events import NewEvent
 from jobs.operations import Operations
 from jobs.redis_events import LOOK_SECONDS
@@ -28,6 +29,11 @@ from jobs.store import Held, Writes
 from settings.base import DEVELOPMENT_KEY
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
+MEGABYTE = b" " * 1024 * 1024
+CHUNKED = (
+    b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
 EVERYTHING = [
     ("POST", "/jobs"),
     ("POST", "/jobs/{id}/cancel"),
@@ -188,20 +194,45 @@ async def test_too_large_a_body_is_refused_before_it_is_read(api):
 async def test_a_chunked_body_is_counted_while_it_is_read(api):
     place = urlsplit(api.url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
-    writer.write(
-        b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        b"X-API-Key: " + DEVELOPMENT_KEY.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
+    writer.write(CHUNKED)
     sent = 0
     answer = asyncio.ensure_future(reader.readuntil(b"\r\n\r\n"))
     while not answer.done() and sent < 100:
-        writer.write(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+        writer.write(b"100000\r\n" + MEGABYTE + b"\r\n")
         sent += 1
         taken = asyncio.ensure_future(writer.drain())
         await asyncio.wait((answer, taken), return_when=asyncio.FIRST_COMPLETED)
     assert (await answer).startswith(b"HTTP/1.1 413")
     assert sent < 40
     writer.close()
+
+
+async def test_who_reads_when_all_is_sent_learns_that_it_was_too_much(api):
+    """As most clients do. The answer came long before; a reset would have taken it back."""
+    status, sent = await asyncio.to_thread(sent_before_read, api, 24 * 1024 * 1024)
+    assert (status, sent) == (b"HTTP/1.1 413", True)
+
+
+async def test_who_sends_on_after_a_refusal_is_cut_off(api):
+    began = time.monotonic()
+    _, sent = await asyncio.to_thread(sent_before_read, api, 2 * LINGER_BYTES)
+    assert not sent, "it is dropped for ever"
+    assert time.monotonic() - began < 20
+
+
+def sent_before_read(api, size):
+    """The start of the answer to a chunked body (none: a reset), and whether all was sent."""
+    place, sent = urlsplit(api.url), False
+    with socket.create_connection((place.hostname, place.port), timeout=20) as client:
+        client.sendall(CHUNKED)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(size // len(MEGABYTE)):
+                client.sendall(b"100000\r\n" + MEGABYTE + b"\r\n")
+            sent = True
+        try:
+            return client.recv(12), sent
+        except ConnectionError:
+            return b"", sent
 
 
 async def test_logs_are_one_object_a_line_without_secrets(api, client):
