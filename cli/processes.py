@@ -38,7 +38,9 @@ class Program:
 
 
 class Child:
-    """A started program."""
+    """A started program. It is reaped when it is forgotten or stopped: until then its number, which
+    is its group's too, is no other process's, and what is left of its group can be signalled.
+    """
 
     def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
         self.program = program
@@ -51,13 +53,27 @@ class Child:
         return self.process.pid
 
     def ended(self) -> int | None:
-        """The exit code, or None while it runs."""
-        return self.process.poll()
+        """The exit code (negative: the signal), or None while it runs."""
+        if self.process.returncode is not None:
+            return self.process.returncode
+        try:
+            end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # who waited for it in another thread has just reaped it
+            return self.process.poll()
+        if end is None:
+            return None
+        return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
 
     def signal(self, signum: int) -> None:
-        """Send a signal to its whole group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signum)
+        """Send a signal to its whole group; to none where it was reaped."""
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signum)
+
+    def reap(self) -> None:
+        """Kill what is left of it and its group, and take its exit code."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
 
 
 class Processes:
@@ -86,7 +102,7 @@ class Processes:
 
     def forget(self, child: Child) -> None:
         """Drop a child that has ended, with whatever is left of its group."""
-        child.signal(signal.SIGKILL)
+        child.reap()
         self.children.remove(child)
 
     def stop(self, wait: Callable[[float], None] = time.sleep) -> None:
@@ -108,7 +124,7 @@ class Processes:
                     child.signal(signal.SIGKILL)
             wait(0.02)
         for child in tier:
-            child.signal(signal.SIGKILL)  # what is left of its group
+            child.reap()
 
 
 @contextmanager

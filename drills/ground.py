@@ -73,7 +73,6 @@ class Ground:
         for child in children:
             child.signal(signal.SIGKILL)
         for child in children:
-            child.process.wait()
             self._processes.forget(child)
 
     def service(self) -> Service:

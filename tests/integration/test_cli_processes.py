@@ -77,6 +77,36 @@ def test_a_leash_whose_parent_has_gone_starts_nothing(tmp_path):
     assert not (tmp_path / "started").exists()
 
 
+def test_a_group_is_killed_while_its_number_is_its_own(monkeypatch):
+    """Once a child is reaped, another process may have its number; that would be killed, too."""
+    states = []
+    killpg = os.killpg
+
+    def looked_at(pid, number):
+        states.append(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0])
+        killpg(pid, number)
+
+    monkeypatch.setattr(os, "killpg", looked_at)
+    with Signals() as signals:
+        processes = Processes(signals)
+        argv = (sys.executable, "-c", "import sys; sys.exit(3)")
+        programs = [Program(name, argv, dict(os.environ)) for name in ("stopped", "forgotten")]
+        children = [processes.start(program, subprocess.DEVNULL) for program in programs]
+        ends = time.monotonic() + 20
+        while [child.ended() for child in children] != [3, 3]:
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+        stopped, forgotten = children
+        processes.forget(forgotten)
+        processes.stop()
+    assert set(states) == {b"Z"}
+    reached = len(states)
+    for child in (stopped, forgotten):
+        assert child.ended() == 3
+        child.signal(signal.SIGKILL)
+    assert len(states) == reached, "a number that is nobody's is signalled"
+
+
 def test_tiers_end_in_order(tmp_path):
     code = """
 import pathlib, signal, sys, time

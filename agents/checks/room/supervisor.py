@@ -103,7 +103,9 @@ def _wanted(order: Mapping[str, Any]) -> list[expectation.Expected]:
 
 
 class _Child:
-    """The tested process, watched and ended."""
+    """The tested process, watched and ended. It is reaped at the end alone: until then its number,
+    which is its group's too, is no other process's.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -111,8 +113,10 @@ class _Child:
 
     def alive(self) -> bool:
         if self.status is None:
-            ended, status = os.waitpid(self._pid, os.WNOHANG)
-            self.status = os.waitstatus_to_exitcode(status) if ended else None
+            end = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if end is not None:
+                killed = end.si_code != os.CLD_EXITED
+                self.status = -end.si_status if killed else end.si_status
         return self.status is None
 
     def end(self) -> None:
@@ -120,9 +124,8 @@ class _Child:
             os.killpg(self._pid, signal.SIGKILL)
         except OSError:
             pass
-        if self.status is None:
-            os.kill(self._pid, signal.SIGKILL)
-            self.status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        os.kill(self._pid, signal.SIGKILL)  # it may not have had a group yet
+        self.status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def _exit(order: Mapping[str, Any], child: _Child, until: float) -> dict[str, Any]:
