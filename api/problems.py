@@ -255,9 +255,9 @@ STORAGE_UNAVAILABLE = Kind(
 STORE_UNAVAILABLE = Kind(
     "store-unavailable",
     503,
-    "Redis cannot be reached",
-    "The job record did not answer in time, or takes no changes now. Nothing was changed: send the "
-    "request again.",
+    "The job record cannot be used now",
+    "Redis did not answer in time, or it refuses writes: its disk is full, it is a replica, or its "
+    "replicas are away; `detail` says which. Nothing was changed: send the request again.",
     retryable=True,
 )
 OUTCOME_UNKNOWN = Kind(

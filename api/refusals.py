@@ -140,9 +140,13 @@ def full(detail: str) -> Refused:
 
 
 def _silent(request: Request, error: StoreUnavailable) -> Refused:
-    """Redis did not answer. Where that was on the way to a change, it may be done all the same."""
+    """Redis did not answer. Where that was on the way to a change, it may be done all the same,
+    unless Redis has said that it takes none."""
+    if isinstance(error, StoreRefused):
+        said = f"Redis refuses writes, {error.why}: nothing was written"
+        return _later(problems.STORE_UNAVAILABLE, said)
     detail = "the job record did not answer"
-    if request.method in _READS or isinstance(error, StoreRefused):
+    if request.method in _READS:
         return _later(problems.STORE_UNAVAILABLE, detail)
     asked = "it came without an Idempotency-Key: look before you send it again"
     if "idempotency-key" in request.headers:

@@ -28,7 +28,11 @@ class BlobsUnavailable(StoreUnavailable):
 
 
 class StoreRefused(StoreUnavailable):
-    """Redis takes no writes now (a full disk, a replica): nothing was written."""
+    """Redis takes no writes now: nothing was written. `why` names nothing of the deployment."""
+
+    def __init__(self, detail: str, why: str = "") -> None:
+        super().__init__(detail)
+        self.why = why
 
 
 class StoreFull(StoreRefused):

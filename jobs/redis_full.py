@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
@@ -12,7 +12,12 @@ from jobs.redis_script import SCRIPTS, Command
 
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
 """A script that begins so may write beyond `maxmemory`. Redis knows the line from 7.0 on."""
-READ_ONLY = ("MISCONF", "READONLY", "NOREPLICAS")
+WHY_NO_WRITES: Mapping[str, str] = {
+    "MISCONF": "it cannot write to its disk",
+    "READONLY": "it is a replica",
+    "NOREPLICAS": "too few replicas follow it",
+}
+"""By the code that begins Redis' answer."""
 
 
 def urgent_script(redis: Redis, text: str) -> AsyncScript:
@@ -39,6 +44,8 @@ def is_full(error: RedisError) -> bool:
     return "OOM" in str(error) or "maxmemory" in str(error)
 
 
-def takes_no_writes(error: RedisError) -> bool:
-    """Whether Redis refused a write that it would refuse to anybody, while it still answers."""
-    return is_full(error) or any(word in str(error) for word in READ_ONLY)
+def why_no_writes(error: RedisError) -> str:
+    """Why Redis refused a write that it would refuse to anybody; empty where it did not. Of a code
+    that redis-py knows it takes the word out of the text."""
+    said = f"{getattr(error, 'status_code', '')} {error}"
+    return next((why for code, why in WHY_NO_WRITES.items() if code in said), "")

@@ -9,7 +9,7 @@ from typing import TypeVar
 from redis.exceptions import RedisError
 
 from jobs.errors import StoreFull, StoreRefused, StoreUnavailable
-from jobs.redis_full import is_full, takes_no_writes
+from jobs.redis_full import is_full, why_no_writes
 
 T = TypeVar("T")
 
@@ -24,8 +24,8 @@ async def reaching() -> AsyncIterator[None]:
     except (RedisError, OSError) as error:
         if isinstance(error, RedisError) and is_full(error):
             raise StoreFull(f"Redis is full: {error}") from error
-        if isinstance(error, RedisError) and takes_no_writes(error):
-            raise StoreRefused(f"Redis takes no writes: {error}") from error
+        if isinstance(error, RedisError) and (why := why_no_writes(error)):
+            raise StoreRefused(f"Redis takes no writes, {why}: {error}", why) from error
         raise StoreUnavailable(f"Redis did not answer: {error}") from error
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import resource
 import shutil
 
 import pytest
@@ -15,9 +17,14 @@ REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().value
 
 
 @pytest.fixture
-def url(tmp_path):
+def server(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis") as server:
-        yield server.url
+        yield server
+
+
+@pytest.fixture
+def url(server):
+    return server.url
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +141,64 @@ async def test_at_its_limit_each_route_says_full_or_works(url, tmp_path):
             assert answer.json()["type"] == "/problems/store-full", (path, answer.text)
             assert int(answer.headers["retry-after"]) > 2
         await store.redis.config_set("maxmemory", 0)
+
+
+async def no_room_for_a_snapshot(server, redis) -> None:
+    await redis.config_set("appendonly", "no")
+    await redis.config_set("save", "3600 1")
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    await redis.bgsave()
+    await until_failed(redis, "rdb_last_bgsave_status")
+
+
+async def no_room_for_what_is_appended(server, redis) -> None:
+    await redis.config_set("appendfsync", "everysec")
+    size = max(file.stat().st_size for file in server.directory.rglob("*.aof"))
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    await redis.set("one", "more")
+    await until_failed(redis, "aof_last_write_status")
+
+
+async def a_replica(_, redis) -> None:
+    await redis.replicaof("127.0.0.1", 1)
+
+
+async def replicas_away(_, redis) -> None:
+    await redis.config_set("min-replicas-to-write", 1)
+
+
+async def until_failed(redis, what: str) -> None:
+    async with asyncio.timeout(60):
+        while (await redis.info("persistence"))[what] == "ok":
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("refusing", "why"),
+    [
+        (no_room_for_a_snapshot, "it cannot write to its disk"),
+        (no_room_for_what_is_appended, "it cannot write to its disk"),
+        (a_replica, "it is a replica"),
+        (replicas_away, "too few replicas follow it"),
+    ],
+)
+async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
+    server, url, tmp_path, refusing, why
+):
+    async with started(settings_for(url, tmp_path)) as front:
+        client = front.client
+        paused = await front.paused()
+        values = {"job_id": paused, "worker_id": "w", "review_id": "r1"}
+        await refusing(server, front.house.store.redis)
+        await refused(front, 503, "store-unavailable")
+        for route, method in writing(front.app):
+            path = re.sub(r"\{(\w+)(:\w+)?\}", lambda m: values.get(m[1], "x"), route)
+            answer = await client.request(method, path, json={"task": "t", "name": "n"})
+            if answer.status_code >= 500:
+                said = answer.json()["detail"]
+                assert said == f"Redis refuses writes, {why}: nothing was written", (path, said)
+        assert (await client.post(f"/jobs/{paused}/cancel")).status_code == 503
+        assert (await client.get(f"/jobs/{paused}")).status_code == 200
 
 
 async def test_people_sign_in_and_out_at_the_limit(url, tmp_path):
