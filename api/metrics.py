@@ -40,6 +40,13 @@ class Metrics:
         self._queue = Gauge(
             "fettle_queue_jobs", "Waiting jobs by priority", ("priority",), registry=self.registry
         )
+        self._longest = Gauge(
+            "fettle_queue_longest_wait_seconds",
+            "How long the first of the waiting jobs that could run now has stood in line, by "
+            "priority; 0: there is none",
+            ("priority",),
+            registry=self.registry,
+        )
         self._used = Gauge(
             "fettle_redis_used_bytes", "Memory that Redis has in use", registry=self.registry
         )
@@ -87,6 +94,12 @@ class Metrics:
         for priority in Priority:
             self._queue.labels(str(priority)).set(queue.get(priority, 0))
 
+    def waited(self, longest: Mapping[Priority, float]) -> None:
+        """How long jobs have stood in line, in seconds; empty where the broker did not answer."""
+        self._longest.clear()
+        for priority, seconds in longest.items():
+            self._longest.labels(str(priority)).set(seconds)
+
     def unreachable(self) -> None:
         """Redis did not answer: the figures before are not told again."""
         self._up.set(0)
@@ -94,6 +107,7 @@ class Metrics:
         self._workers.set(0)
         self._jobs.clear()
         self._queue.clear()
+        self._longest.clear()
         self._webhooks.clear()
         self._oldest_webhook.set(0)
 

@@ -26,6 +26,7 @@ from jobs.fail_point import FailPoint
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
+from jobs.ready import Waiting
 from jobs.record import JobRecord
 from jobs.redis_credentials import RedisCredentials
 from jobs.redis_store import RedisStore, connect
@@ -48,6 +49,7 @@ class Services:
     admission: Admission
     sessions: Sessions
     attempts: Attempts
+    waiting: Waiting
     searches: Slots = field(default_factory=searches)
     streams: Slots = field(default_factory=streams)
     metrics: Metrics = field(default_factory=Metrics)
@@ -77,6 +79,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
             admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
+            waiting=Waiting(broker, redis),
             sessions=Sessions(redis, settings.session_seconds),
         )
     finally:

@@ -8,6 +8,7 @@ import time
 import pytest
 import redis_servers
 from api_front import settings_for, started
+from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.hints import list_of
 from jobs.redis_store import connect
@@ -60,6 +61,57 @@ async def test_without_the_broker_jobs_are_accepted_and_read(record, broker, tmp
         async with asyncio.timeout(20):  # the record alone has them all looked at
             while len(await front.house.store.due(99)) < len(accepted):
                 await asyncio.sleep(0.05)
+
+
+async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, broker, tmp_path):
+    settings = settings_for(record.url, tmp_path, broker_url=broker.url)
+    async with started(settings) as front:
+        assert await longest_waits(front) == {"high": 0, "normal": 0, "low": 0}
+        begun = time.time()
+        cancelled = await front.submit(priority="high")
+        first = await front.submit()
+        last = await front.submit(conversation_id=first)
+        waited = await until_waited(front, 1.5)
+        assert waited["normal"] <= time.time() - begun
+        assert waited["low"] == 0
+        await front.client.post(f"/jobs/{cancelled}/cancel")
+        assert await front.house.operations.sweep() == 1, "a reminder moves its `due_at`"
+        later = await longest_waits(front)
+        assert later["normal"] >= waited["normal"]
+        assert later["high"] == 0
+        held = await front.claim(first)
+        assert (await longest_waits(front))["normal"] == 0, (
+            "the other cannot run before it has ended"
+        )
+        begun = time.time()
+        await front.house.operations.give_back(held, "drained")
+        await front.finish(first)
+        waited = await until_waited(front, 0)
+        assert waited["normal"] <= time.time() - begun
+        await front.finish(last)
+        assert (await longest_waits(front))["normal"] == 0
+        broker.kill()
+        text = (await front.client.get("/metrics")).text
+        assert "fettle_redis_up 1.0" in text
+        assert "fettle_queue_longest_wait_seconds{" not in text, "nobody knows"
+
+
+async def longest_waits(front) -> dict[str, float]:
+    text = (await front.client.get("/metrics")).text
+    return {
+        sample.labels["priority"]: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "fettle_queue_longest_wait_seconds"
+    }
+
+
+async def until_waited(front, seconds: float) -> dict[str, float]:
+    """The figures when a job of normal priority has waited longer than that."""
+    async with asyncio.timeout(20):
+        while (waited := await longest_waits(front))["normal"] <= seconds:
+            await asyncio.sleep(0.02)
+    return waited
 
 
 async def test_one_server_may_be_both(record, tmp_path):
