@@ -133,6 +133,16 @@ class Layer:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class PoolCount:
+    """A backend's sandboxes that no run has yet: those that stand `ready`, those in the `making`,
+    and how many are `wanted` ready. All are 0 until its first run."""
+
+    ready: int = 0
+    making: int = 0
+    wanted: int = 0
+
+
 class Sandbox(Protocol):
     """A backend. Safe to share among the tasks of one event loop."""
 

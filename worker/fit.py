@@ -15,7 +15,7 @@ from worker.backend import backend, limits
 from worker.choice import chains
 from worker.equipment import Equipment
 from worker.metrics.figures import Figures
-from worker.metrics.sandbox import CountingSandbox
+from worker.metrics.sandbox import CountingSandbox, watch_pool
 from worker.ports.rate_limit import RedisRateLimit
 from worker.reach.pages import pages
 from worker.readiness import Readiness
@@ -33,6 +33,7 @@ def equip(settings: WorkerSettings, store: RedisStore, figures: Figures) -> Equi
     """
     own = backend(settings, settings.data_dir)
     sandbox = CountingSandbox(own, figures)
+    watch_pool(own, figures)
     return Equipment(
         store=store,
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),

@@ -19,7 +19,15 @@ from sandbox.docker.station import Station, open_station
 from sandbox.layers import probe
 from sandbox.order import Order, order, require
 from sandbox.outcome import Forged, died, finish, read_header
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import (
+    Command,
+    End,
+    Layer,
+    Limits,
+    PoolCount,
+    RunResult,
+    SandboxUnavailable,
+)
 
 
 class DockerSandbox:
@@ -54,9 +62,10 @@ class DockerSandbox:
         self._closing: asyncio.Task[None] | None = None
 
     @property
-    def standing(self) -> int:
-        """How many containers stand ready, with the usual libraries loaded."""
-        return 0 if self._station is None else self._station.pool.standing
+    def pool(self) -> PoolCount:
+        """The containers that no run has, with the usual libraries loaded; from any thread."""
+        station = self._station
+        return PoolCount() if station is None or station.lost else station.count
 
     @property
     def image_id(self) -> str | None:

@@ -51,6 +51,11 @@ class Pool:
         """How many stand ready."""
         return len(self._ready)
 
+    @property
+    def wanted(self) -> int:
+        """How many are to stand ready."""
+        return self._size
+
     async def take(self, shape: Shape) -> Container:
         """One for a run: at once where one that fits stands ready, else a new one."""
         self._shape = shape

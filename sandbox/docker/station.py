@@ -14,7 +14,7 @@ from sandbox.docker.image import Image
 from sandbox.docker.leftovers import MARK, OWNER, Owner
 from sandbox.docker.pool import Pool
 from sandbox.docker.profile import Kind, Shape
-from sandbox.protocol import Limits, SandboxUnavailable
+from sandbox.protocol import Limits, PoolCount, SandboxUnavailable
 
 SWEEP_SECONDS = 60.0
 CUT_SECONDS = 0.2
@@ -42,6 +42,11 @@ class Station:
     def counts_processes(self) -> bool:
         """Whether the engine bounds a container's processes by its cgroup."""
         return "pids" in self.facts.bounds
+
+    @property
+    def count(self) -> PoolCount:
+        """Its containers that no run has."""
+        return PoolCount(self.pool.standing, len(self._makings), self.pool.wanted)
 
     async def take(self, shape: Shape) -> Container:
         """A container for one run in this shape. Raises SandboxUnavailable."""

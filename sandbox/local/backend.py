@@ -18,7 +18,15 @@ from sandbox.local.lines import wants_libraries
 from sandbox.local.link import Dropped, Link, RoomLost, SupervisorLost
 from sandbox.order import Order, order, require
 from sandbox.outcome import Forged, died, finish, read_header
-from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import (
+    Command,
+    End,
+    Layer,
+    Limits,
+    PoolCount,
+    RunResult,
+    SandboxUnavailable,
+)
 
 _BUFFER_BYTES = 1024 * 1024
 
@@ -59,6 +67,12 @@ class LocalSandbox:
         self._facts: dict[str, Any] = {}
         self._starting = asyncio.Lock()
         self._closed = False
+
+    @property
+    def pool(self) -> PoolCount:
+        """What stands ready in both lines, as of a second ago; from any thread."""
+        link = self._link
+        return PoolCount() if link is None or link.lost else link.pool
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See `protocol.Sandbox.run`. A run is free of effects, so one whose supervisor or nursery

@@ -19,7 +19,7 @@ from typing import Any
 
 from sandbox import policy
 from sandbox.local.supervisor import MESSAGE_BYTES
-from sandbox.protocol import Limits, SandboxUnavailable
+from sandbox.protocol import Limits, PoolCount, SandboxUnavailable
 
 _EXIT_SECONDS = 10.0
 
@@ -64,6 +64,7 @@ class Link:
         self._dropping: set[asyncio.Task[Dropped]] = set()
         self._warm: asyncio.Future[None] | None = None
         self.lost = False
+        self.pool = PoolCount()
 
     async def open(
         self,
@@ -182,6 +183,8 @@ class Link:
             self._ended(**message)
         elif "warm" in message:
             self._warmed()
+        elif "pool" in message:
+            self.pool = PoolCount(**message["pool"])
         elif "open" in message:
             self._opened.set_result(message["open"])
         else:

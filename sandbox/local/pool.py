@@ -18,6 +18,7 @@ from sandbox.local.rooms import Room
 from sandbox.local.standing import Standing
 from sandbox.local.succession import Succession
 from sandbox.local.wish import Gone, Wish
+from sandbox.protocol import PoolCount
 
 REFILL_SECONDS = 0.1
 """A room that was taken is replaced after this time, or after its run where that ends earlier, or
@@ -71,6 +72,14 @@ class Pool:
             each.line for each in self._all.values() if each.ready and each.number is None
         )
         return all(line.warm and free[line] >= self._spare for line in self._kept())
+
+    @property
+    def count(self) -> PoolCount:
+        """Its rooms that no run has."""
+        idle = [each for each in self._all.values() if each.number is None]
+        ready = sum(each.ready for each in idle if not each.room.doomed)
+        making = sum(not each.ready for each in idle if not each.room.doomed)
+        return PoolCount(ready, making, self._spare * len(self._kept()))
 
     def keep(self, spare: int, size: int) -> None:
         """From now on keep `spare` rooms of `size` bytes ready in each line."""

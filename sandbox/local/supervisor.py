@@ -13,6 +13,8 @@ over (SCM_RIGHTS).
                                     -> {"room": number} + descriptor, or {"failed": number, "why"}
     drop {number}                   -> {"gone": number, "lost", "oom_kills", "refused_forks"},
                                     when nothing of the room is left
+
+Unasked, and once a second at most:    {"pool": {ready, making, wanted}}, where that has changed
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ import selectors
 import signal
 import socket
 import sys
-from dataclasses import replace
+import time
+from dataclasses import asdict, replace
 from typing import Any
 
 from sandbox import remedies
@@ -33,9 +36,11 @@ from sandbox.local import ground, orphans, plan, rooms, stepdown
 from sandbox.local.cgroup import Cgroups
 from sandbox.local.pool import Pool
 from sandbox.local.wish import Gone, Wish
-from sandbox.protocol import SandboxUnavailable
+from sandbox.protocol import PoolCount, SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
+COUNT_SECONDS = 1.0
+"""How often the pool's count is sent at most: a run changes it three times."""
 _MOST_DESCRIPTORS = 1 << 20
 """Some sixty rooms' worth. Where a machine allows a thousand times as many, whoever closes all that
 he has one by one would take minutes (a kernel without close_range)."""
@@ -52,6 +57,8 @@ class Supervisor:
         self._pool: Pool | None = None
         self._groups: Cgroups | None = None
         self._asked_for_warmth = False
+        self._counted: PoolCount | None = None
+        self._count_at = 0.0
         self._over = False
 
     def serve(self) -> None:
@@ -70,7 +77,9 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for whatever comes next and deal with it."""
-        wait = float("inf") if self._pool is None else self._pool.overdue()
+        wait = float("inf")
+        if self._pool is not None:
+            wait = min(self._pool.overdue(), self._until_counted(self._pool.count))
         for key, _ in self._selector.select(None if wait == float("inf") else wait):
             # What was dealt with earlier in this round may have let go of it.
             if self._selector.get_map().get(key.fd) is key:
@@ -78,6 +87,17 @@ class Supervisor:
         if self._asked_for_warmth and self._pool is not None and self._pool.warm:
             self._asked_for_warmth = False
             self._tell({"warm": True})
+
+    def _until_counted(self, count: PoolCount) -> float:
+        """Send the count where it has changed; returns the seconds until it may be sent."""
+        if count == self._counted:
+            return float("inf")
+        now = time.monotonic()
+        if now < self._count_at:
+            return self._count_at - now
+        self._counted, self._count_at = count, now + COUNT_SECONDS
+        self._tell({"pool": asdict(count)})
+        return float("inf")
 
     def _receive(self) -> None:
         data = self._control.recv(MESSAGE_BYTES)

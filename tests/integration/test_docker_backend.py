@@ -25,7 +25,7 @@ from engine_relay import relayed
 from sandbox import policy
 from sandbox.docker import DockerSandbox, container, fate, profile, station, trial
 from sandbox.docker.leftovers import MARK, OWNER
-from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
+from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
 TOP = Path(__file__).resolve().parents[2]
 BARE = "rooms-without-libraries"
@@ -102,7 +102,7 @@ async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
         assert len(said) == 1
         assert "mine" not in said.pop()
         await backend.warmed()
-        assert backend.standing == 1
+        assert backend.pool == PoolCount(ready=1, making=0, wanted=1)
         assert await come_to_be(lambda: first not in rooms(looking))
     assert rooms(looking) == []
 
@@ -287,7 +287,7 @@ async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, 
         )
         assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
         await backend.warmed()
-        assert backend.standing == 1
+        assert backend.pool.ready == 1
 
 
 async def test_runs_under_way_survive_that_another_found_the_engine_lost(

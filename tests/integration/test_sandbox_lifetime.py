@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from drills.family import is_alive
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, End, Limits, SandboxUnavailable
+from sandbox.protocol import Command, End, Limits, PoolCount, SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TOP = Path(__file__).resolve().parents[2]
@@ -119,6 +119,22 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
         await run
     with pytest.raises(SandboxUnavailable, match="closed"):
         await sandbox.run(Command.python(""), Limits())
+
+
+async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
+    assert sandbox.pool == PoolCount()
+    ready = PoolCount(ready=2, making=0, wanted=2)  # one in each line
+    await sandbox.run(Command.python(""), Limits())
+    await sandbox.warmed()
+    async with asyncio.timeout(20):
+        while sandbox.pool != ready:
+            await asyncio.sleep(0.01)
+        while sandbox.pool == ready:  # one that is taken is replaced a moment later
+            await sandbox.run(Command.python(""), Limits())
+        while sandbox.pool != ready:
+            await asyncio.sleep(0.01)
+    await sandbox.close()
+    assert sandbox.pool == PoolCount()
 
 
 @pytest.mark.invariant("J14")

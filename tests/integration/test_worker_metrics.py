@@ -79,6 +79,9 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
     assert found["fettle_worker_slots",] == 7
     assert found["fettle_worker_busy_slots",] == found["fettle_runs_in_progress",] == 0
     assert found["fettle_worker_sandbox_up",] == 1
+    wanted = found["fettle_sandboxes_wanted",]
+    assert wanted >= 1
+    await until_figures(url, lambda found: found["fettle_sandboxes_ready",] == wanted)
     assert found["fettle_worker_heartbeat_age_seconds",] < 20
     assert found["fettle_worker_loop_lag_seconds_count",] > 0
     kinds = {

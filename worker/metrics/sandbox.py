@@ -1,11 +1,48 @@
-"""A sandbox whose runs are counted."""
+"""A sandbox whose runs are counted, and its pool's figures."""
 
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
-from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
+from sandbox.protocol import (
+    Command,
+    Layer,
+    Limits,
+    PoolCount,
+    RunResult,
+    Sandbox,
+    SandboxUnavailable,
+)
 from worker.metrics.figures import Figures
+
+
+class Pooled(Protocol):
+    """A backend that keeps sandboxes ready."""
+
+    @property
+    def pool(self) -> PoolCount:
+        """Asked from any thread."""
+        ...
+
+
+def watch_pool(backend: Pooled, figures: Figures) -> None:
+    """Show what stands ready of a backend's sandboxes."""
+    figures.watch(
+        "fettle_sandboxes_ready",
+        "Sandboxes that stand ready for a run",
+        lambda: backend.pool.ready,
+    )
+    figures.watch(
+        "fettle_sandboxes_making",
+        "Sandboxes that are being made, to stand ready or for a run that waits",
+        lambda: backend.pool.making,
+    )
+    figures.watch(
+        "fettle_sandboxes_wanted",
+        "Sandboxes that are to stand ready",
+        lambda: backend.pool.wanted,
+    )
 
 
 class CountingSandbox:
