@@ -1,30 +1,58 @@
-"""Checks as they come in: what the house limits, and where they are kept."""
+"""Checks as they come in: what is limited over all of them, and where they are kept."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 from api.paths import path_errors
-from api.schemas.checks import MOST_BYTES, ChecksRequest
+from api.schemas.checks import MOST_BYTES, CaseRequest, ChecksRequest
 from api.schemas.problem import FieldError
 from jobs import manifest
 from jobs.blobs import Blobs
-from jobs.checks import CheckSpec
+from jobs.checks import CASES_PATH, CheckSpec
 from jobs.manifest import checked_path
 
 
 def errors(checks: ChecksRequest) -> Iterator[FieldError]:
     """What is wrong with them, by field."""
     total = sum(len(text.encode(errors="replace")) for text in checks.files.values())
+    total += sum(len(case.model_dump_json(exclude_defaults=True)) for case in checks.cases)
     if total > MOST_BYTES:
         message = f"they may have {MOST_BYTES} bytes together, not {total}"
-        yield FieldError(field="checks.files", message=message, limit=MOST_BYTES)
-    yield from path_errors(checks.files, "checks.files")
+        field = "checks.files" if checks.files else "checks.cases"
+        yield FieldError(field=field, message=message, limit=MOST_BYTES)
+    yield from path_errors([*checks.files, CASES_PATH], "checks.files")
+    ids = _ids(checks)
+    for number, case in enumerate(checks.cases):
+        if ids[number] in ids[:number]:
+            message = f"there is a {ids[number]!r} already"
+            yield FieldError(field=f"checks.cases.{number}.name", message=message)
+        yield from path_errors(case.files, f"checks.cases.{number}.files")
+        yield from path_errors(case.expect_files, f"checks.cases.{number}.expect_files")
 
 
 async def save(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
-    """Put their files where the worker finds them."""
+    """Put them where the worker finds them."""
     files = {path: text.encode() for path, text in checks.files.items()}
+    paths = tuple(sorted(map(checked_path, files)))
+    if checks.cases:
+        files[CASES_PATH] = json.dumps([_plain(case) for case in checks.cases]).encode()
     kept = await manifest.save(blobs, files)
-    assert kept is not None  # noqa: S101 - there is a file at least
-    return CheckSpec(kept, tuple(sorted(map(checked_path, files))), checks.command)
+    assert kept is not None  # noqa: S101 - there is a file or a case at least
+    return CheckSpec(kept, paths, checks.command, _ids(checks))
+
+
+def _ids(checks: ChecksRequest) -> tuple[str, ...]:
+    """As `agents.checks.cases.read` makes them."""
+    return tuple(f"case {case.name or number}" for number, case in enumerate(checks.cases, 1))
+
+
+def _plain(case: CaseRequest) -> dict[str, Any]:
+    """As it was asked for, with its paths in their one normal form."""
+    plain = case.model_dump(exclude_defaults=True)
+    for each in ("files", "expect_files"):
+        if each in plain:
+            plain[each] = {checked_path(path): text for path, text in plain[each].items()}
+    return plain

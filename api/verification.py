@@ -57,8 +57,9 @@ def to_spec(
     asked: VerificationRequest, workspace: str | None, kept: CheckSpec, settings: ApiSettings
 ) -> JobSpec:
     """The spec: a job without a model, and without a conversation."""
-    named = ", ".join(kept.paths[:PATHS_NAMED])
-    more = len(kept.paths) - PATHS_NAMED
+    names = (*kept.paths, *kept.cases)
+    named = ", ".join(names[:PATHS_NAMED])
+    more = len(names) - PATHS_NAMED
     of = f" of job {asked.job_id}" if asked.job_id else ""
     return JobSpec(
         task=f"Verification{of} by {named}{f' and {more} more' if more > 0 else ''}",

@@ -142,7 +142,9 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
 
 
 def _checks(data: Mapping[str, Any] | None) -> CheckSpec | None:
-    return _made(CheckSpec, data, paths=tuple(data["paths"])) if data else None
+    if data is None:
+        return None
+    return _made(CheckSpec, data, paths=tuple(data["paths"]), cases=tuple(data.get("cases") or ()))
 
 
 def event_body(event: NewEvent, epoch: int | None = None) -> str:

@@ -47,7 +47,7 @@ TestOutcome = TypeAliasType(
     "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
 )
 CheckOutcome = TypeAliasType("CheckOutcome", Literal["passed", "failed", "error", "missing"])
-JudgedBy = TypeAliasType("JudgedBy", Literal["tests", "script", "exit_code"])
+JudgedBy = TypeAliasType("JudgedBy", Literal["tests", "script", "exit_code", "cases"])
 
 
 class StepOfBranch(TypedDict):
@@ -147,9 +147,18 @@ class CheckRunData(TypedDict):
     stdout: TextData
 
 
+class NoticeData(TypedDict):
+    """A line of the solution that names what tests are run with: `gc`, `sys.modules`."""
+
+    file: str
+    line: int
+    what: str
+
+
 class CheckReportData(TypedDict):
     """What the checks came to. `judged_by`: each test by itself, whether a script came to its own
-    end, or a command's exit code alone; `problem` says what else stands in the way."""
+    end, a command's exit code alone, or cases alone; `problem` says what else stands in the way.
+    `notices` decide nothing."""
 
     passed: bool
     problem: str | None
@@ -157,3 +166,4 @@ class CheckReportData(TypedDict):
     run: CheckRunData
     seconds: float
     judged_by: NotRequired[JudgedBy]
+    notices: NotRequired[list[NoticeData]]

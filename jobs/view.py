@@ -249,7 +249,9 @@ def _result(result: Result | None) -> dict[str, Any] | None:
 
 
 def _check_spec(asked: CheckSpec | None) -> dict[str, Any] | None:
-    return {"files": list(asked.paths), "command": asked.command} if asked else None
+    if asked is None:
+        return None
+    return {"files": list(asked.paths), "command": asked.command, "cases": list(asked.cases)}
 
 
 def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agents.checks.cases import read as read_cases
 from agents.checks.checks import Checks
 from agents.graph import build
 from agents.models import Chains, ModelPool
@@ -17,6 +18,7 @@ from agents.tools.registry import Body
 from jobs import manifest
 from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
+from jobs.checks import CASES_PATH
 from jobs.graph_format import ANEW
 from jobs.lifecycle import RETRIES
 from jobs.record import JobRecord
@@ -123,7 +125,8 @@ class Equipment:
             return None
         files = (await manifest.load(self.blobs, asked.manifest)).files
         texts = {path: (await self.blobs.get(files[path].digest)).decode() for path in files}
-        return Checks(texts, asked.command)
+        cases = read_cases(texts.pop(CASES_PATH, "[]"))
+        return Checks(texts, asked.command, cases)
 
     async def files(self, workspace: str | None) -> Collection[str]:
         """The paths of a workspace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.checks.checks import Checks
@@ -19,7 +20,7 @@ State = Mapping[str, Any]
 def carried_by(state: State, ports: Ports) -> Checks:
     """The caller's checks, and those that the tester wrote; of one name, the caller's count."""
     given = ports.checks or Checks()
-    return Checks({**state.get("tests", {}), **given.files}, given.command)
+    return replace(given, files={**state.get("tests", {}), **given.files})
 
 
 def report_of(state: State) -> dict[str, Any] | None:
@@ -54,7 +55,7 @@ def shown(state: State) -> dict[str, Any] | None:
         return None
     tests = sorted(checked["tests"], key=lambda test: test["outcome"] == "passed")
     told = [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]
-    return {"judged_by": None, **checked, "tests": told}
+    return {"judged_by": None, "notices": [], **checked, "tests": told}
 
 
 def _cut(test: Mapping[str, str]) -> dict[str, str]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Literal
 
+from agents.checks.cases import Case
+from agents.checks.copied import SETTINGS
 from agents.checks.report import JudgedBy
-from agents.checks.room.expected import collected
-from agents.checks.unittests import aims
+from agents.checks.supervised.expected import collected
 
 Kind = Literal["pytest", "script", "command"]
 JUDGED_BY: Mapping[Kind, JudgedBy] = {
@@ -23,28 +24,35 @@ JUDGED_BY: Mapping[Kind, JudgedBy] = {
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _OF_PYTHON = re.compile(r"-[uBIEsS]+")
 """Options of the interpreter that change nothing of what a check finds."""
-SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
-"""Files that are pytest's own settings wherever they stand; the checks may bring one."""
 _LEFT_OUT = re.compile(
     r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"
 )
-"""Options of pytest that change what it prints, or stop it early: all tests are to be heard of."""
+"""Options of pytest that change what it prints, or stop it early: every test is to be reported."""
+_OF_UNITTEST = frozenset(
+    {"-v", "-q", "-f", "-b", "-c", "--verbose", "--quiet", "--failfast", "--buffer", "--catch"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Test files by relative path, and a command line (None: pytest on the test files).
+    """Test files by relative path with a command line (None: pytest on them), and cases.
 
-    It is split as a shell would, and no shell runs it.
+    The command is split as a shell would, and no shell runs it.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
     command: str | None = None
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The files' paths and the cases' ids."""
+        return [*sorted(self.files), *(case.id for case in self.cases)]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How checks are run. `words` are pytest's options, a script with its arguments, or a whole
+    """How test files are run. `words` are pytest's options, a script with its arguments, or a whole
     command line; `tests` the files that pytest collects, `aimed` what of them the caller named.
     """
 
@@ -56,7 +64,7 @@ class Plan:
 
 
 def plan(checks: Checks) -> Plan:
-    """The way to run `checks`. Raises ValueError for a command that cannot be split."""
+    """The way to run the files. Raises ValueError for a command that cannot be split."""
     words = shlex.split(checks.command or "")
     if checks.command is not None and not words:
         raise ValueError("the command has no words")
@@ -65,18 +73,18 @@ def plan(checks: Checks) -> Plan:
     if words[0] == "pytest":
         return _with_pytest(checks, words[1:])
     if _PYTHON.fullmatch(words[0]):
-        behind = list(dropwhile(_OF_PYTHON.fullmatch, words[1:]))
-        if planned := _with_python(checks, behind):
+        after = list(dropwhile(_OF_PYTHON.fullmatch, words[1:]))
+        if planned := _with_python(checks, after):
             return planned
     return Plan("command", tuple(words))
 
 
 def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
-    """Of what stands behind `python`; None where an exit code is all that can be had."""
+    """Of what follows `python`; None where an exit code is all that can be known."""
     if words[:2] == ["-m", "pytest"]:
         return _with_pytest(checks, words[2:])
     if words[:2] == ["-m", "unittest"]:
-        named = aims(words[2:], checks.files)
+        named = _aims(words[2:], collected(checks.files))
         return None if named is None else _with_pytest(checks, named)
     if words and words[0].removeprefix("./") in checks.files:
         return Plan("script", (words[0].removeprefix("./"), *words[1:]))
@@ -105,3 +113,26 @@ def _is_all(word: str, before: str | None) -> bool:
 def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
     path = word.partition("::")[0].rstrip("/")
     return any(each == path or each.startswith(f"{path}/") for each in files)
+
+
+def _aims(words: Sequence[str], tests: Sequence[str]) -> list[str] | None:
+    """What the words after `-m unittest` name of the files `tests`, as pytest names it: nothing for
+    all of them. None where it is something else: pytest would not run the same.
+    """
+    named = [word for word in words if word not in _OF_UNITTEST]
+    if named in (["discover"], ["discover", "."], ["discover", "-s", "."]):
+        return []
+    aimed = [_aim(word, tests) for word in named]
+    return None if None in aimed else [aim for aim in aimed if aim is not None]
+
+
+def _aim(word: str, tests: Sequence[str]) -> str | None:
+    """Of `tests.test_a.TestB.test_c` and `tests/test_a.py`."""
+    if word in tests:
+        return word
+    parts = word.split(".")
+    for depth in range(len(parts), 0, -1):
+        path = f"{'/'.join(parts[:depth])}.py"
+        if path in tests:
+            return "::".join([path, *parts[depth:]])
+    return None

@@ -1,90 +1,107 @@
-"""The judge: one run in a fresh room, over a copy of the workspace, which it does not change."""
+"""The judge: checks over a copy of a workspace, in fresh sandboxes. The files stay as they are."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from agents.checks import cases
 from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
-from agents.checks.laying import copied
+from agents.checks.copied import copied
+from agents.checks.notices import notices
 from agents.checks.program import program
-from agents.checks.report import JudgedBy, Report, Test
+from agents.checks.report import JudgedBy, Report, Test, merged
+from agents.installed import START, with_packages
 from sandbox.outcome import died
-from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
+from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 
 REPORT_BYTES = 2 * 1024 * 1024
-"""Kept of what the supervisor says: it is the only one whose word counts."""
+"""Kept of what the supervisor says: only its report counts."""
 OWN_SECONDS = 1.0
-"""Of the run's wall time, what is left to the supervisor to say who was not done."""
+"""Of the run's wall time, what is left to the supervisor to say which tests were not done."""
 
 _ENDS = {
     End.TIMEOUT: "the checks ran for longer than they may",
     End.CPU: "the checks used more processor time than they may",
     End.MEMORY: "the checks used more memory than they may",
     End.OUTPUT: "the checks printed far more than is kept",
-    End.DISK: "the checks' files took more room than they may",
+    End.DISK: "the checks' files took more space than they may",
 }
 
 
 async def judge(
     sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
 ) -> Report:
-    """Run `checks` over a copy of the workspace's `files`.
+    """Run `checks` over a copy of a workspace's `files`, which may be any.
 
-    Raises SandboxUnavailable where nothing can be run, or pytest is not there; ValueError for a
-    command that cannot be split. Expected ends of the tests are values.
+    Raises SandboxUnavailable where nothing can be run, or pytest is not installed; ValueError for a
+    command that cannot be split. Expected ends of tests and programs are values.
     """
+    reports = []
+    if checks.files or not checks.cases:
+        reports.append(await _of_files(sandbox, files, checks, limits))
+    if checks.cases:
+        reports.append(await cases.tried(sandbox, files, checks.cases, limits))
+    return merged(reports)
+
+
+async def _of_files(
+    sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
+) -> Report:
     planned = plan(checks)
-    by = JUDGED_BY[planned.kind]
-    hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
     own = copied(files, checks.files)
-    order = _order(planned, checks, own, hidden, max(limits.wall_seconds - OWN_SECONDS, 0.5))
-    command = Command(
-        argv=("python", "-c", program()),
-        files={f"{hidden}/{path}": content for path, content in own.items()},
-        stdin=b"%010d" % len(order) + order + secret.encode(),
-    )
-    wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
-    try:
-        result = await sandbox.run(command, wider)
-    except ValueError as error:  # so many files, or such names, that no room takes them
-        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0, by)
-    return _read(result, secret, by)
+    if planned.kind == "command":  # a case whose exit code decides
+        case = cases.Case(" ".join(planned.words), planned.words, files=checks.files)
+        report = await cases.tried(sandbox, own, [case], limits, JUDGED_BY["command"])
+    else:
+        report = await _supervised(sandbox, planned, checks, own, limits)
+    return replace(report, notices=await asyncio.to_thread(notices, files, checks.files))
 
 
-def _order(
-    planned: Plan, checks: Checks, own: Mapping[str, bytes], hidden: str, seconds: float
-) -> bytes:
+async def _supervised(
+    sandbox: Sandbox, planned: Plan, checks: Checks, own: Mapping[str, bytes], limits: Limits
+) -> Report:
+    hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
+    laid = with_packages(own)
     order = {
         **asdict(planned),
         "files": dict(checks.files),
         "own": sorted({path.partition("/")[0] for path in own}),
+        "packages": START in laid,
         "hidden": hidden,
-        "seconds": seconds,
+        "seconds": max(limits.wall_seconds - OWN_SECONDS, 0.5),
     }
-    return json.dumps(order).encode()
+    text = json.dumps(order).encode()
+    command = Command(
+        argv=("python", "-c", program()),
+        files={f"{hidden}/{path}": content for path, content in laid.items()},
+        stdin=b"%010d" % len(text) + text + secret.encode(),
+    )
+    wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
+    by = JUDGED_BY[planned.kind]
+    try:
+        result = await sandbox.run(command, wider)
+    except ValueError as error:  # so many files, or such names, that no sandbox takes them
+        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0, by)
+    return _read(result, secret, by)
 
 
 def _read(result: RunResult, secret: str, by: JudgedBy) -> Report:
-    """The report, if it bears the secret; all else is a failure."""
-    bare = replace(result, changed={}, deleted=frozenset(), refused=())
+    """The report, if it carries the secret; all else is a failure."""
     said = result.stdout.text
+    bare = replace(result, stdout=result.stderr, stderr=Stream(), changed={}, deleted=frozenset())
     if not (result.succeeded and said.startswith(secret)):
         if "No module named 'pytest'" in result.stderr.text and not said:
             raise SandboxUnavailable(
                 "pytest is not installed for the sandbox's Python, so no checks can be run: "
                 "install it there (`make install` does)"
             )
-        return Report((), _silence(result), bare, result.seconds, by)
-    told: dict[str, Any] = json.loads(said[len(secret) :])
-    tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in told["tests"])
-    return Report(tests, told["problem"], bare, result.seconds, by)
-
-
-def _silence(result: RunResult) -> str:
-    """Why there is no report."""
-    how = _ENDS.get(result.end)
-    return how or "what judges the tests was ended by the code under test"
+        why = _ENDS.get(result.end) or "what judges the tests was ended by the code under test"
+        return Report((), why, bare, result.seconds, by)
+    found: dict[str, Any] = json.loads(said[len(secret) :])
+    tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in found["tests"])
+    return Report(tests, found["problem"], bare, result.seconds, by)

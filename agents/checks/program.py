@@ -1,12 +1,12 @@
-"""The program that a room is given to judge checks: `agents/checks/room` as one text."""
+"""The program that judges test files in a sandbox: `agents/checks/supervised` as one text."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-ROOM = Path(__file__).with_name("room")
-PACKAGE = "agents.checks.room"
+SUPERVISED = Path(__file__).with_name("supervised")
+PACKAGE = "agents.checks.supervised"
 
 _START = """
 import importlib.util, sys
@@ -35,7 +35,7 @@ def program() -> str:
     """Its text: it needs nothing but the standard library, and pytest."""
     parents = PACKAGE.split(".")
     sources = {".".join(parents[:depth]): "" for depth in range(1, len(parents) + 1)}
-    for path in sorted(ROOM.glob("*.py")):
+    for path in sorted(SUPERVISED.glob("*.py")):
         if path.stem != "__init__":
             sources[f"{PACKAGE}.{path.stem}"] = path.read_text()
     return _START.format(sources=sources, package=PACKAGE)

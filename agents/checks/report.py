@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from agents.checks.notices import Notice
 from sandbox.protocol import RunResult
 
 Outcome = Literal["passed", "failed", "error", "missing"]
-JudgedBy = Literal["tests", "script", "exit_code"]
-"""What decides: each test by itself, whether a script comes to its own end, or a bare exit code."""
+JudgedBy = Literal["tests", "script", "exit_code", "cases"]
+"""What decides: each test by itself, whether a script reaches its end, a bare exit code, or cases
+alone. Where there are test files and cases, it says how the files are judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test. `missing`: it is in the checks' files, and nothing was heard of it."""
+    """One test or case. `missing`: it is one of the checks, and nothing was reported of it."""
 
     id: str
     outcome: Outcome
@@ -26,8 +28,9 @@ class Test:
 class Report:
     """The checks' outcome. They have passed where every test that must be reported has passed.
 
-    `problem` says in words what else stands in the way: they could not be read, the judge was
-    tampered with, the time was over. `result` is the run of all of it.
+    `problem` says in words what else is in the way: they could not be read, the report was tampered
+    with, the time was over. `result` is the run of all test files, whose output is in its `stdout`,
+    or of one case: the first that did not pass, else the last. `notices` decide nothing.
     """
 
     tests: tuple[Test, ...]
@@ -35,6 +38,7 @@ class Report:
     result: RunResult
     seconds: float
     judged_by: JudgedBy
+    notices: tuple[Notice, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -43,15 +47,26 @@ class Report:
         return self.problem is None and bool(self.tests) and every
 
     def told(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """As plain values, as events and views have it; `run` is its run, told."""
+        """As plain values, as events and views have it; `run` is its run in the same form."""
         return {
             "passed": self.passed,
             "judged_by": self.judged_by,
             "problem": self.problem,
-            "tests": [
-                {"id": each.id, "outcome": each.outcome, "detail": each.detail}
-                for each in self.tests
-            ],
+            "tests": [asdict(each) for each in self.tests],
+            "notices": [asdict(each) for each in self.notices],
             "run": dict(run),
             "seconds": round(self.seconds, 3),
         }
+
+
+def merged(reports: Sequence[Report]) -> Report:
+    """One report of several, of which the first says how test files are judged."""
+    shown = next((each for each in reports if not each.passed), reports[-1])
+    return Report(
+        tests=tuple(test for each in reports for test in each.tests),
+        problem=next((each.problem for each in reports if each.problem), None),
+        result=shown.result,
+        seconds=sum(each.seconds for each in reports),
+        judged_by=reports[0].judged_by,
+        notices=tuple(notice for each in reports for notice in each.notices),
+    )

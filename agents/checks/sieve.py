@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.checks.room.expected import expected
+from agents.checks.supervised.expected import expected
 from agents.errors import PathOutside
 from agents.paths import checked
 

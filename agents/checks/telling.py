@@ -11,16 +11,17 @@ from agents.texts import head_and_tail
 
 
 async def told(report: Report, ports: Ports) -> dict[str, Any]:
-    """{passed, judged_by, problem, tests: [{id, outcome, detail}], run: {end, exit_code, signal,
-    stdout}, seconds}; `stdout` is what the tests printed, cut to size like a run's.
+    """{passed, judged_by, problem, tests: [{id, outcome, detail}], notices: [{file, line, what}],
+    run: {end, exit_code, signal, stdout}, seconds}; `stdout` is what the tests printed, or one case
+    to both of its streams, cut to size like a run's.
     """
     result, kept = report.result, ports.bounds.kept
-    text, digest = result.stderr.text, None  # stdout is the supervisor's own
+    text, digest = result.stdout.text + result.stderr.text, None
     if len(text) > kept:
         digest = await ports.workspace.keep(text.encode(errors="replace"))
     stdout = {
         "text": head_and_tail(text, kept),
-        "dropped_bytes": result.stderr.dropped_bytes,
+        "dropped_bytes": result.stdout.dropped_bytes + result.stderr.dropped_bytes,
         "digest": digest,
     }
     run = {
@@ -33,13 +34,10 @@ async def told(report: Report, ports: Ports) -> dict[str, Any]:
 
 
 def in_words(checked: Mapping[str, Any]) -> str:
-    """One line: how many passed, and what stands in the way. Pure."""
+    """One line: how many passed, and what is in the way. Pure."""
     tests = checked["tests"]
+    passed = sum(test["outcome"] == "passed" for test in tests)
+    counted = f"{passed} of {len(tests)} checks passed"
     if checked["judged_by"] == "exit_code" and tests:
-        (run,) = tests
-        passed = "passed" if checked["passed"] else f"not passed ({run['detail']})"
-        counted = f"the checks have {passed}, by the exit code of `{run['id']}` alone"
-    else:
-        passed = sum(test["outcome"] == "passed" for test in tests)
-        counted = f"{passed} of {len(tests)} checks passed"
+        counted += f", `{tests[0]['id']}` judged by its exit code alone"
     return f"{counted}: {checked['problem']}" if checked["problem"] else counted

@@ -99,7 +99,7 @@ def task_of(state: State, ports: Ports) -> Prompt:
         "executor_task",
         state,
         plan=state["plan"],
-        checks=sorted(carried_by(state, ports).files),
+        checks=carried_by(state, ports).names,
         interface=state.get("interface", ""),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -128,8 +129,18 @@ async def _asked(sent: FormData) -> dict[str, Any]:
     asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
     if checks := texts.get("checks", "").strip():
         asked["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
+    if cases := texts.get("cases", "").strip():
+        asked["checks"] = {**asked.get("checks", {}), "cases": _cases(cases)}
     asked["files"] = await _files(sent)
     return asked
+
+
+def _cases(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        wrong = {"field": "checks", "message": f"the program checks are no JSON: {error}"}
+        raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
 
 
 def _number(text: str) -> int | str:
@@ -165,4 +176,8 @@ def _told(visitor: Visitor, refused: Refused) -> Response:
 
 def _sentence(told: Mapping[str, Any]) -> str:
     name, _, rest = str(told["field"]).partition(".")
-    return f"{rest}: {told['message']}" if rest and name == "files" else str(told["message"])
+    return (
+        f"{rest}: {told['message']}"
+        if rest and name in {"files", "checks"}
+        else str(told["message"])
+    )

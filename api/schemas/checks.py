@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas.job_fields import Label
@@ -13,9 +14,11 @@ from api.schemas.wire import Asked, Told
 from jobs.run_data import CheckOutcome, JudgedBy
 from jobs.spec import Priority
 
-MOST_FILES = 50
+MOST_FILES = MOST_CASES = 50
 MOST_BYTES = 512 * 1024
 COMMAND_CHARACTERS = 2_000
+ARGV_CHARACTERS = 4_096
+PATTERN_CHARACTERS = 1_000
 
 
 def _splits(command: str) -> str:
@@ -32,11 +35,67 @@ def _splits(command: str) -> str:
     return command
 
 
+def _words(argv: list[str]) -> list[str]:
+    if not argv[0] or any("\0" in word for word in argv):
+        raise PydanticCustomError("argv", "it has no program, or a word that none can be given")
+    if sum(map(len, argv)) > ARGV_CHARACTERS:
+        raise PydanticCustomError(
+            "argv", "its words have {limit} characters at most", {"limit": ARGV_CHARACTERS}
+        )
+    return argv
+
+
+def _pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PydanticCustomError(
+            "pattern", "it is no regular expression: {why}", {"why": str(error)}
+        ) from None
+    return pattern
+
+
+class CaseRequest(Asked):
+    """A program that is started over a copy of the workspace, and what it must leave."""
+
+    argv: Annotated[list[str], AfterValidator(_words)] = Field(
+        min_length=1, max_length=64, description="the program and its arguments; no shell runs it"
+    )
+    name: str | None = Field(
+        None, min_length=1, max_length=80, description="what reports call it; else its number"
+    )
+    stdin: str = Field("", description="what it reads")
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=MOST_FILES,
+        description="texts that are put over the workspace first, by relative path",
+    )
+    exit_code: int = Field(0, ge=0, le=255, description="the code that it must end with")
+    stdout: str | None = Field(None, description="what it must print, exactly")
+    stdout_matches: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        None,
+        max_length=PATTERN_CHARACTERS,
+        description="a regular expression (of Python) that all it prints must match; `.` is any "
+        "character, line ends too",
+    )
+    expect_files: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=MOST_FILES,
+        description="texts that files must have afterwards, exactly, by relative path",
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.stdout is not None and self.stdout_matches is not None:
+            raise PydanticCustomError("case", "it has either stdout or stdout_matches")
+        return self
+
+
 class ChecksRequest(Asked):
-    """Tests that have to pass. They are laid over a copy of the workspace, never into it."""
+    """What has to hold. Each is tried over a copy of the workspace, never in it."""
 
     files: dict[str, str] = Field(
-        min_length=1,
+        default_factory=dict,
         max_length=MOST_FILES,
         description="test files, and what they need, by relative path",
     )
@@ -47,6 +106,19 @@ class ChecksRequest(Asked):
         description="null, `pytest ...` or `python -m unittest ...`: test by test; `python FILE` "
         "of these files: it must reach its end; else its exit code decides. No shell runs it",
     )
+    cases: list[CaseRequest] = Field(
+        default_factory=list,
+        max_length=MOST_CASES,
+        description="programs to start; what they print and leave is compared elsewhere",
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.files and (self.command is not None or not self.cases):
+            raise PydanticCustomError(
+                "checks", "it has no files and no cases, or a command without files"
+            )
+        return self
 
 
 class VerificationRequest(Asked):
@@ -87,14 +159,26 @@ class CheckSpec(Told):
 
     files: list[str]
     command: str | None = None
+    cases: list[str] = Field(
+        default_factory=list,
+        description="their ids; GET /jobs/{id}/files/.fettle/cases.json?at=checks has all of them",
+    )
 
 
 class Test(Told):
-    """One test. `missing`: it is in the files, and was not heard of."""
+    """One test or case. `missing`: it is one of the checks, and was not reported."""
 
     id: str
     outcome: CheckOutcome
     detail: str = ""
+
+
+class Notice(Told):
+    """A line of the solution that names what tests are run with: `gc`, `sys.modules`."""
+
+    file: str
+    line: int
+    what: str
 
 
 class CheckReport(Told):
@@ -104,12 +188,16 @@ class CheckReport(Told):
     passed: bool
     judged_by: JudgedBy | None = Field(
         None,
-        description="what decided: each test by itself, whether a script came to its own end, or "
-        "a command's exit code alone (which tests ran, nobody has seen); null in older reports",
+        description="what decided: each test by itself, whether a script came to its own end, a "
+        "command's exit code alone (which tests ran, nobody has seen), or cases alone; with files "
+        "and cases, how the files were judged; null in older reports",
     )
     problem: str | None = Field(
         None, description="what else stands in the way: time, no Python, a judge tampered with"
     )
     tests: list[Test]
+    notices: list[Notice] = Field(
+        default_factory=list, description="they decide nothing: where to look before approving"
+    )
     run: dict[str, Any] = Field(description="how it ended, and what the tests printed")
     seconds: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -63,6 +64,13 @@ from cli.screen import Screen, print_json
     metavar="COMMAND",
     help="How they are run; else by pytest. pytest and unittest are told test by test; of anything "
     "else but `python PATH` the exit code alone decides.",
+)
+@click.option(
+    "--cases",
+    metavar="FILE.json",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Programs to start, and what each must print and leave: a list of {argv, stdin, stdout, "
+    "...}, see docs/checks.md.",
 )
 @click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
 @click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
@@ -158,12 +166,23 @@ def _can_be_written(path: Path, *, no_wait: bool) -> bool:
 
 
 def _checks(asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not asked["checks"]:
-        if asked["check_command"]:
-            raise click.UsageError("--check-command wants the files that it is about: --check PATH")
-        return None
+    if asked["check_command"] and not asked["checks"]:
+        raise click.UsageError("--check-command wants the files that it is about: --check PATH")
     files = dict(_file(path, "--check") for path in asked["checks"])
-    return {"files": files, "command": asked["check_command"]}
+    checks = {"files": files, "command": asked["check_command"], "cases": _cases(asked["cases"])}
+    return {name: value for name, value in checks.items() if value} or None
+
+
+def _cases(path: Path | None) -> list[Any]:
+    if path is None:
+        return []
+    try:
+        cases = json.loads(_file(path, "--cases")[1])
+    except ValueError as error:
+        raise click.BadParameter(f"{path} is no JSON: {error}", param_hint="--cases") from None
+    if not isinstance(cases, list) or not cases:
+        raise click.BadParameter(f"{path} has no list of cases", param_hint="--cases")
+    return cases
 
 
 def _file(path: Path, option: str) -> tuple[str, str]:

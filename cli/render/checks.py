@@ -21,13 +21,16 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
     failing = [test for test in tests if test["outcome"] != "passed"]
     took = duration(data["seconds"])
     good = Tone.GOOD if data["passed"] else Tone.BAD
-    if data.get("judged_by") == "exit_code" and data["passed"]:
+    by_exit_code = data.get("judged_by") == "exit_code"
+    if by_exit_code and len(tests) < 2 and not data["passed"]:
+        yield Line("checks", f"not passed, by exit code alone, in {took}", Tone.BAD)
+    elif by_exit_code and len(tests) < 2:
         command = printable(tests[0]["id"])
         yield Line("checks", f"passed by exit code alone in {took}: {command}", Tone.WARN)
-    elif data.get("judged_by") == "exit_code":
-        yield Line("checks", f"not passed, by exit code alone, in {took}", Tone.BAD)
     else:
         yield Line("checks", f"{len(tests) - len(failing)} of {len(tests)} passed in {took}", good)
+        if by_exit_code:
+            yield Line("", f"by its exit code alone: {printable(tests[0]['id'])}", Tone.WARN)
     if data["problem"]:
         yield Line("", printable(data["problem"]), Tone.BAD)
     for test in failing[:FAILING_SHOWN]:
@@ -36,6 +39,9 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
             yield Output(clip(detail, DETAIL_LINES), error=True)
     if len(failing) > FAILING_SHOWN:
         yield Line("", f"and {plural(len(failing) - FAILING_SHOWN, 'more')}", Tone.BAD)
+    for notice in data.get("notices", ()):
+        where = printable(f"{notice['file']}:{notice['line']} names {notice['what']}")
+        yield Line("notice", f"{where}, which tests are run with", Tone.WARN)
 
 
 def written_parts(data: Data, _detail: object = None) -> Iterator[Part]:

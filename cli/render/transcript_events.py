@@ -67,6 +67,8 @@ def _checked(data: Data, _: Texts) -> Iterator[str]:
         yield f"* {test['outcome']} `{test['id']}`"
         if test["outcome"] != "passed" and test.get("detail", "").strip():
             yield from ("", *fenced(test["detail"], "text"), "")
+    for notice in data.get("notices", ()):
+        yield f"* notice `{notice['file']}`, line {notice['line']}: `{notice['what']}`"
     yield ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from cli.errors import CliError, Refused
 from cli.events import Event
 from cli.service import Job, Service
 from cli.written import as_text
+
+CASES_PATH = ".fettle/cases.json"
+"""Where the files of the checks have their cases."""
 
 ASKED = (
     *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
@@ -101,7 +105,10 @@ def _started(service: Service, job: Job) -> list[Mapping[str, Any]]:
 
 def _checks(service: Service, job_id: str, checks: Mapping[str, Any]) -> Mapping[str, Any]:
     files = {path: _file(service, job_id, path, at="checks") for path in checks["files"]}
-    return {"files": files, "command": checks["command"]}
+    asked = {"files": files, "command": checks["command"]}
+    if checks.get("cases"):
+        asked["cases"] = json.loads(_file(service, job_id, CASES_PATH, at="checks"))
+    return asked
 
 
 def _file(service: Service, job_id: str, path: str, *, at: str = START) -> str:

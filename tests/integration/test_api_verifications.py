@@ -29,7 +29,7 @@ async def test_a_verification_is_a_job_of_its_own_kind(front):
     assert told["spec"]["kind"] == "verification"
     assert told["spec"]["task"] == "Verification by test_a.py"
     assert told["spec"]["labels"] == ["hidden"]
-    assert told["spec"]["checks"] == {"files": ["test_a.py"], "command": None}
+    assert told["spec"]["checks"] == {"files": ["test_a.py"], "command": None, "cases": []}
     assert told["checks"] is None
 
 
@@ -71,7 +71,32 @@ async def test_another_tenants_job_is_no_base(front):
     ("body", "field"),
     [
         ({}, "checks"),
-        ({"checks": {"files": {}}}, "checks.files"),
+        ({"checks": {"files": {}}}, "checks"),
+        ({"checks": {"command": "pytest", "cases": [{"argv": ["a"]}]}}, "checks"),
+        ({"checks": {"files": {".fettle/cases.json": ""}}}, "checks.files..fettle/cases.json"),
+        ({"checks": {"cases": [{"argv": ["a"]}] * 51}}, "checks.cases"),
+        ({"checks": {"cases": [{"argv": []}]}}, "checks.cases.0.argv"),
+        ({"checks": {"cases": [{"argv": ["a", "\0"]}]}}, "checks.cases.0.argv"),
+        ({"checks": {"cases": [{"argv": ["a" * 5_000]}]}}, "checks.cases.0.argv"),
+        ({"checks": {"cases": [{"argv": "ls"}]}}, "checks.cases.0.argv"),
+        ({"checks": {"cases": [{"argv": ["a"], "exit_code": 256}]}}, "checks.cases.0.exit_code"),
+        ({"checks": {"cases": [{"argv": ["a"], "stdin": "x" * 530_000}]}}, "checks.cases"),
+        (
+            {"checks": {"cases": [{"argv": ["a"], "stdout_matches": "(a"}]}},
+            "checks.cases.0.stdout_matches",
+        ),
+        (
+            {"checks": {"cases": [{"argv": ["a"], "stdout": "", "stdout_matches": ""}]}},
+            "checks.cases.0",
+        ),
+        (
+            {"checks": {"cases": [{"argv": ["a"], "files": {"../a": ""}}]}},
+            "checks.cases.0.files.../a",
+        ),
+        (
+            {"checks": {"cases": [{"argv": ["a"], "name": "2"}, {"argv": ["b"]}]}},
+            "checks.cases.1.name",
+        ),
         ({"checks": {"files": {f"test_{i}.py": "" for i in range(51)}}}, "checks.files"),
         ({"checks": {"files": {"test_a.py": "x" * (512 * 1024 + 1)}}}, "checks.files"),
         ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
@@ -103,10 +128,29 @@ async def test_a_job_carries_checks_and_says_so_without_their_text(front):
     answer = await front.client.post("/jobs", json=body)
     assert answer.status_code == 202, answer.text
     told = (await front.job(answer.json()["id"]))["spec"]
-    assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x"}
+    assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x", "cases": []}
     assert (told["write_tests"], told["parallel"], told["kind"]) == (True, True, "task")
     listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
     assert listed == []  # they are no part of the workspace
+
+
+async def test_a_job_carries_cases_that_can_be_had_back(front):
+    cases = [{"argv": ["a"], "stdout": "1"}, {"argv": ["b"], "name": "b", "files": {"./x": "2"}}]
+    checks = {**CHECKS, "cases": cases}
+    answer = await front.client.post("/jobs", json={"task": "add", "checks": checks})
+    assert answer.status_code == 202, answer.text
+    spec = (await front.job(answer.json()["id"]))["spec"]
+    assert spec["checks"]["cases"] == ["case 1", "case b"]
+    assert spec["checks"]["files"] == ["test_a.py"]
+    kept = f"/jobs/{answer.json()['id']}/files/.fettle/cases.json?at=checks"
+    cases[1]["files"] = {"x": "2"}
+    assert (await front.client.get(kept)).json() == cases
+
+
+async def test_a_verification_may_be_of_cases_alone(front):
+    body = {"files": {"a.sh": "echo 1"}, "checks": {"cases": [{"argv": ["sh", "a.sh"]}]}}
+    answer = await front.client.post("/verifications", json=body)
+    assert (await front.job(answer.json()["id"]))["spec"]["task"] == "Verification by case 1"
 
 
 @pytest.mark.parametrize(

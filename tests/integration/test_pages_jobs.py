@@ -97,13 +97,26 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert archive.headers["content-type"] == "application/gzip"
 
 
+async def test_cases_are_written_as_json(front):
+    async with visiting(front.app) as visit:
+        cases = '[{"argv": ["python", "app.py"], "stdout": "1"}]'
+        files = [("files", ("x.py", b"x = 1\n"))]
+        sent = await visit.post("/app/new", data={"task": "do", "cases": cases}, files=files)
+        job = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
+        assert job["spec"]["checks"]["cases"] == ["case 1"]
+        for wrong, said in (("[", "are no JSON"), ('[{"argv": []}]', "cases.0.argv")):
+            sent = await visit.post("/app/new", data={"task": "do", "cases": wrong}, files=files)
+            assert sent.status_code == 422
+            assert said in sent.text
+
+
 async def test_every_field_of_a_job_can_be_filled_in(front):
     async with visiting(front.app) as visit:
         html = (await visit.get("/app/new")).text
         named = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
         wanted = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
         assert wanted - named == LEFT_OUT.keys()
-        assert named <= wanted
+        assert named <= wanted | {"cases"}  # of `checks`
         data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
         data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
         data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from house import MORTAL, House, a_house
 from recorded import calls, one_run, turn
 
 from jobs import manifest
-from jobs.checks import CheckSpec
+from jobs.checks import CASES_PATH, CheckSpec
 from jobs.record import Status
 from jobs.spec import JobSpec, Kind
 
@@ -91,6 +92,30 @@ async def test_a_verification_that_runs_for_too_long_is_told_so(house: House) ->
         assert job.result is not None
         assert job.result.checks is not None
         assert job.result.checks["problem"] in TOO_LONG
+
+
+async def test_cases_are_judged_by_a_worker(house: House) -> None:
+    house.worker()
+    asked = [
+        {"argv": ["python", "app.py", "2"], "stdout": "4\n"},
+        {"name": "three", "argv": ["python", "app.py"], "stdin": "3", "stdout_matches": "10."},
+    ]
+    app = b"import sys\nprint(int((sys.argv[1:] or [sys.stdin.read()])[0]) ** 2)\n"
+    async with house.operations() as operations:
+        cases = await manifest.save(house.blobs, {CASES_PATH: json.dumps(asked).encode()})
+        assert cases is not None
+        checks = CheckSpec(cases, (), cases=("case 1", "case three"))
+        files = await manifest.save(house.blobs, {"app.py": app})
+        spec = JobSpec("Verify it", workspace=files, kind=Kind.VERIFICATION, checks=checks)
+        job = await house.until(operations, await house.submit(operations, spec))
+        assert job.result is not None, house.logs()
+        report = job.result.checks
+        assert report is not None
+        assert report["judged_by"] == "cases"
+        outcomes = [(test["id"], test["outcome"]) for test in report["tests"]]
+        assert outcomes == [("case 1", "passed"), ("case three", "failed")]
+        assert "expected a match of '10.', actual '9\\n'" in report["tests"][1]["detail"]
+        assert job.result.answer == "1 of 2 checks passed."
 
 
 async def test_a_jobs_checks_and_its_result_say_what_passed(house: House) -> None:

@@ -178,8 +178,16 @@ def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
     assert shown({"revision": 1, "checked": CHECKED}) == {
         **CHECKED,
         "judged_by": None,
+        "notices": [],
         "tests": CHECKED["tests"][::-1],
     }
+
+
+def test_the_critic_is_shown_where_the_work_touches_test_machinery() -> None:
+    notices = [{"file": "solution.py", "line": 3, "what": "sys.modules"}]
+    checked = shown({"revision": 1, "checked": {**CHECKED, "notices": notices}})
+    seen = render("critic_evidence", **{**VALUES["critic_evidence"], "checked": checked})
+    assert "- solution.py, line 3: sys.modules\n" in seen
 
 
 def test_a_job_without_checks_or_questions_is_told_of_none() -> None:

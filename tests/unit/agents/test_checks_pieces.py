@@ -1,23 +1,18 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-import types
+from dataclasses import replace
 
 import pytest
 
+from agents.checks.cases import Case, read
 from agents.checks.checks import Checks, Plan, plan
+from agents.checks.copied import copied
 from agents.checks.judge import REPORT_BYTES, _read
-from agents.checks.laying import copied
 from agents.checks.program import program
-from agents.checks.room.exits import is_success
-from agents.checks.room.expected import collected, expected
-from agents.checks.room.guard import Guard
-from agents.checks.room.sentry import hook, without
-from agents.checks.room.supervisor import _bounded
+from agents.checks.supervised.expected import collected, expected
+from agents.checks.supervised.supervisor import _bounded
 from agents.checks.telling import in_words
-from agents.checks.unittests import aims
 from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
@@ -123,6 +118,9 @@ def test_files_are_collected_by_name_or_else_all() -> None:
 
 
 FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
+ALL = Plan("pytest", (), ("test_a.py", "tests/test_b.py"))
+B = replace(ALL, words=("tests/test_b.py",), aimed=("tests/test_b.py",))
+ONE = "tests/test_b.py::Sums::test_add"
 
 
 @pytest.mark.parametrize(
@@ -156,47 +154,18 @@ FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
                 ("tests/test_b.py",),
             ),
         ),
+        ("python -m unittest tests/test_b.py", B),
+        ("python -m unittest discover -s .", ALL),
         ("python -m unittest other", Plan("command", ("python", "-m", "unittest", "other"))),
+        ("python -m unittest -k b", Plan("command", ("python", "-m", "unittest", "-k", "b"))),
+        (
+            "python -m unittest tests.test_b.Sums.test_add",
+            replace(B, words=(ONE,), aimed=(ONE,)),
+        ),
     ],
 )
 def test_a_command_says_how_checks_are_run(command: str | None, planned: Plan) -> None:
     assert plan(Checks(FILES, command)) == planned
-
-
-SUITE = "import unittest\nclass TestA(unittest.TestCase):\n  def test_b(self): pass\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "more", "named"),
-    [
-        ("", "", []),
-        ("test_a t.test_b", "", ["test_a.py", "t/test_b.py"]),
-        ("test_a.TestA.test_b", "", ["test_a.py::TestA::test_b"]),
-        ("--verbose t/test_b.py", "", ["t/test_b.py"]),
-        ("discover", "", []),
-        ("discover -s t", "", ["t"]),
-        ("discover .", "", []),
-        ("discover -s nonesuch", "", None),
-        ("discover -p '*.py'", "", None),
-        ("-k one", "", None),
-        ("help", "", None),
-        ("", "def test_c(): pass", None),
-        ("", "def load_tests(*_): pass", None),
-        ("", "class TestB(TestA):\n  def test_c(self): self.skipTest('x')", None),
-        ("", "def (", None),
-    ],
-)
-def test_what_unittest_runs_pytest_runs_where_it_is_the_same(
-    words: str, more: str, named: list[str] | None
-) -> None:
-    files = {"test_a.py": f"{SUITE}{more}", "t/test_b.py": SUITE, "help.py": ""}
-    assert aims(shlex.split(words), files) == named
-
-
-def test_suites_of_a_base_that_is_imported_are_left_to_unittest() -> None:
-    derived = "from help import Base\nclass TestC(Base):\n  one = 1\n"
-    assert aims([], {"test_a.py": SUITE, "test_c.py": derived}) is None
-    assert aims([], {"test_a.py": SUITE, "test_c.py": "class A: pass\nclass B(A): pass"}) == []
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])
@@ -216,9 +185,16 @@ def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
         **dict.fromkeys(("sub/pytest.ini", "sitecustomize.py", "usercustomize/__init__.py"), b""),
         **dict.fromkeys(("a.pth", "__pycache__/a.pyc", "x.pyc", "sitecustomize.cpython.so"), b""),
         **dict.fromkeys(("q-1.dist-info/entry_points.txt", "deep", "flat/inner.py"), b""),
+        **dict.fromkeys(("test_a/__init__.py", "test_a/data.csv"), b""),
     }
     kept = copied(files, ["test_a.py", "deep/test_b.py", "flat"])
-    assert sorted(kept) == ["data/x.csv", "pyproject.toml", "solution.py", "tests/old.py"]
+    assert sorted(kept) == [
+        "data/x.csv",
+        "pyproject.toml",
+        "solution.py",
+        "test_a/data.csv",
+        "tests/old.py",
+    ]
 
 
 def test_the_program_is_python() -> None:
@@ -243,16 +219,11 @@ def test_only_a_report_with_the_secret_counts() -> None:
 
 
 def test_what_an_exit_code_alone_has_decided_is_said() -> None:
-    told = '{"tests": [{"id": "make check", "outcome": "%s", "detail": "%s"}], "problem": null}'
-    passed = _read(answered("s" + told % ("passed", "")), "s", "exit_code").told({})
-    assert passed["judged_by"] == "exit_code"
-    assert in_words(passed) == "the checks have passed, by the exit code of `make check` alone"
-    failed = _read(answered("s" + told % ("failed", "exit code 2")), "s", "exit_code").told({})
-    assert in_words(failed) == (
-        "the checks have not passed (exit code 2), by the exit code of `make check` alone"
-    )
-    assert in_words({**passed, "judged_by": "script"}) == "1 of 1 checks passed"
-    assert _read(died(End.MEMORY, 1.0), "s", "exit_code").judged_by == "exit_code"
+    checked = {"judged_by": "exit_code", "problem": None, "tests": [{"id": "make check"}]}
+    checked["tests"][0]["outcome"] = "passed"
+    assert in_words(checked) == "1 of 1 checks passed, `make check` judged by its exit code alone"
+    late = {**checked, "problem": "the time was over"}
+    assert in_words({**late, "judged_by": "tests"}) == "1 of 1 checks passed: the time was over"
 
 
 def test_without_pytest_nothing_is_judged() -> None:
@@ -276,104 +247,9 @@ def test_details_and_tests_are_bounded_failures_first() -> None:
     assert len(json.dumps(told)) < REPORT_BYTES / 2
 
 
-@pytest.fixture
-def module() -> types.ModuleType:
-    made = types.ModuleType("judge")
-    exec(
-        "import os\ndef outcome(): pass\nclass A:\n  def b(self): pass\nA.__module__ = 'judge'",
-        vars(made),
+def test_cases_are_read_as_they_are_asked_for() -> None:
+    text = '[{"argv": ["a", "b"]}, {"name": "two", "argv": ["c"], "stdout": "x", "exit_code": 3}]'
+    assert read(text) == (
+        Case("case 1", ("a", "b")),
+        Case("case two", ("c",), stdout="x", exit_code=3),
     )
-    return made
-
-
-@pytest.mark.parametrize(
-    ("bent", "name"),
-    [
-        ("outcome = lambda: 1", "judge.outcome"),
-        ("outcome.__code__ = (lambda: 1).__code__", "judge.outcome"),
-        ("os = None", "judge.os"),
-        ("any = lambda found: False", "judge.any"),
-        ("A.b = lambda self: 1", "A.b"),
-    ],
-)
-def test_a_guard_sees_what_is_changed_in_the_judge(
-    module: types.ModuleType, bent: str, name: str
-) -> None:
-    guard = Guard([], [module])
-    assert guard.changed() == []
-    exec(bent, vars(module))
-    assert guard.changed() == [name]
-
-
-def test_a_sentry_denies_walks_and_new_code_for_the_judge_alone(module: types.ModuleType) -> None:
-    hear = hook([module])
-    for event in ("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"):
-        with pytest.raises(RuntimeError, match=event):
-            hear(event, ())
-    code = (lambda: 1).__code__
-    with pytest.raises(RuntimeError, match="own functions"):
-        hear("object.__setattr__", (vars(module)["outcome"], "__code__", code))
-    hear("object.__setattr__", (names, "__code__", code))
-    hear("open", ("file", "r", 0))
-
-
-@pytest.mark.parametrize(
-    "event", ["sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"]
-)
-def test_a_sentry_denies_what_traces_a_test(event: str) -> None:
-    with pytest.raises(RuntimeError, match=event):
-        hook([])(event, ())
-
-
-def test_to_want_no_trace_is_not_denied() -> None:
-    asked: list[object] = []
-    settrace = without(asked.append)
-    settrace(None)
-    assert asked == []
-    settrace(print)
-    assert asked == [print]
-
-
-class Lazy:
-    """As the settings of a framework are: whoever asks what it is has it made."""
-
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
-        raise RuntimeError("not configured")
-
-
-def test_a_guard_asks_no_value_what_it_is(
-    module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vars(module).update(lazy=Lazy())
-    vars(module)["A"].lazy = Lazy()
-    for name in ("lazily", "pytest_lazily"):
-        library = types.ModuleType(name)
-        vars(library).update(
-            vars(module), __name__=name, called=type("C", (Lazy,), {"__call__": id})()
-        )
-        monkeypatch.setitem(sys.modules, name, library)
-    monkeypatch.setitem(sys.modules, "lazily.none", Lazy())  # type: ignore[arg-type]
-    guard = Guard(["lazily"], [module, sys.modules["pytest_lazily"]])
-    assert guard.changed() == []
-    del vars(module)["lazy"]
-    assert guard.changed() == ["judge.lazy"]
-
-
-def test_what_a_code_says_of_itself_ends_nothing_well() -> None:
-    class Zero(int):
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = int.__hash__
-
-    class Claims:
-        __class__ = int  # type: ignore[assignment]
-
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = object.__hash__
-
-    assert [is_success(code) for code in (None, 0, False)] == [True] * 3
-    assert [is_success(code) for code in (1, True, "", 0.0, Zero(4), Claims())] == [False] * 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -121,6 +122,36 @@ def test_a_command_without_checks_is_a_mistake(fettle, tiny):
     assert code == 2
     assert "--check PATH" in err
     assert tiny.asked == []
+
+
+def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [{"argv": ["python", "app.py"], "stdout": "1\n"}]
+    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    fettle("run", "Sort", "--cases", "cases.json")
+    assert tiny.asked[0].body == {"task": "Sort", "checks": {"cases": cases}}
+
+
+@pytest.mark.parametrize("text", ["[", "{}", "[]"])
+def test_a_file_without_cases_is_a_mistake(fettle, tiny, tmp_path, text):
+    path = tmp_path / "cases.json"
+    path.write_text(text)
+    code, _, err = fettle("run", "Sort", "--cases", str(path))
+    assert (code, "cases.json" in err, tiny.asked) == (2, True, [])
+
+
+def test_a_command_beside_cases_is_marked_and_notices_are_shown():
+    tests = [{"id": name, "outcome": "passed", "detail": ""} for name in ("make check", "case 1")]
+    notice = {"file": "a.py", "line": 3, "what": "gc"}
+    both = {**CHECKED, "passed": True, "judged_by": "exit_code", "tests": tests}
+    assert shown("checked", **{**both, "notices": [notice]}) == [
+        "checks: 2 of 2 passed in 0.25 s",
+        "by its exit code alone: make check",
+        "notice: a.py:3 names gc, which tests are run with",
+    ]
+    data = {**both, "notices": [notice]}
+    text = "\n".join(transcript(Event(1, datetime.now(UTC), "checked", data), {}))
+    assert "* notice `a.py`, line 3: `gc`" in text
 
 
 def test_run_without_a_terminal_says_how_to_answer(fettle, finished, tiny):

@@ -129,6 +129,15 @@ def test_what_an_exit_code_alone_has_decided_is_said():
             assert ("1 of 1" in shown) is not said
 
 
+def test_where_the_work_touches_test_machinery_is_shown():
+    notice = {"file": "<b>.py", "line": 3, "what": "sys.modules"}
+    report = {"passed": True, "problem": None, "tests": [], "seconds": 0.1, "notices": [notice]}
+    record = a_record(
+        status=Status.SUCCEEDED, review=None, result=Result("42", "critic", checks=report)
+    )
+    assert "<code>&lt;b&gt;.py</code>, line 3: <code>sys.modules</code>" in panel("outcome", record)
+
+
 def test_why_a_result_stands_is_said_as_it_is():
     approved = Result("42", "ada", override=True)
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)

@@ -1,13 +1,14 @@
-"""The supervisor: the trusted first program of a room in which checks are judged.
+"""The supervisor: the trusted first program of a sandbox in which test files are judged.
 
 It reads its order, works out what must be reported, forks the tested process, and only then reads
-the secret that its own report bears. Nothing of the workspace is on a module path of its own, and
-no other process of the room can look into it.
+the secret that its own report carries. Nothing of the workspace is on a module path of its own, and
+no other process of the sandbox can look into it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import secrets
@@ -16,9 +17,9 @@ import signal
 import sys
 import time
 
-from agents.checks.room import expected as expectation
-from agents.checks.room import session, tested
-from agents.checks.room.channel import Asker, Forged, Silent
+from agents.checks.supervised import expected as expectation
+from agents.checks.supervised import tested
+from agents.checks.supervised.channel import Asker, Forged, Silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +30,33 @@ WORK = "/work"
 _PR_SET_DUMPABLE = 4
 _LENGTH_BYTES = 10
 _TESTS, _ID, _DETAILS = 500, 500, 100_000
-"""Tests that are told of, characters of an id, and of all details together."""
+"""Tests that are reported, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
-_REPLACED = "the solution has replaced what judges it"
 _UNHEARD = "it was not reported"
 _SPENT = "the time for all checks was over"
+
+CANARY = """
+import unittest
+
+import pytest
+
+
+def test_equals():
+    left, right = [1, 2], [1, 3]
+    assert left == right
+
+
+def test_raises():
+    with pytest.raises(ValueError):
+        pass
+
+
+class TestSuite(unittest.TestCase):
+    def test_equal(self):
+        self.assertEqual({"a": 1}, {"a": 2})
+"""
+"""Tests that must fail. Where one passes, something has changed how all tests are judged."""
+CANARIES = ("test_equals", "test_raises", "TestSuite::test_equal")
 
 
 def main() -> None:
@@ -56,7 +79,10 @@ def main() -> None:
 
 def _judge(order: Mapping[str, Any], started: float) -> dict[str, Any]:
     wanted = _wanted(order)
-    canary, must_fail = _canaries() if order["kind"] == "pytest" else ({}, set())
+    canary, must_fail = dict[str, str](), set[str]()
+    if order["kind"] == "pytest":
+        importlib.import_module("pytest")  # its absence is an error of the sandbox, not of a test
+        canary, must_fail = _canaries()
     (reports_in, reports_out), (numbers_in, numbers_out) = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -67,26 +93,19 @@ def _judge(order: Mapping[str, Any], started: float) -> dict[str, Any]:
     os.close(numbers_in)
     secret = _rest()
     child, until = _Child(pid), started + order["seconds"]
-    if order["kind"] == "command":
-        report = _exit(order, child, until)
-    else:
-        report = _heard(Asker(reports_in, numbers_out, child.alive, until), wanted, must_fail)
+    report = _heard(Asker(reports_in, numbers_out, child.alive, until), wanted, must_fail)
     child.end()
-    if child.status == tested.TAMPERED and order["kind"] != "command":
-        report["problem"] = f"{_REPLACED}: what it reports with"
     return {**report, "secret": secret}
 
 
 def _canaries() -> tuple[dict[str, str], set[str]]:
     """A file of tests that must fail, under a name that nobody knows; and what they are called."""
     path = f"test_{secrets.token_hex(6)}.py"
-    return {path: session.CANARY}, {f"{path}::{name}" for name in session.CANARIES}
+    return {path: CANARY}, {f"{path}::{name}" for name in CANARIES}
 
 
 def _wanted(order: Mapping[str, Any]) -> list[expectation.Expected]:
     """The tests that must be reported."""
-    if order["kind"] == "command":
-        return []
     if order["kind"] == "script":
         return [expectation.Expected(order["words"][0], 1, may_skip=False)]
     found = []
@@ -109,15 +128,9 @@ class _Child:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.status: int | None = None
 
     def alive(self) -> bool:
-        if self.status is None:
-            end = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if end is not None:
-                killed = end.si_code != os.CLD_EXITED
-                self.status = -end.si_status if killed else end.si_status
-        return self.status is None
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def end(self) -> None:
         try:  # noqa: SIM105 - contextlib is slow to import
@@ -125,65 +138,45 @@ class _Child:
         except OSError:
             pass
         os.kill(self._pid, signal.SIGKILL)  # it may not have had a group yet
-        self.status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-
-
-def _exit(order: Mapping[str, Any], child: _Child, until: float) -> dict[str, Any]:
-    """Of a command of the caller's the exit code decides."""
-    while child.alive() and time.monotonic() < until:
-        time.sleep(0.005)
-    status = child.status
-    name = " ".join(order["words"])
-    detail = "" if status == 0 else _SPENT if status is None else _ending(status)
-    test = {"id": name, "outcome": "failed" if detail else "passed", "detail": detail}
-    return {"problem": None, "tests": [test]}
-
-
-def _ending(status: int) -> str:
-    return f"exit code {status}" if status >= 0 else f"killed by signal {-status}"
+        os.waitpid(self._pid, 0)
 
 
 def _heard(asker: Asker, wanted: list[expectation.Expected], must_fail: set[str]) -> dict[str, Any]:
     """Ask until the end, and hold what came against what had to come."""
     heard: dict[str, dict[str, Any]] = {}
-    end: dict[str, Any] = {"errors": {}, "changed": []}
+    errors: dict[str, str] = {}
     try:
-        end = _listen(asker, heard)
+        errors = _listen(asker, heard)
     except Silent as silent:
         problem: str | None = _SPENT if str(silent) == "time" else str(silent)
     except (Forged, KeyError) as forged:
         problem = f"the report was tampered with: {forged}"
     else:
-        problem = _bent(end, heard, must_fail)
+        problem = _bent(heard, must_fail)
     for name in must_fail:
         heard.pop(name, None)
     unheard = _SPENT if problem == _SPENT else _UNHEARD
-    return {"problem": problem, "tests": _tests(wanted, heard, end["errors"], unheard)}
+    return {"problem": problem, "tests": _tests(wanted, heard, errors, unheard)}
 
 
-def _listen(asker: Asker, heard: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Add each test's report to `heard`; returns the last report. Raises Silent or Forged."""
+def _listen(asker: Asker, heard: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Add each test's report to `heard`; returns why which files could not be collected. Raises
+    Silent or Forged.
+    """
     while "end" not in (said := asker.ask()):
         name = str(said["id"])
         if name in heard:
             raise Forged(f"{name} was reported twice")
         heard[name] = {"outcome": str(said["outcome"]), "detail": str(said["detail"])}
     asker.quiet()
-    return {"errors": dict(said["errors"]), "changed": list(said["changed"])}
+    return dict(said["errors"])
 
 
-def _bent(
-    end: Mapping[str, Any], heard: Mapping[str, dict[str, Any]], must_fail: set[str]
-) -> str | None:
-    """What shows that the judge is not what it was; None where nothing does."""
-    if end["changed"]:
-        names = ", ".join(list(dict.fromkeys(map(str, end["changed"])))[:3])
-        return f"{_REPLACED}: {names}"
+def _bent(heard: Mapping[str, dict[str, Any]], must_fail: set[str]) -> str | None:
+    """What shows that tests are not judged as they should be; None where nothing does."""
     if any(heard.get(name, {}).get("outcome") == "passed" for name in must_fail):
-        return "a test that must fail has passed: the solution has bent the judge"
-    if not must_fail <= heard.keys():
-        return "not all tests were run"
-    return None
+        return "a test that must fail has passed: the solution has changed how tests are judged"
+    return None if must_fail <= heard.keys() else "not all tests were run"
 
 
 def _tests(
@@ -229,14 +222,9 @@ def _bounded(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _sweep() -> None:
     """Nothing of this copy is wanted back."""
-    try:
-        for name in os.listdir(WORK):  # noqa: PTH208
-            path = f"{WORK}/{name}"
-            if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)  # noqa: PTH108
-    except (OSError, RecursionError):
+    try:  # noqa: SIM105 - contextlib is slow to import
+        shutil.rmtree(WORK, ignore_errors=True)
+    except RecursionError:
         pass
 
 

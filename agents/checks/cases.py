@@ -1,0 +1,177 @@
+"""Cases: programs that are started with given input, and judged from outside by what they leave.
+
+Each runs in a sandbox of its own over a copy of the workspace. What is expected never enters it: it
+is compared here, and a pattern is matched in another sandbox, where no pattern can do harm.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agents.checks.copied import beside
+from agents.checks.report import JudgedBy, Outcome, Report, Test
+from agents.installed import with_packages
+from agents.texts import head_and_tail
+from sandbox.outcome import died
+from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
+
+WALLS = 5
+"""All cases together may take so many times the wall time of one run."""
+MATCH_SECONDS = 5.0
+SHOWN = 400
+"""Characters of a text in a detail, from a little before the first difference."""
+BEFORE = 60
+OUTPUT_BYTES = 64 * 1024
+"""Kept of what a program prints beyond what is expected."""
+
+_MATCH = """
+import json, re, sys
+given = json.load(sys.stdin)
+print(re.fullmatch(given["pattern"], given["text"], re.DOTALL) is not None)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, what it is given, and what it must leave. No shell runs `argv`.
+
+    `stdout` is the exact text, `stdout_matches` a regular expression for all of it (a dot is any
+    character); `files` are put over the workspace first; `expect_files` are texts by path.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    stdin: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int = 0
+    stdout: str | None = None
+    stdout_matches: str | None = None
+    expect_files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(text: str) -> tuple[Case, ...]:
+    """Cases from JSON, as `POST /jobs` takes them: a list of objects without a null."""
+    cases = []
+    for number, given in enumerate(json.loads(text), 1):
+        name = given.pop("name", number)
+        cases.append(Case(f"case {name}", tuple(given.pop("argv")), **given))
+    return tuple(cases)
+
+
+async def tried(
+    sandbox: Sandbox,
+    files: Mapping[str, bytes],
+    cases: Sequence[Case],
+    limits: Limits,
+    by: JudgedBy = "cases",
+) -> Report:
+    """Run `cases`, one after the other. Raises SandboxUnavailable."""
+    tests: list[Test] = []
+    shown, seconds = died(End.EXITED, 0.0), 0.0
+    until = time.monotonic() + WALLS * limits.wall_seconds
+    for case in cases:
+        left = until - time.monotonic()
+        if left <= 0:
+            tests.append(Test(case.id, "missing", "the time for all cases was over"))
+            continue
+        within = replace(limits, wall_seconds=min(limits.wall_seconds, left))
+        test, result = await _tried(sandbox, files, case, within)
+        if all(each.outcome == "passed" for each in tests):
+            shown = replace(result, changed={}, deleted=frozenset(), refused=())
+        seconds += result.seconds
+        tests.append(test)
+    return Report(tuple(tests), None, shown, seconds, by)
+
+
+async def _tried(
+    sandbox: Sandbox, files: Mapping[str, bytes], case: Case, limits: Limits
+) -> tuple[Test, RunResult]:
+    over = {path: text.encode() for path, text in case.files.items()}
+    whole = with_packages({**beside(files, over), **over})
+    kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
+    try:
+        result = await sandbox.run(
+            Command(case.argv, whole, case.stdin.encode()), replace(limits, output_bytes=kept)
+        )
+    except ValueError as error:  # so many files, or such names, that no sandbox takes them
+        why = f"the files cannot be checked: {error}"
+        return Test(case.id, "error", why), died(End.EXITED, 0.0)
+    wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, whole)]
+    broken = None
+    if case.stdout_matches is not None:
+        pattern, text = case.stdout_matches, result.stdout.text
+        matches = await _matches(sandbox, pattern, text, limits)
+        if isinstance(matches, str):
+            broken = matches
+        elif not matches:
+            wrong.append(f"stdout: expected a match of {_cut(pattern)}, actual {_cut(text)}")
+    outcome: Outcome = "error" if broken else "failed" if wrong else "passed"
+    return Test(case.id, outcome, _detail(case, result, [*wrong, broken or ""])), result
+
+
+def _ending(case: Case, result: RunResult) -> list[str]:
+    if result.end is End.EXITED and result.exit_code == case.exit_code:
+        return []
+    actual = {End.EXITED: str(result.exit_code), End.SIGNALED: f"signal {result.signal}"}
+    return [f"exit code: expected {case.exit_code}, actual {actual.get(result.end, result.end)}"]
+
+
+def _printed(case: Case, result: RunResult) -> list[str]:
+    if result.stdout.dropped_bytes and (case.stdout, case.stdout_matches) != (None, None):
+        return [f"stdout: {result.stdout.dropped_bytes} bytes more than are kept"]
+    if case.stdout is None or case.stdout == result.stdout.text:
+        return []
+    return [f"stdout: {_difference(case.stdout, result.stdout.text)}"]
+
+
+def _left(case: Case, result: RunResult, given: Mapping[str, bytes]) -> list[str]:
+    after = {path: data for path, data in given.items() if path not in result.deleted}
+    after |= result.changed
+    wrong = []
+    for path, text in case.expect_files.items():
+        if path not in after:
+            wrong.append(f"{path}: expected {_cut(text)}, there is no such file")
+        elif after[path] != text.encode():
+            actual = after[path].decode(errors="replace")
+            wrong.append(f"{path}: {_difference(text, actual)}")
+    return wrong
+
+
+async def _matches(sandbox: Sandbox, pattern: str, text: str, limits: Limits) -> bool | str:
+    """Whether a pattern matches all of a text; or why nobody can say."""
+    given = json.dumps({"pattern": pattern, "text": text}).encode()
+    bounds = replace(limits, wall_seconds=min(limits.wall_seconds, MATCH_SECONDS))
+    result = await sandbox.run(Command(("python", "-c", _MATCH), stdin=given), bounds)
+    if result.succeeded and result.stdout.text in {"True\n", "False\n"}:
+        return result.stdout.text == "True\n"
+    why = result.stderr.text.strip().rpartition("\n")[2] or result.end.value
+    return f"stdout_matches: {_cut(pattern)} cannot be matched: {why[:SHOWN]}"
+
+
+def _detail(case: Case, result: RunResult, lines: Sequence[str]) -> str:
+    said = [line for line in lines if line]
+    if not said:
+        return ""
+    command = head_and_tail(shlex.join(case.argv), SHOWN)
+    if stderr := result.stderr.text.strip():
+        said.append(f"stderr: {head_and_tail(stderr, SHOWN)}")
+    return "\n".join([f"$ {command}", *said])
+
+
+def _difference(expected: str, actual: str) -> str:
+    """Both texts from a little before where they differ."""
+    same = next(
+        (at for at, (one, other) in enumerate(zip(expected, actual, strict=False)) if one != other),
+        min(len(expected), len(actual)),
+    )
+    start = max(same - BEFORE, 0)
+    at = f" (from character {start + 1})" if start else ""
+    return f"expected {_cut(expected[start:])}, actual {_cut(actual[start:])}{at}"
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")

@@ -1,0 +1,155 @@
+"""The tested process: everything that may import the solution happens in here.
+
+It is a fork of the supervisor, which has no secret yet, and it holds none of the supervisor's
+streams: what it prints, it prints to the run's stderr.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import runpy
+import sys
+import traceback
+import types
+import zipfile  # noqa: F401 - what unpacks packages needs it, and a workspace may have one
+
+from agents.checks.supervised.channel import Teller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any, NoReturn
+
+WORK = "/work"
+_PR_SET_DUMPABLE = 4
+_BROKEN = 70
+_JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "json", "traceback")
+_ALWAYS = ("__main__", "builtins", "sys", "importlib", "encodings", "codecs", "site")
+_UNPACKS = f"{WORK}/sitecustomize.py"
+"""See `agents.installed`: the workspace's own file of this name is not copied."""
+
+
+def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
+    """The whole life of the tested process."""
+    leave = os._exit
+    try:
+        _settle()
+        if order["kind"] == "script":
+            _script(order, Teller(read_fd, write_fd))
+        else:
+            _pytest(order, Teller(read_fd, write_fd))
+    except BaseException:  # noqa: BLE001 - the outermost frame of a process
+        traceback.print_exc()
+        leave(_BROKEN)
+    leave(0)
+
+
+def _settle() -> None:
+    """Let go of the supervisor's input and output."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as it would be without a judge
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+
+def _pytest(order: Mapping[str, Any], teller: Teller) -> None:
+    """Run the test files, and the tests that must fail among them."""
+    pytest = importlib.import_module("pytest")
+    for name in sys.modules["_pytest.config"].default_plugins:
+        importlib.import_module(f"_pytest.{name}")
+    session = importlib.import_module("agents.checks.supervised.session")
+    canary = next(iter(order["canary"]))
+    plug_in = session.Session(teller, canary)
+    _uncover(order)
+    _forget(order)
+    words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
+    words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
+    words += [] if order["aimed"] else order["tests"]
+    plug_in.close(int(pytest.main([*words, canary], plugins=[plug_in])))
+
+
+def _script(order: Mapping[str, Any], teller: Teller) -> None:
+    """Run a file of the checks as `python FILE` would.
+
+    It passes where its end is reached, or where it exits with 0 itself or by a library: with
+    nothing on the way there but files of the checks and of the Python installation.
+    """
+    _uncover(order)
+    _forget(order)
+    sys.argv = list(order["words"])
+    path = f"{WORK}/{sys.argv[0]}"
+    sys.path.insert(0, os.path.dirname(path))  # noqa: PTH120
+    outcome, detail = "passed", ""
+    teller.begin()
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        others = _others(end.__traceback__, {f"{WORK}/{each}" for each in order["files"]})
+        if end.code not in {None, 0}:
+            outcome, detail = "failed", f"it called for an exit ({end.code!r})"
+        elif others:
+            outcome, detail = "failed", f"{others[-1]} called for an exit, not the script itself"
+    except BaseException:  # noqa: BLE001
+        outcome, detail = "failed", traceback.format_exc()[-2_000:]
+    teller.tell({"id": order["words"][0], "outcome": outcome, "detail": detail})
+    teller.begin()
+    teller.tell({"end": 0, "errors": {}})
+
+
+def _others(trace: types.TracebackType | None, checks: Collection[str]) -> list[str]:
+    """The files that a traceback leads through from this one on, but for those of the checks and of
+    the Python installation.
+    """
+    python = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "<frozen ")  # noqa: PTH120
+    found = []
+    while trace is not None and (trace := trace.tb_next):
+        name = trace.tb_frame.f_code.co_filename
+        if name not in checks and not name.startswith(python):
+            found.append(name)
+    return found
+
+
+def _uncover(order: Mapping[str, Any]) -> None:
+    """Put the workspace's copy in its place, and the checks' files over it."""
+    hidden = f"{WORK}/{order['hidden']}"
+    if os.path.isdir(hidden):  # noqa: PTH112
+        for name in os.listdir(hidden):  # noqa: PTH208
+            os.rename(f"{hidden}/{name}", f"{WORK}/{name}")  # noqa: PTH104
+        os.rmdir(hidden)  # noqa: PTH106
+    for path, text in {**order["files"], **order["canary"]}.items():
+        whole = f"{WORK}/{path}"
+        os.makedirs(os.path.dirname(whole), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(whole, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
+            file.write(text)
+    importlib.invalidate_caches()
+    os.chdir(WORK)
+    sys.path.insert(0, WORK)
+    if order["packages"]:
+        runpy.run_path(_UNPACKS)
+
+
+def _forget(order: Mapping[str, Any]) -> None:
+    """Let modules of the workspace come before libraries of their names that are loaded, but for
+    those that judge: these stay, and are found by all that ask for them. Of the judge nothing stays
+    in the list of modules, nor as a finder: the workspace may have a package of its name.
+    """
+    sys.meta_path[:] = [each for each in sys.meta_path if not hasattr(each, "judges")]
+    top = {path.partition("/")[0].removesuffix(".py") for path in [*order["files"], *order["own"]]}
+    kept = {*_ALWAYS, *_JUDGE}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _JUDGE:
+            for value in list(vars(module).values()):
+                of = value.__name__ if isinstance(value, types.ModuleType) else None
+                of = of or getattr(value, "__module__", None) or ""
+                kept.add(str(of).partition(".")[0])
+    gone = {*(top - kept), "agents"}
+    for name in [name for name in sys.modules if name.partition(".")[0] in gone]:
+        del sys.modules[name]

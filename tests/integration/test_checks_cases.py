@@ -1,0 +1,199 @@
+"""Cases: programs in sandboxes of their own, judged by what they print and leave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from package_index import wheel
+
+from agents.checks.cases import Case
+from agents.checks.checks import Checks
+from agents.checks.judge import judge
+from agents.checks.report import Report
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits, RunResult
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+LIMITS = Limits(wall_seconds=30.0)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+APP = """
+import pathlib, sys
+number = int(sys.argv[1]) if sys.argv[1:] else int(input())
+if number < 0:
+    sys.exit("a negative number")
+print(number * number)
+pathlib.Path("out").mkdir(exist_ok=True)
+pathlib.Path("out/square.txt").write_text(f"{number * number}\\n")
+"""
+FILES = {"app.py": APP.encode(), "data.txt": b"5\n"}
+THREE = ("python", "app.py", "3")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    made = LocalSandbox(PYTHON)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def tried(
+    sandbox: LocalSandbox,
+    case: Case,
+    files: Mapping[str, bytes] = FILES,
+    limits: Limits = LIMITS,
+) -> Report:
+    return await judge(sandbox, files, Checks(cases=(case,)), limits)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"argv": THREE, "stdout": "9\n"},
+        {"argv": ("python", "app.py"), "stdin": "4\n", "stdout": "16\n"},
+        {"argv": THREE, "stdout_matches": r"\d+."},
+        {"argv": ("python", "app.py", "-1"), "exit_code": 1, "stdout": ""},
+        {"argv": THREE, "expect_files": {"out/square.txt": "9\n", "data.txt": "5\n"}},
+        {"argv": ("cat", "data.txt", "more.txt"), "files": {"more.txt": "6"}, "stdout": "5\n6"},
+        {"argv": ("cat", "data.txt"), "files": {"data.txt": "6"}, "stdout": "6"},
+        {"argv": ("cat", "data.txt/a"), "files": {"data.txt/a": "6"}, "stdout": "6"},
+    ],
+)
+async def test_a_right_program_passes(sandbox: LocalSandbox, wanted: dict[str, Any]) -> None:
+    report = await tried(sandbox, Case("case 1", **wanted))
+    assert report.passed, report
+    assert report.judged_by == "cases"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"stdout": "9"}, "stdout: expected '9', actual '9\\n'"),
+        ({"stdout": "10\n"}, "stdout: expected '10\\n', actual '9\\n'"),
+        ({"stdout_matches": r"\d"}, "stdout: expected a match of '\\\\d', actual '9\\n'"),
+        ({"exit_code": 2}, "exit code: expected 2, actual 0"),
+        ({"argv": ("python", "app.py", "-1")}, "exit code: expected 0, actual 1\nstderr: a neg"),
+        ({"argv": ("sh", "-c", "kill -9 $$")}, "exit code: expected 0, actual signal 9"),
+        ({"argv": ("no-such-program",)}, "exit code: expected 0, actual 127"),
+        ({"expect_files": {"out/square.txt": "8"}}, "out/square.txt: expected '8', actual '9\\n'"),
+        ({"expect_files": {"none.txt": "8"}}, "none.txt: expected '8', there is no such file"),
+        (
+            {"argv": ("rm", "data.txt"), "expect_files": {"data.txt": "5\n"}},
+            "there is no such file",
+        ),
+    ],
+)
+async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
+    sandbox: LocalSandbox, wanted: dict[str, Any], said: str
+) -> None:
+    report = await tried(sandbox, Case(**{"id": "case 1", "argv": THREE, **wanted}))
+    (test,) = report.tests
+    assert (test.outcome, report.passed) == ("failed", False)
+    assert test.detail.startswith(f"$ {' '.join(wanted.get('argv', THREE))[:6]}")
+    assert said in test.detail
+
+
+async def test_a_long_text_is_shown_from_where_it_differs(sandbox: LocalSandbox) -> None:
+    printed = "".join(f"{number}\n" for number in range(30_000))
+    count = Case("case 1", ("seq", "0", "29999"), stdout=printed)
+    assert (await tried(sandbox, count)).passed
+    (test,) = (await tried(sandbox, replace(count, stdout=printed[:-3] + "8\n"))).tests
+    assert "29998\\n2998\\n', actual" in test.detail
+    assert len(test.detail) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("case", "outcome", "said"),
+    [
+        (Case("c", ("sleep", "60"), stdout=""), "failed", "actual timeout"),
+        (Case("c", ("echo", "a" * 40), stdout_matches="(a|a)*b"), "error", "timeout"),
+        (Case("c", ("echo", "a"), stdout_matches="(a"), "error", "unterminated subpattern"),
+        (Case("c", ("echo", "a"), files={"../a": "x"}), "error", "cannot be checked"),
+        (Case("c", ("yes",), stdout_matches="y.*"), "failed", "more than are kept"),
+    ],
+)
+async def test_nothing_goes_on_without_end(
+    sandbox: LocalSandbox, case: Case, outcome: str, said: str
+) -> None:
+    report = await tried(sandbox, case, limits=replace(LIMITS, wall_seconds=2.0))
+    (test,) = report.tests
+    assert test.outcome == outcome, test
+    assert said in test.detail
+
+
+async def test_all_cases_together_have_five_times_the_time_of_one(sandbox: LocalSandbox) -> None:
+    slow = tuple(Case(f"case {number}", ("sleep", "60")) for number in range(10))
+    checks = Checks(cases=slow)
+    report = await judge(sandbox, FILES, checks, replace(LIMITS, wall_seconds=0.3))
+    outcomes = [test.outcome for test in report.tests]
+    assert outcomes.index("missing") <= 5
+    assert outcomes == sorted(outcomes)
+    assert not report.passed
+
+
+class Recorded:
+    """A sandbox that notes what enters it."""
+
+    def __init__(self, sandbox: LocalSandbox) -> None:
+        self._sandbox = sandbox
+        self.commands: list[Command] = []
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        self.commands.append(command)
+        return await self._sandbox.run(command, limits)
+
+    async def check(self) -> Any:
+        return await self._sandbox.check()
+
+    async def close(self) -> None:
+        await self._sandbox.close()
+
+
+async def test_nothing_expected_enters_the_sandbox_of_the_program(sandbox: LocalSandbox) -> None:
+    recorded = Recorded(sandbox)
+    secret = {"stdout_matches": "(?:9|secret-1).", "expect_files": {"secret-2.txt": "secret-3"}}
+    await judge(recorded, FILES, Checks(cases=(Case("case 1", THREE, **secret),)), LIMITS)
+    program, matcher = recorded.commands
+    assert "secret" not in repr(program)
+    assert (b"secret-1" in matcher.stdin, matcher.files) == (True, {})
+
+
+async def test_each_case_has_a_copy_of_its_own(sandbox: LocalSandbox) -> None:
+    writes = Case("case 1", ("sh", "-c", "echo x > data.txt; echo y > new.txt"))
+    sees = Case("case 2", ("sh", "-c", "cat data.txt; ls"), stdout="5\napp.py\ndata.txt\n")
+    report = await judge(sandbox, FILES, Checks(cases=(writes, sees)), LIMITS)
+    assert report.passed, report
+
+
+async def test_installed_packages_can_be_imported(sandbox: LocalSandbox) -> None:
+    packed = wheel("plus", "1.0", {"plus.py": "ONE = 1\n"})
+    files = {**FILES, ".packages/plus-1.0-py3-none-any.whl": packed}
+    case = Case("case 1", ("python", "-c", "import plus; print(plus.ONE)"), stdout="1\n")
+    assert (await tried(sandbox, case, files)).passed
+
+
+async def test_files_and_cases_are_one_report(sandbox: LocalSandbox) -> None:
+    test = "import pathlib\n\ndef test_app():\n    assert pathlib.Path('app.py').exists()\n"
+    case = Case("case 1", THREE, stdout="9\n")
+    wrong = replace(case, id="case 2", stdout="8\n")
+    both = await judge(sandbox, FILES, Checks({"test_a.py": test}, cases=(case, wrong)), LIMITS)
+    assert [(test.id, test.outcome) for test in both.tests] == [
+        ("test_a.py::test_app", "passed"),
+        ("case 1", "passed"),
+        ("case 2", "failed"),
+    ]
+    assert (both.judged_by, both.passed, both.result.stdout.text) == ("tests", False, "9\n")
+
+
+async def test_sources_that_cannot_load_fail(sandbox: LocalSandbox) -> None:
+    broken = {**FILES, "app.py": b"\x00 no program \xff"}
+    assert not (await tried(sandbox, Case("case 1", THREE, stdout="9\n"), broken)).passed
