@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -182,6 +183,13 @@ def _cases(path: Path | None) -> list[Any]:
         raise click.BadParameter(f"{path} is no JSON: {error}", param_hint="--cases") from None
     if not isinstance(cases, list) or not cases:
         raise click.BadParameter(f"{path} has no list of cases", param_hint="--cases")
+    patterns = [case.get("stdout_matches") for case in cases if isinstance(case, dict)]
+    for pattern in patterns:
+        try:
+            re.compile(pattern if isinstance(pattern, str) else "")
+        except (re.error, OverflowError) as error:
+            why = f"{pattern!r} is no regular expression: {error}"
+            raise click.BadParameter(why, param_hint="--cases") from None
     return cases
 
 

@@ -132,7 +132,9 @@ def test_run_sends_cases(fettle, finished, tiny, tmp_path, monkeypatch):
     assert tiny.asked[0].body == {"task": "Sort", "checks": {"cases": cases}}
 
 
-@pytest.mark.parametrize("text", ["[", "{}", "[]"])
+@pytest.mark.parametrize(
+    "text", ["[", "{}", "[]", '[{"argv": ["a"], "stdout_matches": "(cases.json"}]']
+)
 def test_a_file_without_cases_is_a_mistake(fettle, tiny, tmp_path, text):
     path = tmp_path / "cases.json"
     path.write_text(text)

@@ -119,7 +119,9 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         event(6, "decided", action="approve", feedback="", by="eve"),
         event(7, "succeeded", approved_by="eve"),
     ]
-    spec = {**SPEC, "pause": "every_run", "checks": {"files": ["t.py"], "command": "pytest"}}
+    checks = {"files": ["t.py"], "command": "pytest", "cases": ["case 1"]}
+    spec = {**SPEC, "pause": "every_run", "checks": checks}
+    tiny.on("GET /jobs/j1/files/.fettle/cases.json", Answer(200, b'[{"argv": ["a"]}]'))
     tiny.on("GET /jobs/j1", Answer(200, whole(spec=spec)))
     tiny.on("GET /jobs/j1/events", stream(*told))
     tiny.on("GET /jobs/j1/runs/2/code", Answer(200, b"print('mine')"))
@@ -132,7 +134,11 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert original.recording == b"about: x\n"
     assert original.spec["model"] == "recording:j1"
     assert original.spec["files"] == {"a.py": "A = 1\n"}
-    assert original.spec["checks"] == {"files": {"t.py": "def test(): pass\n"}, "command": "pytest"}
+    assert original.spec["checks"] == {
+        "files": {"t.py": "def test(): pass\n"},
+        "command": "pytest",
+        "cases": [{"argv": ["a"]}],
+    }
     assert original.spec["pause"] == "every_run"
     assert "retry_of" not in original.spec
     assert original.names == {"ada", "bob"}
@@ -140,7 +146,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     code = "print('mine')"
     assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
     files = [asked.path.rpartition("/")[2] for asked in tiny.asked if "files" in asked.path]
-    assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks"]
+    assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks", "cases.json?at=checks"]
 
 
 def test_code_that_never_ran_cannot_be_played_again(tiny):
