@@ -52,6 +52,7 @@ specs = st.builds(
         manifest=texts,
         paths=st.lists(texts, max_size=2).map(tuple),
         command=st.none() | texts,
+        cases=st.lists(texts, max_size=2).map(tuple),
     ),
     write_tests=st.booleans(),
     questions=st.booleans(),
