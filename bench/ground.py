@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx
+
 from cli import ports, redis_server
 from cli.deployment import environment
 from cli.errors import CliError
@@ -19,6 +21,14 @@ from settings.children import sealed
 
 READY_SECONDS = 60.0
 LOG_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API process that answers."""
+
+    url: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,16 @@ class Ground:
     def said(self, program: Program) -> str:
         """What it has printed."""
         return _log(program, self.folder).read_text(errors="replace")
+
+    def answering(self, api: Program) -> Api:
+        """Start an API at this port, and return once it answers. Raises CliError."""
+        child = self.start(api)
+        url = f"http://{ports.LOOPBACK}:{self.port}"
+        for _ in self.patience(child, title="the API cannot work here"):
+            if _answers(url):
+                break
+            time.sleep(0.05)
+        return Api(url, child.pid)
 
     def patience(self, *children: Child, title: str) -> Iterator[None]:
         """One turn after the other at looking whether they are ready.
@@ -88,6 +108,13 @@ def _laid(processes: Processes, folder: Path) -> Ground:
 def _start(processes: Processes, program: Program, folder: Path) -> Child:
     with _log(program, folder).open("wb") as log:
         return processes.start(program, log)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz", timeout=2.0, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
 
 
 def _log(program: Program, folder: Path) -> Path:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
 from bench.ground import Ground, ground
-from cli import ports
 from cli.deployment import Deployment
 from settings.children import sealed
 
@@ -35,18 +31,7 @@ def started() -> Iterator[House]:
 
 
 def _start(below: Ground) -> House:
-    url, key = f"http://{ports.LOOPBACK}:{below.port}", secrets.token_urlsafe(24)
+    key = secrets.token_urlsafe(24)
     env = {**below.env, "FETTLE_API_KEY": key, "FETTLE_RATE_LIMIT": "1000000/minute"}
-    api = below.start(Deployment(below.port, sealed(env)).api())
-    for _ in below.patience(api, title="the API cannot work here"):
-        if _answers(url):
-            break
-        time.sleep(0.05)
-    return House(url, key, below.redis.url, below.data)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/healthz", timeout=2.0, trust_env=False).is_success
-    except httpx.TransportError:
-        return False
+    api = below.answering(Deployment(below.port, sealed(env)).api())
+    return House(api.url, key, below.redis.url, below.data)

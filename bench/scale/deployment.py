@@ -63,7 +63,7 @@ def started(workers: int, own: Mapping[str, str]) -> Iterator[House]:
 
 
 def _start(below: Ground, workers: int, own: Mapping[str, str]) -> House:
-    env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model(below), **own}
+    env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": model_server(below), **own}
     env = sealed(env)
     children = [below.start(each) for each in Deployment(below.port, env).workers(workers)]
     pids = tuple(child.pid for child in children)
@@ -73,7 +73,7 @@ def _start(below: Ground, workers: int, own: Mapping[str, str]) -> House:
     return house
 
 
-def _model(below: Ground) -> str:
+def model_server(below: Ground) -> str:
     """Start the model's server; returns its address as Groq's client takes it."""
     argv = (*Deployment(0, {}).api().argv[:3], "bench.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")

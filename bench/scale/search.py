@@ -10,17 +10,14 @@ Redis has noted); of the searches `search_p50_ms` and `search_refused`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import statistics
-import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import click
 import httpx
 
-from bench.ground import Ground, ground
+from bench.ground import ground
+from bench.scale.paced import paced
 from cli.deployment import Deployment
 from cli.screen import Screen, print_json
 from drills.outer import told
@@ -33,22 +30,11 @@ from settings.base import DEVELOPMENT_KEY
 from settings.children import sealed
 
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+WORST = " ".join(word[:3] for word in WORDS)
+"""A search that every job matches which was put on record for it."""
 AT_ONCE = 50
 SLOW_US = 1_000
 RATES = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_ADMIT_QUEUED": "1000000"}
-
-
-@dataclass
-class Answers:
-    """Milliseconds that answers took, and how many were refusals or none at all."""
-
-    ms: list[float] = field(default_factory=list)
-    refused: int = 0
-
-    def at(self, part: float) -> float:
-        """The time within which this part of the answers came."""
-        found = sorted(self.ms)
-        return round(found[min(int(len(found) * part), len(found) - 1)], 1)
 
 
 async def _fill(redis_url: str, jobs: int) -> None:
@@ -64,35 +50,19 @@ async def _fill(redis_url: str, jobs: int) -> None:
         await store.close()
 
 
+def task(number: int) -> str:
+    """The task of a job that searches look at."""
+    return " ".join(f"{word}{number % 5}" for word in WORDS)
+
+
 async def _submit(operations: Operations, number: int) -> None:
-    spec = JobSpec(task=" ".join(f"{word}{number % 5}" for word in WORDS))
+    spec = JobSpec(task=task(number))
     submitted = await operations.submit(OPERATOR, spec, by="bench")
     assert isinstance(submitted, Submitted), submitted
 
 
 def _no_hint(_record: JobRecord) -> None:
     """Nobody works on these jobs."""
-
-
-async def _paced(rate: float, seconds: float, ask: Callable[[], Awaitable[int]]) -> Answers:
-    """So many requests a second, each sent in time whether or not the others were answered."""
-    answers, asked = Answers(), []
-
-    async def once() -> None:
-        begun = time.perf_counter()
-        try:
-            good = await ask() < 300
-        except httpx.TransportError:
-            good = False
-        answers.ms.append((time.perf_counter() - begun) * 1000)
-        answers.refused += not good
-
-    begun = time.perf_counter()
-    for number in range(int(rate * seconds)):
-        await asyncio.sleep(begun + number / rate - time.perf_counter())
-        asked.append(asyncio.create_task(once()))
-    await asyncio.gather(*asked)
-    return answers
 
 
 async def _longest_ms(store: RedisStore) -> float:
@@ -120,15 +90,14 @@ async def _measured(
             return answer.status_code
 
         async def search() -> int:
-            text = " ".join(word[:3] for word in WORDS)
-            return (await client.get("/jobs", params={"text": text})).status_code
+            return (await client.get("/jobs", params={"text": WORST})).status_code
 
-        await _paced(posts, 2, post)
+        await paced(posts, 2, post)
         await store.redis.slowlog_reset()
-        quiet = await _paced(posts, seconds, post)
+        quiet = await paced(posts, seconds, post)
         quiet_ms = await _longest_ms(store)
         beside, searched = await asyncio.gather(
-            _paced(posts, seconds, post), _paced(searches, seconds, search)
+            paced(posts, seconds, post), paced(searches, seconds, search)
         )
         beside_ms = await _longest_ms(store)
     await store.close()
@@ -147,18 +116,6 @@ async def _measured(
     }
 
 
-def _api(below: Ground) -> str:
-    """Start an API process; its address once it answers."""
-    child = below.start(Deployment(below.port, sealed({**below.env, **RATES})).api())
-    url = f"http://127.0.0.1:{below.port}"
-    for _ in below.patience(child, title="the API does not answer"):
-        with contextlib.suppress(httpx.TransportError):
-            httpx.get(f"{url}/healthz").raise_for_status()
-            break
-        time.sleep(0.05)
-    return url
-
-
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
 @click.option("--jobs", type=click.IntRange(AT_ONCE), default=14_000, show_default=True)
@@ -171,7 +128,8 @@ def main(as_json: bool, jobs: int, seconds: float, posts: float, searches: float
     with told(screen), ground("search") as below:
         asyncio.run(_fill(below.redis.url, jobs))
         screen.line("on record", f"{jobs} jobs of {len(WORDS)} words")
-        figures = asyncio.run(_measured(_api(below), below.redis.url, seconds, posts, searches))
+        api = below.answering(Deployment(below.port, sealed({**below.env, **RATES})).api())
+        figures = asyncio.run(_measured(api.url, below.redis.url, seconds, posts, searches))
     screen.rows(("WHAT", "FIGURE"), [(name, f"{value:g}") for name, value in figures.items()])
     if as_json:
         print_json(figures)
