@@ -18,7 +18,9 @@ class JobInput:
 
     `checks`: it carries acceptance checks, which are in the ports; `write_tests`: a tester writes
     some first; `questions`: the planner may ask what the task leaves open; `parallel`: steps that
-    need nothing of each other may be taken side by side. `steps` is a plan of
+    need nothing of each other may be taken side by side; `verify`: the command that proves the
+    work (empty: the executor declares one); `evidence`: whether the critic needs such a proof.
+    `steps` is a plan of
     the caller's own; `earlier` the finished jobs of the conversation, oldest first; `files` the
     paths that the workspace starts with.
     """
@@ -27,13 +29,15 @@ class JobInput:
     steps: tuple[str, ...] = ()
     review: bool = False
     max_revisions: int = 3
-    on_exhausted: Literal["accept", "fail"] = "accept"
+    on_exhausted: Literal["accept", "fail"] = "fail"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
     parallel: bool = False
+    verify: tuple[str, ...] = ()
+    evidence: Literal["run", "none"] = "run"
 
 
 def initial_state(job: JobInput) -> State:
@@ -54,6 +58,8 @@ def initial_state(job: JobInput) -> State:
             "write_tests": job.write_tests,
             "questions": job.questions,
             "parallel": job.parallel,
+            "verify": list(job.verify),
+            "evidence": job.evidence,
         },
         revision=0,
         artifacts={},

@@ -41,7 +41,8 @@ Growing = Annotated[list[dict[str, Any]], DeltaChannel(appended)]
 
 
 class JobFields(TypedDict):
-    """What was asked; see `agents.job.JobInput`."""
+    """What was asked; see `agents.job.JobInput`. `reopened_for` is the id of the job that has taken
+    the graph up again after its end without an approval."""
 
     task: str
     steps: list[str]
@@ -54,6 +55,9 @@ class JobFields(TypedDict):
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]
     parallel: NotRequired[bool]
+    verify: NotRequired[list[str]]
+    evidence: NotRequired[str]
+    reopened_for: NotRequired[str]
 
 
 class Feedback(TypedDict):

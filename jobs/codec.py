@@ -24,7 +24,7 @@ from jobs.packing import unpacked
 from jobs.person import Person
 from jobs.record import JobRecord, Lease, Reason, Result, Status
 from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.spec import Evidence, JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 _OWN_FIELDS = (
     "spec",
@@ -138,6 +138,8 @@ def read_spec(data: Mapping[str, Any]) -> JobSpec:
         kind=Kind(data.get("kind", Kind.TASK)),
         pause=Pause(data.get("pause", Pause.BEFORE_CRITIC)),
         checks=_checks(data.get("checks")),
+        verify=tuple(data.get("verify", ())),
+        evidence=Evidence(data.get("evidence", Evidence.RUN)),
     )
 
 

@@ -6,7 +6,8 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 |---|---|
 | ended|STATUS | jobs by how they ended; reason|REASON those that failed |
 | approved|critic/rules/person/nobody | jobs that succeeded, by who vouched for them |
-| success|straight/repaired | jobs that succeeded, without and with a run that had failed |
+| success|straight/repaired | approved jobs, without and with a run that had failed |
+| success|unapproved | jobs that succeeded although nobody approved them, as they were asked for |
 | verified|STATUS | verifications, which count for nothing else |
 | revisions|N | jobs by passes of the executor, MANY and more together |
 | runs|succeeded/failed, failure|CLASS | runs, and why they failed |
@@ -95,7 +96,8 @@ def _worked(after: JobRecord, told: Sequence[Event]) -> Counts:
         counts[f"revisions|{min(revisions, MANY)}"] = 1
     if after.status is Status.SUCCEEDED:
         repaired = any(not run.get("succeeded") for run in runs)
-        counts["success|repaired" if repaired else "success|straight"] = 1
+        how = "unapproved" if after.unapproved else "repaired" if repaired else "straight"
+        counts[f"success|{how}"] = 1
     return counts
 
 

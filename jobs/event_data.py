@@ -23,6 +23,7 @@ from jobs.run_data import (
     CheckReportData,
     FailureKind,
     RunData,
+    RunEnd,
     StepOfBranch,
     TextData,
 )
@@ -176,15 +177,49 @@ class _RepairedData(StepOfBranch):
     revision: int
     fixed: bool
     closed: NotRequired[list[str]]
-    same: Literal["code", "failure"] | None
+    same: NotRequired[Literal["code", "failure"] | None]
 
 
 _Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
 
 
 class RepairedData(_RepairedData, _Class):
-    """`run` has tried what was changed after `of` had failed; `closed` are the failed runs that it
-    has cured, or stands for."""
+    """The verification `run` ended well after `of` had failed: what was changed between them.
+    `closed`, `same` and `fixed: false` are of older releases, where each run after a failed one was
+    a repair."""
+
+
+class ExperimentData(TypedDict):
+    """The verification run again with the files `replaced` by ones that cannot load: `still_green`
+    if it ended well all the same, and so does not exercise them."""
+
+    replaced: list[str]
+    still_green: bool
+    end: RunEnd
+    exit_code: int | None
+    stdout: TextData
+    stderr: TextData
+    seconds: float
+
+
+Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "program"])
+
+
+class VerifiedData(TypedDict):
+    """Whether what a pass, or a person's edit, has left is shown to work: `command` ended well in
+    `run`, over exactly these files, and `experiments` show that it can fail. `source` is where the
+    command comes from (`program`: the job leaves no source files, and its last program is the
+    work), null where nothing was run; `problem` says why it is no evidence; `workspace` is the
+    digest of the files."""
+
+    revision: int
+    source: Source | None
+    command: str | None
+    run: str | None
+    holds: bool
+    problem: str | None
+    experiments: list[ExperimentData]
+    workspace: str | None
 
 
 class ToolUsedData(StepOfBranch):
@@ -306,9 +341,12 @@ class LeaseLostData(TypedDict):
 
 
 class SucceededData(TypedDict):
-    """The end: critic, rules, the name of a key, or null for nobody."""
+    """The end: critic, rules (of older releases), the name of a key, or null: nobody has approved
+    it, and it was accepted because it was asked for so
+    (`unapproved`), or it is a verification."""
 
     approved_by: str | None
+    unapproved: NotRequired[bool]
 
 
 class FailedData(TypedDict):
@@ -339,6 +377,7 @@ WORK: Data = {
     "step_finished": StepData,
     "merged": MergedData,
     "checked": CheckedData,
+    "verified": VerifiedData,
     "critiqued": CritiquedData,
     "summarized": SummarizedData,
 }

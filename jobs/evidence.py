@@ -9,8 +9,9 @@ from jobs.review import Review
 
 
 def proven(review: Review, told: Sequence[Event]) -> bool:
-    """Whether an approval would rest on a run. The graph says so in the payload (`unproven`: null,
-    or why not); for an older release's review, `told`, the job's events, do."""
+    """Whether an approval would rest on a verification that holds. The graph says so in the payload
+    (`unproven`: null, or why not); for an older release's review, a run that succeeded among
+    `told`, the job's events, does."""
     if "unproven" in review.payload:
         return review.payload["unproven"] is None
     return any(_succeeded(current(told)))

@@ -1,9 +1,9 @@
 """Inheritance: a job that failed or was cancelled, tried anew by intent. Pure.
 
 A final state never changes (J6), so it is a new job. It goes on from the other's checkpoint, with
-its journal: what that has paid for is not paid again. Where that had come to an end, or a person
-had turned it down, there is nothing to go on from: then it begins anew. Whose work the other was
-is its author, too.
+its journal: what that has paid for is not paid again. One that nobody approved goes on from its
+end, with fresh revisions (`worker/reopening.py`). Where a person had turned it down there is
+nothing to go on from: then it begins anew. Whose work the other was is its author, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobs import lifecycle
 from jobs.deciding import authors
 from jobs.events import WORK, Event, NewEvent, current
 from jobs.lifecycle import Change, Refusal
-from jobs.record import JobRecord, Status
+from jobs.record import JobRecord, Reason, Status
 
 
 def anew(
@@ -44,10 +44,11 @@ def anew(
     record = replace(
         change.after, inherits=parent.id, workspace=parent.workspace, graph=parent.graph
     )
+    left_out = {"summarized"} if parent.reason is Reason.UNAPPROVED else set()  # sums its end up
     work = (
         NewEvent(f"inherited:{event.seq}", event.kind, event.data)
         for event in current(told)
-        if event.kind in WORK
+        if event.kind in WORK and event.kind not in left_out
     )
     return Change(record, (submitted, *work))
 

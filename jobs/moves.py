@@ -61,7 +61,8 @@ def ended(
     data: dict[str, Any]
     match status:
         case Status.SUCCEEDED:
-            data = {"approved_by": result.approved_by if result else None}
+            by_whom = result.approved_by if result else None
+            data = {"approved_by": by_whom, "unapproved": after.unapproved}
         case Status.CANCELLED:
             data = {"by": by}
         case _:

@@ -15,6 +15,7 @@ from jobs.numbers import Counts
 
 QUANTILES = (0.5, 0.9, 0.95)
 ENDS = ("succeeded", "failed", "cancelled")
+SUCCESS = ("straight", "repaired", "unapproved")
 Row = dict[str, Any]
 
 
@@ -28,7 +29,7 @@ def whole(days: Mapping[str, Counts], standing: Mapping[str, int]) -> dict[str, 
         "days": by_day(days),
         "reasons": _part(total, "reason"),
         "approved_by": _part(total, "approved"),
-        "success": {each: total[f"success|{each}"] for each in ("straight", "repaired")},
+        "success": {each: total[f"success|{each}"] for each in SUCCESS},
         "revisions": revisions(total),
         "runs": {each: total[f"runs|{each}"] for each in ("succeeded", "failed")},
         "failures": failures(total),
@@ -67,13 +68,12 @@ TABLES = ("days", "cost", "revisions", "failures", "reasons", "waits", "stages")
 
 
 def by_day(days: Mapping[str, Counts]) -> list[Row]:
-    """Jobs by how they ended, successes without and with repair, and cost; a row a day."""
+    """Jobs by how they ended, what the successes were, and cost; a row a day."""
     return [
         {
             "day": day,
             **{end: counts.get(f"ended|{end}", 0) for end in ENDS},
-            "straight": counts.get("success|straight", 0),
-            "repaired": counts.get("success|repaired", 0),
+            **{each: counts.get(f"success|{each}", 0) for each in SUCCESS},
             "decisions": sum(_part(counts, "decided").values()),
             "cost_usd": dollars(sum(_part(counts, "cost").values())),
             "unpriced_calls": sum(_part(counts, "unpriced").values()),

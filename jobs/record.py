@@ -13,7 +13,7 @@ from typing import Any
 from jobs.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.person import Person
 from jobs.review import Decision, Review
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, Kind
 
 
 class Status(StrEnum):
@@ -46,7 +46,7 @@ class Reason(StrEnum):
     INTERNAL = "internal"
 
 
-OVER = frozenset({Reason.UNAPPROVED, Reason.REJECTED, Reason.INCOMPATIBLE})
+OVER = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})
 """Why a job failed that leaves nothing to go on from."""
 
 
@@ -67,7 +67,8 @@ class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
-    is the last report of its acceptance checks as `jobs.events` has it, None where it has none.
+    is the last report of its acceptance checks, `verification` what the event `verified` tells of
+    these files (see `jobs.event_data`); None where there is none.
     """
 
     answer: str
@@ -75,6 +76,7 @@ class Result:
     artifacts: tuple[Mapping[str, Any], ...] = ()
     override: bool = False
     checks: Mapping[str, Any] | None = None
+    verification: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,14 @@ class JobRecord:
     def over(self) -> bool:
         """Whether nothing goes on from its checkpoints and journal: no attempt, and no retry."""
         return self.status is Status.SUCCEEDED or self.reason in OVER
+
+    @property
+    def unapproved(self) -> bool:
+        """Whether it has ended without anybody's approval of its work: failed for that reason, or
+        accepted because it was asked for so. A verification is not approved by anybody."""
+        if self.status is Status.SUCCEEDED and self.spec.kind is Kind.TASK:
+            return self.result is None or self.result.approved_by is None
+        return self.reason is Reason.UNAPPROVED
 
     @property
     def checkpointed(self) -> GraphFormat | None:

@@ -43,6 +43,8 @@ FailureKind = TypeAliasType(
     ],
 )
 """What kind of failure it was: `agents.repair.failure.FailureClass`."""
+Tool = TypeAliasType("Tool", Literal["python", "shell", "verify", "run_tests"])
+"""What a run was made with: `agents.tools`. The last is of older releases."""
 TestOutcome = TypeAliasType(
     "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
 )
@@ -105,7 +107,8 @@ class RunTestsData(TypedDict):
 
 class RunData(StepOfBranch):
     """A run. `on` and `workspace` are the digests of the files before and after it, null for none;
-    `tool` is python where it is missing; `tests` is of run_tests; `wall_seconds` of a shell that
+    `tool` is python where it is missing, else shell, verify or, of older releases, run_tests;
+    `tests` is of the last two, of tests that pytest ran; `wall_seconds` of a shell that
     was given less time than the job's limit."""
 
     id: str
@@ -122,7 +125,7 @@ class RunData(StepOfBranch):
     succeeded: bool
     artifacts: list[ArtifactData]
     refused: list[str]
-    tool: NotRequired[str]
+    tool: NotRequired[Tool]
     failure: NotRequired[FailureData | None]
     on: NotRequired[str | None]
     workspace: NotRequired[str | None]

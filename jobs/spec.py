@@ -24,10 +24,19 @@ class Kind(StrEnum):
 
 
 class OnExhausted(StrEnum):
-    """How a job ends whose revisions ran out: with its best result, or as `unapproved`."""
+    """How a job ends that nobody has approved: as failed (`unapproved`), or accepted all the same
+    with its best result, unless its acceptance checks fail."""
 
     ACCEPT = "accept"
     FAIL = "fail"
+
+
+class Evidence(StrEnum):
+    """What an approval by the critic needs: a run that verifies the work, or nothing (`none`: for
+    work that nothing can execute, such as documents)."""
+
+    RUN = "run"
+    NONE = "none"
 
 
 class OnExpiry(StrEnum):
@@ -63,10 +72,11 @@ class JobSpec:
     review that still waits is told of again. `record`: the model's side is
     written down, see `jobs.recording`. Without `repair` the work ends with the first code that has
     run: nothing is mended, neither in the executor's loop nor after the critic's word.
-    `checks` have to pass before the critic may approve; with `write_tests` a tester writes some
-    first. With `questions` the planner may ask a person before it plans; after
-    `questions_expire_seconds` its own defaults count (None: it waits for ever). With `parallel`
-    steps of the plan that need nothing of each other go side by side.
+    `verify` is the command that proves the work, word by word (empty: the executor declares one);
+    `evidence` says whether the critic needs one. `checks` have to pass before the critic may
+    approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
+    person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
+    for ever). With `parallel` steps of the plan that need nothing of each other go side by side.
     """
 
     task: str
@@ -76,7 +86,7 @@ class JobSpec:
     workspace: str | None = None
     conversation_id: str | None = None
     max_revisions: int = 3
-    on_exhausted: OnExhausted = OnExhausted.ACCEPT
+    on_exhausted: OnExhausted = OnExhausted.FAIL
     timeout_seconds: int = 900
     priority: Priority = Priority.NORMAL
     labels: tuple[str, ...] = ()
@@ -97,6 +107,8 @@ class JobSpec:
     pause: Pause = Pause.BEFORE_CRITIC
     review_remind_seconds: int | None = None
     review_escalate_seconds: int | None = None
+    verify: tuple[str, ...] = ()
+    evidence: Evidence = Evidence.RUN
 
     @property
     def shows_each_run(self) -> bool:

@@ -50,6 +50,7 @@ def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> 
         "attempts": record.attempts,
         "open_review": record.review.id if record.review else None,
         "reason": str(record.reason) if record.reason else None,
+        "unapproved": record.unapproved,
         "approved_by": record.result.approved_by if record.result else None,
         "kind": str(record.spec.kind),
         "revisions": record.revisions,
@@ -97,11 +98,13 @@ def whole(
         "critique": critiques[-1] if critiques else None,
         "critiques": critiques,
         "checks": _last(made, "checked"),
+        "verification": _last(made, "verified"),
         "decisions": _all(events, "decided"),
         "review": _review(record),
         "result": _result(record.result),
         "artifacts": list(artifacts(made).values()),
         "reason": str(record.reason) if record.reason else None,
+        "unapproved": record.unapproved,
         "detail": record.detail,
         "cost": cost(charges),
         "attempts": record.attempts,
@@ -142,6 +145,8 @@ def spec(asked: JobSpec) -> dict[str, Any]:
         "questions": asked.questions,
         "questions_expire_seconds": asked.questions_expire_seconds,
         "parallel": asked.parallel,
+        "verify": list(asked.verify),
+        "evidence": str(asked.evidence),
     }
 
 
@@ -244,6 +249,7 @@ def _result(result: Result | None) -> dict[str, Any] | None:
         "approved_by": result.approved_by,
         "override": result.override,
         "checks": dict(result.checks) if result.checks else None,
+        "verification": dict(result.verification) if result.verification else None,
         "artifacts": [dict(artifact) for artifact in result.artifacts],
     }
 

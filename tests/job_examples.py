@@ -16,6 +16,15 @@ from jobs.store import Held, Store
 TENANT = "acme"
 NOW = 1_700_000_000_000
 RESULT = Result(answer="42", approved_by="critic")
+_TEXT = {"text": "", "dropped_bytes": 0, "digest": None}
+EXPERIMENT = {
+    "replaced": ["a.py", "b.py"], "still_green": True, "end": "exited", "exit_code": 0,
+    "stdout": {**_TEXT, "text": "1 passed"}, "stderr": _TEXT, "seconds": 0.1,
+}  # fmt: skip
+VERIFIED = {
+    "revision": 1, "source": "model", "command": "pytest -q", "run": "r2", "holds": False,
+    "problem": "it does not use a.py", "experiments": [EXPERIMENT], "workspace": "0" * 64,
+}  # fmt: skip
 
 
 @dataclass

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agents.outcome import outcome
 from jobs import view
 from jobs.events import Event, current
 from jobs.record import Result
+from worker.ending import result_of
 
 
 def best(
@@ -29,9 +31,7 @@ def best(
     answer = ended.answer or _code(runs)
     if not answer and not artifacts:
         return None
-    return Result(
-        answer, ended.approved_by, tuple(artifacts.values()), ended.override, ended.checks
-    )
+    return replace(result_of(ended), answer=answer, artifacts=tuple(artifacts.values()))
 
 
 def _code(runs: Sequence[Mapping[str, Any]]) -> str:

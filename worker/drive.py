@@ -19,14 +19,16 @@ from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Result
 from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted
+from jobs.spec import JobSpec, Kind
 from jobs.store import Held, Turn
 from worker import verification
 from worker.best import best
 from worker.checkpoints.errors import CheckpointUnreadable
+from worker.ending import result_of, why_unapproved
 from worker.equipment import Equipment
 from worker.ledger import CURRENT, Ledger
 from worker.patience import patient
+from worker.reopening import AFTER, reopened, reopens
 from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
 from worker.upgrade import ours
 
@@ -53,7 +55,7 @@ class Drive:
         CURRENT.set(ledger)
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
-        match await self._where():
+        match await self._where(ledger):
             case Begin():
                 return await self._begin(ledger)
             case GoOn(feed):
@@ -94,8 +96,7 @@ class Drive:
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
         ports = ports or await self.equipment.ports(self.record, ledger)
-        if self.record.graph != ours():
-            ledger.write_in(ours())
+        self._name_format(ledger)
         state = await self.equipment.graph.ainvoke(
             feed, self._config(), context=ports, durability="sync", control=self.control
         )
@@ -103,14 +104,23 @@ class Drive:
             return await self._pause(ledger, interrupts[0])
         return await self._finish(ledger, outcome(state))
 
-    async def _where(self) -> Begin | GoOn | Asked | Ended:
+    def _name_format(self, ledger: Ledger) -> None:
+        if self.record.graph != ours():
+            ledger.write_in(ours())
+
+    async def _where(self, ledger: Ledger) -> Begin | GoOn | Asked | Ended:
         if (known := foreseen(self.record)) is not None:
             return known
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
             await self.equipment.inherit(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
-        return resumption(self.record, snapshot)
+        if not reopens(self.record, snapshot):
+            return resumption(self.record, snapshot)
+        self._name_format(ledger)
+        changed = reopened(self.record, snapshot.values)
+        await self.equipment.graph.aupdate_state(self._config(), changed, as_node=AFTER)
+        return GoOn(None)
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
@@ -124,11 +134,9 @@ class Drive:
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
         await ledger.flush()
-        result = _result(ended)
-        spec = self.record.spec
-        if ended.exhausted and spec.on_exhausted is OnExhausted.FAIL:
-            why = f": {ended.ends}" if ended.ends else f" within {spec.max_revisions} revisions"
-            return await self._failed(Reason.UNAPPROVED, f"not approved{why}", result)
+        result = result_of(ended)
+        if (why := why_unapproved(self.record.spec, ended)) is not None:
+            return await self._failed(Reason.UNAPPROVED, why, result)
         await self.equipment.write_down(self.record)
         return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
 
@@ -188,14 +196,6 @@ def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
         write_tests=spec.write_tests,
         questions=spec.questions,
         parallel=spec.parallel,
-    )
-
-
-def _result(ended: Outcome) -> Result:
-    return Result(
-        answer=ended.answer,
-        approved_by=ended.approved_by,
-        artifacts=tuple(ended.artifacts),
-        override=ended.override,
-        checks=ended.checks,
+        verify=spec.verify,
+        evidence=spec.evidence.value,
     )

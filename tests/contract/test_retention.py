@@ -95,7 +95,7 @@ async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
 
 async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(house, store):
     over = [(await succeeded(house)).id]
-    over += [(await failed(house, each)).id for each in (Reason.UNAPPROVED, Reason.INCOMPATIBLE)]
+    over += [(await failed(house, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
     assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
     for reason in set(Reason) - OVER:
         kept = await failed(house, reason)

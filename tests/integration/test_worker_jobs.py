@@ -301,6 +301,7 @@ async def test_exhausted_revisions_end_as_the_spec_says(shared: House) -> None:
             assert job.result.answer == "this is all"
             assert job.result.approved_by is None
         assert job.reason is Reason.UNAPPROVED
+        assert job.detail.startswith("not approved within 1 revision")
 
 
 async def test_what_a_recording_does_not_know_fails_loudly(shared: House) -> None:

@@ -69,6 +69,7 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
     await scene.house.ready()
     before = await figures(url)
     assert before["fettle_job_failures_total", "unapproved"] == 0
+    assert before["fettle_job_unapproved_total", "accepted"] == 0
     good = await scene.submit("good", Work(("print(6 * 7)",)))
     bad = await scene.submit("bad", Work(instead={1: Refusal(400)}))
     for job_id in (good, bad):

@@ -27,6 +27,7 @@ MOMENTS = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CALLS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 WAITS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)
 TOO_MANY_REQUESTS = 429
+_UNAPPROVED = {Status.FAILED: "failed", Status.SUCCEEDED: "accepted"}
 
 
 class Figures:
@@ -50,6 +51,11 @@ class Figures:
         )
         self._failures = self._counter(
             "fettle_job_failures_total", "Jobs that this worker ended as failed", "reason"
+        )
+        self._unapproved = self._counter(
+            "fettle_job_unapproved_total",
+            "Jobs that this worker ended although nobody approved them: failed, or accepted so",
+            "end",
         )
         self._started = self._histogram(
             "fettle_job_start_seconds", "From a job's submission to its first attempt", WAITS
@@ -76,6 +82,8 @@ class Figures:
         self.runs_now = self._gauge("fettle_runs_in_progress", "Runs of code under way")
         for reason in Reason:
             self._failures.labels(str(reason))  # 0 is a figure: a rate needs what came before
+        for end in _UNAPPROVED.values():
+            self._unapproved.labels(end)
 
     def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
         """A gauge that is looked at when somebody asks; `value` is called from another thread."""
@@ -88,6 +96,8 @@ class Figures:
             self._facts.labels(event.kind).inc()
         if after.status is Status.FAILED:
             self._failures.labels(str(after.reason)).inc()
+        if after.unapproved:
+            self._unapproved.labels(_UNAPPROVED[after.status]).inc()
         began = after.status is Status.RUNNING and after.attempts == 1
         if began and after.claimed_at is not None:
             self._started.observe(max(after.claimed_at - after.created_at, 0) / 1000)

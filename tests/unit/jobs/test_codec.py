@@ -17,6 +17,7 @@ from jobs.packing import packed
 from jobs.person import Person
 from jobs.record import JobRecord, Lease
 from jobs.review import Action, Decision, Review, ReviewKind
+from jobs.spec import Evidence
 
 
 @given(records())
@@ -104,3 +105,11 @@ def test_authors_outlast_a_release_that_does_not_know_them():
     assert read_record({**fields, **older}).authors == kept.authors
     del fields["authors"]
     assert read_record(fields).authors == ()
+
+
+def test_a_spec_of_a_release_without_verification_is_read():
+    fields = record_fields(queued(verify=("pytest",), evidence=Evidence.NONE), new=True)
+    spec = json.loads(fields["spec"])
+    del spec["verify"], spec["evidence"]
+    read = read_record({**fields, "spec": json.dumps(spec)}).spec
+    assert (read.verify, read.evidence) == ((), Evidence.RUN)

@@ -54,6 +54,12 @@ def test_a_job_counts_by_how_it_ended():
     assert not any(name.startswith("success|") for name in counts)
 
 
+def test_what_nobody_approved_is_neither_straight_nor_repaired():
+    counts = ended(run(succeeded=False), run(), result=replace(RESULT, approved_by=None))
+    assert (counts["ended|succeeded"], counts["success|unapproved"]) == (1, 1)
+    assert not {"success|straight", "success|repaired"} & counts.keys()
+
+
 def test_a_run_that_had_failed_makes_the_success_a_repaired_one():
     assert ended(run())["success|straight"] == 1
     counts = ended(run(succeeded=False, failure={"class": "type"}), run(succeeded=False), run())

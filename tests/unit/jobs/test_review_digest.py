@@ -59,6 +59,7 @@ def shown(payload, kind=ReviewKind.REVIEW) -> str:
         {"artifacts": [{**PLOT, "digest": "ac"}, DATA]},
         {"artifacts": [PLOT]},
         {"checks": {"passed": False}},
+        {"verification": {"holds": False}},
     ],
 )
 def test_whatever_is_approved_changes_it(changed):

@@ -126,6 +126,7 @@ def test_the_open_review_and_the_result_are_told_whole():
         "override": True,
         "artifacts": [],
         "checks": None,
+        "verification": None,
     }
 
 

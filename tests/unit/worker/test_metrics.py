@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from job_examples import NOW, claimed, queued
+from prometheus_client import CollectorRegistry, generate_latest
 
 from agents.models.errors import (
     ContextExceeded,
@@ -17,6 +18,9 @@ from agents.models.errors import (
     ReplyMalformed,
 )
 from api.metrics import Metrics
+from jobs import lifecycle
+from jobs.change import Change
+from jobs.record import Reason, Result
 from jobs.store import Charge
 from settings.sandbox import REPOSITORY
 from worker.metrics.figures import Figures, outcome
@@ -168,3 +172,18 @@ def shown(registry: CollectorRegistry) -> set[str]:
         family.name + ("_total" if family.type == "counter" else "")
         for family in registry.collect()
     }
+
+
+def test_what_nobody_approved_counts_by_how_it_ended() -> None:
+    figures = Figures(slots=1)
+    running = claimed(queued())
+    accepted = lifecycle.succeed(running, NOW, result=Result("42", None))
+    failed = lifecycle.fail(running, NOW, reason=Reason.UNAPPROVED, detail="")
+    late = lifecycle.fail(running, NOW, reason=Reason.DEADLINE, detail="")
+    approved = lifecycle.succeed(running, NOW, result=Result("42", "critic"))
+    for change in (accepted, failed, failed, late, approved):
+        assert isinstance(change, Change)
+        figures.changed(change)
+    text = generate_latest(figures.registry).decode()
+    assert 'fettle_job_unapproved_total{end="accepted"} 1.0' in text
+    assert 'fettle_job_unapproved_total{end="failed"} 2.0' in text
