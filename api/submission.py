@@ -67,6 +67,8 @@ def to_spec(
         questions=asked.questions,
         questions_expire_seconds=questions_expire(asked, settings),
         parallel=asked.parallel,
+        verify=tuple(asked.verify),
+        evidence=asked.evidence,
         max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
         max_tokens=asked.max_tokens or settings.max_job_tokens,
         **policy(asked, settings),

@@ -31,6 +31,8 @@ TEXTS = (
     "model",
     "conversation_id",
     "on_exhausted",
+    "verify",
+    "evidence",
     "on_expiry",
     "pause",
     "priority",

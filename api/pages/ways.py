@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.spec import OnExhausted, OnExpiry, Pause, Priority
+from jobs.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 from settings.api import ApiSettings
 
 _APPROVALS = {1: "one person's", 2: "two people's, you not among them"}
@@ -18,8 +18,12 @@ _ON_EXPIRY = {
     OnExpiry.REJECT: "it counts as rejected",
 }
 _ON_EXHAUSTED = {
-    OnExhausted.ACCEPT: "keep the best result",
-    OnExhausted.FAIL: "fail as unapproved",
+    OnExhausted.FAIL: "the job fails, with its best result",
+    OnExhausted.ACCEPT: "it succeeds, unapproved, if its acceptance tests pass",
+}
+_EVIDENCE = {
+    Evidence.RUN: "a command that shows that it works",
+    Evidence.NONE: "none: nothing can execute it, as with documents",
 }
 Ways = Mapping[str, str]
 """What a form sends, and its words; the first is the default."""
@@ -35,5 +39,6 @@ def ways(settings: ApiSettings) -> Mapping[str, Ways]:
         "on_expiry": {"": _ON_EXPIRY[expiry]}
         | {way: told for way, told in _ON_EXPIRY.items() if way != expiry},
         "on_exhausted": {str(way): told for way, told in _ON_EXHAUSTED.items()},
+        "evidence": {str(way): told for way, told in _EVIDENCE.items()},
         "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
     }

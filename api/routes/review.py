@@ -53,7 +53,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     answer is 409 with that one's, and nothing was decided. Where a review takes two approvals, the
     first is kept on it, and it stays open.
 
-    Approving what has no successful run is possible, and recorded as an override. A review of kind
+    Approving what is not verified is possible, and recorded as an override. A review of kind
     `upgrade` takes `approve` (begin the job anew), `delegate` (leave it to a worker that can read
     its checkpoint) and `reject`; one of kind `questions` takes `answer` and `reject`.
     """

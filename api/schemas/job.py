@@ -8,12 +8,12 @@ from pydantic import Field
 
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
-from api.schemas.run import Artifact, Repair, Run
+from api.schemas.run import Artifact, Repair, Run, Verification
 from api.schemas.wire import Time, Told
 from jobs.event_data import Verdict
 from jobs.record import Reason, Status
 from jobs.review import ReviewKind
-from jobs.spec import Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
 class Spec(Told):
@@ -45,6 +45,10 @@ class Spec(Told):
     questions: bool = False
     questions_expire_seconds: int | None = None
     parallel: bool = False
+    verify: list[str] = Field(
+        default_factory=list, description="the command that proves the work; empty: the model's own"
+    )
+    evidence: Evidence = Evidence.RUN
 
 
 class Route(Told):
@@ -98,15 +102,19 @@ class Result(Told):
 
     answer: str
     approved_by: str | None = Field(
-        description="critic, rules (it was not heard), the name of a key, or nobody"
+        description="critic, the name of a key, or nobody; rules: of older releases, where the "
+        "critic was not heard"
     )
     override: bool = Field(
         False,
-        description="a person approved although the evidence failed: no run of the files as they "
-        "are had succeeded, checks did not pass, or copies of conflicting files were left",
+        description="a person approved although the evidence failed: no verification of the files "
+        "as they are holds, checks did not pass, or copies of conflicting files were left",
     )
     artifacts: list[Artifact] = Field(default_factory=list)
     checks: CheckReport | None = Field(None, description="what the acceptance checks came to")
+    verification: Verification | None = Field(
+        None, description="whether the files are shown to work"
+    )
 
 
 class Spend(Told):
@@ -139,6 +147,11 @@ class Life(Told):
     updated_at: Time
     started_at: Time | None
     finished_at: Time | None
+    unapproved: bool = Field(
+        False,
+        description="it has ended without anybody's approval: failed as `unapproved`, or accepted "
+        "because `on_exhausted` says so",
+    )
 
 
 class Waiting(Told):
@@ -202,9 +215,12 @@ class Job(Life):
     critique: Critique | None = Field(description="the last one")
     critiques: list[Critique]
     checks: CheckReport | None = Field(None, description="the last run of the acceptance checks")
+    verification: Verification | None = Field(None, description="the last one")
     decisions: list[Decision]
     review: Review | None = Field(description="the open review")
-    result: Result | None
+    result: Result | None = Field(
+        description="of a job that has failed: the best that there was, approved by nobody"
+    )
     artifacts: list[Artifact] = Field(
         description="files that runs and tools have made, newest versions"
     )

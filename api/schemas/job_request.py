@@ -10,8 +10,9 @@ from pydantic_core import PydanticCustomError
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
 from api.schemas.job_fields import Label
+from api.schemas.verify import Verify
 from api.schemas.wire import Asked
-from jobs.spec import OnExhausted, OnExpiry, Pause, Priority
+from jobs.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -68,8 +69,23 @@ class JobRequest(Asked):
     )
     max_revisions: int = Field(3, ge=0, le=20, description="passes executor -> critic, at most")
     on_exhausted: OnExhausted = Field(
-        OnExhausted.ACCEPT,
-        description="how a job ends that runs out of revisions: with its best result, or failed",
+        OnExhausted.FAIL,
+        description="how a job ends that nobody has approved when its revisions run out, or more "
+        "would bring nothing: `fail`: failed, as `unapproved`, with its best result attached; "
+        "`accept`: succeeded with that result, unless its acceptance checks fail, and shown as "
+        "unapproved",
+    )
+    verify: Verify = Field(
+        default_factory=list,
+        description="the command that proves the work, as words or as one command line that is "
+        "split into them (no shell runs it): it is run over the files that are handed back, and "
+        "again with the job's source files broken, which it has to notice. Else the model declares "
+        "one",
+    )
+    evidence: Evidence = Field(
+        Evidence.RUN,
+        description="`none` lets the critic approve work that nothing can execute, such as "
+        "documents; else only a person can",
     )
     review_expires_seconds: int | None = Field(
         None,

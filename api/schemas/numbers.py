@@ -14,8 +14,9 @@ class Day(Told):
     succeeded: int
     failed: int
     cancelled: int
-    straight: int = Field(description="succeeded, and no run had failed")
-    repaired: int = Field(description="succeeded after a run that had failed")
+    straight: int = Field(description="approved, and no run had failed")
+    repaired: int = Field(description="approved after a run that had failed")
+    unapproved: int = Field(0, description="succeeded, and approved by nobody: accepted as asked")
     decisions: int
     cost_usd: str = Field(description="what has a known price")
     unpriced_calls: int

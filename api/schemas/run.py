@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from api.schemas.wire import Time, Told
-from jobs.run_data import FailureKind, RunEnd, TestOutcome
+from jobs.event_data import Source
+from jobs.run_data import FailureKind, RunEnd, TestOutcome, Tool
 
 Part = Literal["code", "stdout", "stderr"]
 
@@ -73,8 +74,39 @@ class Lines(Told):
     removed: int
 
 
+class Experiment(Told):
+    """The verification run again with source files replaced by ones that cannot load."""
+
+    replaced: list[str] = Field(description="paths of these files")
+    still_green: bool = Field(
+        description="it ended well all the same, so that it does not exercise them"
+    )
+    end: RunEnd
+    exit_code: int | None
+    stdout: Text
+    stderr: Text
+    seconds: float
+
+
+class Verification(Told):
+    """Whether what a pass, or a person's edit, has left is shown to work."""
+
+    revision: int
+    source: Source | None = Field(
+        description="where the command comes from; program: the job leaves no source files, and "
+        "its last program is the work. null: nothing was run"
+    )
+    command: str | None
+    run: str | None = Field(description="the run that it rests on")
+    holds: bool = Field(description="whether it is evidence")
+    problem: str | None = Field(description="why not")
+    experiments: list[Experiment] = Field(default_factory=list)
+    workspace: str | None = Field(None, description="digest of the files that it is about")
+    at: Time | None = None
+
+
 class Repair(Told):
-    """A run of what was changed after a run that failed."""
+    """A verification that ended well after one that had failed."""
 
     run: str
     of: str = Field(description="the run that had failed")
@@ -86,13 +118,15 @@ class Repair(Told):
     level: int = Field(description="its place in the escalation chain, from 0")
     attempt: int = Field(description="which one it is since a failure was last mended, from 1")
     revision: int
-    fixed: bool = Field(description="whether the run succeeded")
+    fixed: bool = Field(
+        description="whether the run succeeded; false only of older releases, which told of each "
+        "run after a failed one"
+    )
     closed: list[str] = Field(
-        default_factory=list,
-        description="the failed runs that it has shown to be mended, or stands for where it failed",
+        default_factory=list, description="of older releases: the failed runs that it has closed"
     )
     same: Literal["code", "failure"] | None = Field(
-        description="what it left as it was: all of the code, the failure, or null"
+        None, description="of older releases: what it left as it was"
     )
     step: int | None = Field(None, description="the step of the plan, where steps go side by side")
     at: Time
@@ -105,7 +139,7 @@ class Run(Told):
     number: int
     revision: int
     by: str = Field(description="who asked for it: executor, or the name of a key")
-    tool: str = Field("python", description="what it is a run of: python, shell or run_tests")
+    tool: Tool = Field("python", description="what it is a run of; run_tests: of older releases")
     code: Text = Field(description="the program, or the command line")
     end: RunEnd = Field(description="how it ended: exited, or the limit that it hit")
     exit_code: int | None
@@ -119,6 +153,8 @@ class Run(Told):
     refused: list[str] = Field(
         default_factory=list, description="files that were not taken over, and why"
     )
-    tests: RunTests | None = Field(None, description="of run_tests: what each test did")
+    tests: RunTests | None = Field(
+        None, description="of verify, where pytest ran: what each test did"
+    )
     step: int | None = Field(None, description="the step of the plan, where steps go side by side")
     at: Time

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import structlog
 from api_front import charge, done, settings_for, started, text
+from job_examples import VERIFIED
 
 from api.schemas.job import Job, JobList
 from jobs.codec import record_fields
 from jobs.keys import JobKeys
-from jobs.record import Reason
+from jobs.record import Reason, Result
 
 
 @pytest.fixture
@@ -44,7 +45,9 @@ async def test_every_field_of_the_body_reaches_the_record(front):
         "steps": ["one", "two"],
         "conversation_id": "talk.1",
         "max_revisions": 0,
-        "on_exhausted": "fail",
+        "on_exhausted": "accept",
+        "verify": ["pytest", "-q"],
+        "evidence": "none",
         "timeout_seconds": 7,
         "review_expires_seconds": 60,
         "on_expiry": "reject",
@@ -99,6 +102,41 @@ async def test_a_failed_job_tells_why(front):
         "deadline",
         "it took too long",
     )
+
+
+async def test_the_best_result_of_a_failed_job_is_told_and_downloaded_as_any_other(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    made = await front.made("a.py", b"print(1)", "text/x-python")
+    await front.run(held, 1, artifacts=[made])
+    await front.tell(held, ("verified", VERIFIED))
+    best = Result("so far", None, (made,), verification=VERIFIED)
+    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "not approved", best))
+    told = Job.model_validate(await front.job(job_id))
+    assert (told.status, told.reason, told.unapproved) == ("failed", "unapproved", True)
+    assert (told.result.answer, told.result.approved_by) == ("so far", None)
+    assert told.result.verification.experiments[0].still_green
+    assert (told.verification.command, told.verification.holds) == ("pytest -q", False)
+    kept = await front.client.get(f"/jobs/{job_id}/artifacts/a.py")
+    assert kept.content == b"print(1)"
+    page = (await front.client.get("/jobs")).json()["jobs"][0]
+    assert page["unapproved"]
+
+
+async def test_what_was_accepted_unapproved_says_so_wherever_it_is_told(front):
+    job_id, approved = await front.submit(on_exhausted="accept"), await front.submit()
+    held = await front.claim(job_id)
+    done(await front.house.operations.succeed(held, Result("so far", None)))
+    await front.finish(approved)
+    assert (await front.job(job_id))["unapproved"]
+    assert not (await front.job(approved))["unapproved"]
+    listed = JobList.model_validate((await front.client.get("/jobs")).json())
+    assert {job.id: job.unapproved for job in listed.jobs} == {job_id: True, approved: False}
+    events = (await front.client.get(f"/jobs/{job_id}/events?format=json")).json()["events"]
+    assert events[-1]["data"] == {"approved_by": None, "unapproved": True}
+    numbers = (await front.client.get("/numbers")).json()
+    assert numbers["success"] == {"straight": 1, "repaired": 0, "unapproved": 1}
+    assert (numbers["days"][-1]["succeeded"], numbers["days"][-1]["unapproved"]) == (2, 1)
 
 
 async def test_a_job_that_has_ended_can_be_deleted_by_an_admin_of_its_tenant(front):

@@ -77,6 +77,7 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert 'name="task"' in (await visit.get("/app/new")).text
         data = {"task": "do\r\nit", "labels": "a, b", "steps": "one\ntwo", "max_revisions": "0"}
         data |= {"checks": "def test_it():\r\n    pass", "max_cost_usd": "0.5"}
+        data |= {"verify": "pytest -q 'a b'", "evidence": "none", "on_exhausted": "accept"}
         files = [("files", ("x.py", b"x = 1\n")), ("files", ("y.txt", b"y"))]
         sent = await visit.post("/app/new", data={**data, "review": "true"}, files=files)
         assert (sent.status_code, sent.text) == (204, "")
@@ -89,6 +90,8 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         checks = {"test_acceptance.py": "def test_it():\n    pass\n"}
         assert job["spec"]["checks"]["files"] in (checks, list(checks))
         assert job["spec"]["max_cost_usd"] == "0.5"
+        assert job["spec"]["verify"] == ["pytest", "-q", "a b"]
+        assert (job["spec"]["evidence"], job["spec"]["on_exhausted"]) == ("none", "accept")
         assert job["submitted_by"] == "development"
         listed = (await visit.get(f"/app/jobs/{job_id}/files/shown")).text
         assert ("x.py" in listed, "y.txt" in listed) == (True, True)
@@ -139,6 +142,7 @@ async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
     [
         ("task", {"task": "  "}, "at least 1 character"),
         ("model", {"model": "elsewhere:m"}, "not on the allow-list"),
+        ("verify", {"verify": "a | b"}, "no shell runs it"),
         ("max_revisions", {"max_revisions": "99"}, "less than or equal to 20"),
         ("timeout_seconds", {"timeout_seconds": "soon"}, "valid integer"),
         ("max_tokens", {"max_tokens": "0"}, "greater than or equal to 1"),
@@ -507,6 +511,7 @@ async def test_system_and_numbers_have_pages(front):
         assert ("w1" in page, "Your tenant" in page, "Redis</h2>" in page) == (False, True, False)
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/numbers?days=7")).text
+        assert 'data-colour="amber">Unapproved<' in page
         assert re.search(r'data-colour="accent">groq:m<', page)
         assert 'data-value="0.25">$0.2500' in page
         assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', page)

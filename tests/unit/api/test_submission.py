@@ -140,3 +140,47 @@ def test_a_job_that_asks_for_no_limit_has_the_operators():
 def test_an_amount_of_money_is_a_plain_decimal(amount):
     with pytest.raises(ValidationError):
         JobRequest(task="x", max_cost_usd=amount)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("pytest -q", ["pytest", "-q"]),
+        ("sh -c 'a && b'", ["sh", "-c", "a && b"]),
+        (["node", "test it.js"], ["node", "test it.js"]),
+        ([], []),
+        ("x " * 64, ["x"] * 64),
+    ],
+)
+def test_what_proves_the_work_is_words_or_a_line_of_them(asked, words):
+    assert JobRequest(task="x", verify=asked).verify == words
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        *((f"a {word} b", "no shell runs it") for word in ("|", "||", "&&", ";", "&", ">", "<")),
+        (["a", ">>", "b"], "no shell runs it"),
+        ("", "no words"),
+        ("'' a", "is empty"),
+        (["", "a"], "is empty"),
+        ("a 'b", "cannot be split"),
+        (["a", "b\0c"], "NUL"),
+        ("x " * 65, "64 words"),
+        ("x" * 4_097, "4096 characters"),
+        (["x" * 4_000, "y" * 97], "4096 characters"),
+        (["a", 1], "valid string"),
+        (7, "valid list"),
+    ],
+)
+def test_what_no_program_can_be_run_by_is_refused_in_words(asked, said):
+    with pytest.raises(ValidationError) as caught:
+        JobRequest(task="x", verify=asked)
+    (error,) = caught.value.errors()
+    assert error["loc"][0] == "verify"
+    assert said in error["msg"]
+
+
+def test_the_same_command_is_the_same_body_however_it_is_written():
+    line, words = (JobRequest(task="x", verify=v) for v in ("pytest -q", ["pytest", "-q"]))
+    assert submission.digest(line) == submission.digest(words)

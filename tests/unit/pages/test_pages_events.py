@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from job_examples import VERIFIED
 from structlog.testing import capture_logs
 
 from api.pages import telling
@@ -63,6 +64,7 @@ WHOLE = {
     "decided": DECIDED,
     "begun_anew": {"by": "a", "format": 2},
     "checked": {"revision": 1, "passed": False, "problem": "p", "tests": TESTS, "run": {}},
+    "verified": VERIFIED,
     "asked": {"questions": [{"question": "q", "default": "d"}], "note": "n"},
     "tests_written": {"files": ["t.py"], "tests": ["a"], "dropped": [{"id": "b", "why": "w"}]},
     "critiqued": CRITIQUED,

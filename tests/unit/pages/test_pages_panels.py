@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from api_front import a_run, text
+from job_examples import VERIFIED
 
 from api.pages import telling
 from api.pages.drawing import drawn
@@ -16,7 +17,7 @@ from jobs.checks import CheckSpec
 from jobs.credentials import EVERY_SCOPE, Credential
 from jobs.events import Event
 from jobs.person import Person
-from jobs.record import JobRecord, Result, Status
+from jobs.record import JobRecord, Reason, Result, Status
 from jobs.review import Approval, Review, ReviewKind
 from jobs.spec import JobSpec
 from jobs.store import Charge
@@ -143,10 +144,34 @@ def test_why_a_result_stands_is_said_as_it_is():
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
     assert "overriding failed evidence" in panel("outcome", record)
     record = replace(record, result=Result("42", None))
-    assert "not approved: revisions ran out, this" in panel("outcome", record)
+    told = panel("outcome", record)
+    assert ">unapproved</strong>: nobody approved it (revisions ran out)" in told
+    assert ">unapproved<" in panel("status", record)
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
     html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])
-    assert "not approved: two revisions &lt;b&gt; in a row, this" in html
+    assert "nobody approved it (two revisions &lt;b&gt; in a row)" in html
+
+
+def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
+    result = Result("42", None, verification=VERIFIED)
+    failed = {"status": Status.FAILED, "reason": Reason.UNAPPROVED, "detail": "not approved"}
+    html = panel("outcome", a_record(review=None, result=result, **failed))
+    assert "the best result so far, not approved" in html
+    assert "<p>42</p>" in html
+    assert "Not verified</span> <code>pytest -q</code>" in html
+    assert "still green" in html
+    assert "1 passed" in html
+
+
+def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
+    payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
+    shown = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
+    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, shown)))
+    assert "Not verified</span> <code>pytest -q</code>" in html
+    assert "<strong>Not proven.</strong>" not in html
+    older = {**payload, "unproven": "nothing has run"}
+    html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
+    assert "<strong>Not proven.</strong> nothing has run" in html
 
 
 def test_what_was_answered_is_on_the_timeline():

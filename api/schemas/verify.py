@@ -1,0 +1,68 @@
+"""The command that proves a job's work: words, or one command line that is split into them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+MOST_WORDS = 64
+MOST_CHARACTERS = 4_096
+OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", "<", ">>"})
+_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "maxItems": MOST_WORDS},
+        {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS},
+    ]
+}
+
+
+def _split(asked: object) -> object:
+    """A command line's words; what is none is left to the field's own check."""
+    if not isinstance(asked, str):
+        return asked
+    if len(asked) > MOST_CHARACTERS:  # splitting it would take its time
+        raise _too_long()
+    try:
+        words = shlex.split(asked)
+    except ValueError as error:
+        raise PydanticCustomError(
+            "command", "it cannot be split: {why}", {"why": str(error)}
+        ) from None
+    if not words:
+        raise PydanticCustomError("command", "it has no words")
+    return words
+
+
+def _fits(words: list[str]) -> list[str]:
+    if len(words) > MOST_WORDS:
+        raise PydanticCustomError(
+            "command", "it may have {most} words at most", {"most": MOST_WORDS}
+        )
+    if sum(map(len, words)) > MOST_CHARACTERS:
+        raise _too_long()
+    if words and not words[0]:
+        raise PydanticCustomError("command", "its first word, the program, is empty")
+    if any("\0" in word for word in words):
+        raise PydanticCustomError("command", "a word holds a NUL, which no program can be given")
+    if operator := next((word for word in words if word in OPERATORS), None):
+        raise PydanticCustomError(
+            "command",
+            "no shell runs it, so '{operator}' means nothing: put the pipeline into a script, or "
+            "name one command",
+            {"operator": operator},
+        )
+    return words
+
+
+def _too_long() -> PydanticCustomError:
+    return PydanticCustomError(
+        "command", "it may have {most} characters at most", {"most": MOST_CHARACTERS}
+    )
+
+
+Verify = Annotated[
+    list[str], BeforeValidator(_split), AfterValidator(_fits), WithJsonSchema(_SCHEMA)
+]
