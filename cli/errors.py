@@ -5,17 +5,14 @@ CliError            1  it could not be done here; `next_step` says what to do
   +-- Unreachable   3  no service answers
   +-- BadSettings   2  a setting's value does not fit
 
-0: done, and a job that was waited for succeeded. 1: it failed or was cancelled. 2: bad usage.
-130: stopped by Ctrl-C (128 + the signal).
+What each code means, `cli.exit_codes` says; 128 + the signal: stopped by one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-FAILED = 1
-BAD_USAGE = 2
-NOT_REACHABLE = 3
+from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
 _LISTED = {

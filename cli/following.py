@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.asking import Later, ask
-from cli.errors import FAILED
+from cli.exit_codes import DETACHED, of_job
 from cli.live import LiveView
 from cli.progress import Detail
 from cli.render.checks import questions_parts
@@ -12,9 +12,6 @@ from cli.render.review import how_to_decide
 from cli.screen import Screen, print_json
 from cli.service import Job, Service
 from cli.written import text_of
-
-DETACHED = 130
-"""As a shell says that SIGINT ended something."""
 
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:
@@ -43,7 +40,7 @@ def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
         screen.parts(outcome_parts(job))
         if job["result"] and job["result"]["artifacts"]:
             screen.line("", f"`fettle show {job_id} --save DIR` saves the files")
-    return 0 if job["status"] == "succeeded" else FAILED
+    return of_job(job)
 
 
 def _at_review(

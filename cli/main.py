@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from cli.errors import CliError
+from cli.exit_codes import HELP
 from cli.signals import Stopped
 
 COMMANDS = {
@@ -61,8 +62,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    epilog="Exit codes: 0 done, and the job succeeded; 1 failed or cancelled; 2 bad usage; "
-    "3 no service answers.",
+    epilog=HELP,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="fettle", message="%(prog)s %(version)s")
@@ -74,7 +74,7 @@ def fettle(ctx: click.Context, url: str | None) -> None:
 
 
 def main() -> None:
-    """Run the command line; exits with the code that `cli.errors` lists."""
+    """Run the command line; exits with a code that `cli.exit_codes` lists."""
     sys.exit(run(sys.argv[1:]))
 
 

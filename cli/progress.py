@@ -12,10 +12,12 @@ from cli.events import Event
 from cli.render.branches import merged_parts, of_step
 from cli.render.checks import checked_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
+from cli.render.verification import verified_parts
 from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 
+ACCEPTED = "unapproved: nobody approved it, it was accepted as the job asked"
 
 STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events whose own words name the step."""
@@ -166,7 +168,8 @@ def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
 def _repaired(data: Data, _detail: Detail) -> Iterator[Part]:
     """The run itself is told before it: how it went, and its code."""
     same = {"code": "nothing was changed", "failure": "the failure is the same"}
-    went = "mended" if data["fixed"] else same.get(data["same"] or "", "it fails in another way")
+    as_before = same.get(data.get("same") or "", "it fails in another way")  # of older releases
+    went = "fixed" if data["fixed"] else as_before
     lines = f"+{data['lines']['added']} -{data['lines']['removed']} lines"
     by = f"repair {data['attempt']} by {printable(data['model'])}"
     text = f"{went} ({data['of']}, {failure_label(data)}): {by}, {lines}"
@@ -222,13 +225,12 @@ def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:
-    by = data["approved_by"]
-    if by:
+    if by := data["approved_by"]:
         yield Line("succeeded", f"approved by {printable(by)}", Tone.GOOD)
+    elif data.get("unapproved", True):
+        yield Line("succeeded", ACCEPTED, Tone.WARN)
     else:
-        yield Line(
-            "succeeded", "not approved: no further revision, the best result stands", Tone.WARN
-        )
+        yield Line("succeeded", "the checks were run", Tone.GOOD)
 
 
 def _failed(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -268,6 +270,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "model_called": _model_called,
     "tests_written": written_parts,
     "checked": checked_parts,
+    "verified": verified_parts,
     "run_finished": _run_finished,
     "repaired": _repaired,
     "tool_used": _tool_used,

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cli.errors import FAILED, CliError
+from cli.errors import CliError
+from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.screen import Screen
 from cli.signals import Stopped

@@ -17,7 +17,8 @@ from bench.quality.results import read
 from bench.quality.session import Session
 from bench.quality.summing import sum_up
 from bench.quality.verification import NotVerified
-from cli.errors import FAILED, CliError
+from cli.errors import CliError
+from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 

@@ -10,7 +10,7 @@ import click
 from api.quantities import duration, money
 from cli.demo.jobs import JOBS
 from cli.demo.playing import Play, files_folder
-from cli.errors import FAILED
+from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.screen import Screen
 from cli.service import Job

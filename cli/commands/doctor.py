@@ -10,7 +10,8 @@ import click
 from cli import checkup, local_checkup
 from cli.checkup import Finding, Health
 from cli.context import load, open_service
-from cli.errors import FAILED, Unreachable
+from cli.errors import Unreachable
+from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.render.words import printable
 from cli.screen import Screen, print_json

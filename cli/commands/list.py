@@ -44,7 +44,8 @@ def command(flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, **quer
 def _row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
     age = now - datetime.fromisoformat(job["created_at"])
     task = first_line(printable(job["task"]), 60)
-    return job["id"], job["status"], _age(age.total_seconds()), task
+    status = f"{job['status']}, unapproved" if job.get("unapproved") else job["status"]
+    return job["id"], status, _age(age.total_seconds()), task
 
 
 def _age(seconds: float) -> str:

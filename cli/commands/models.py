@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.context import open_service
-from cli.errors import FAILED
+from cli.exit_codes import FAILED
 from cli.render.models import checks_shown, models_shown
 from cli.screen import Screen, print_json
 

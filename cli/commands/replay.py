@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.context import open_service
-from cli.errors import FAILED
+from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.replay.comparison import Compared, compare
 from cli.replay.original import fetch

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from cli.context import open_service
+from cli.exit_codes import HELP
 from cli.following import to_the_end
 from cli.screen import Screen, print_json
 
 
-@click.command()
+@click.command(epilog=HELP)
 @click.argument("job_id", metavar="ID")
 @click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
 @click.option(
@@ -25,7 +26,8 @@ from cli.screen import Screen, print_json
 def command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
     """Try the failed or cancelled job ID anew, as a new job that goes on where it stopped.
 
-    What it has paid for is not paid again; it is followed as `fettle run` does.
+    What it has paid for is not paid again; one that ended unapproved gets fresh revisions. It is
+    followed as `fettle run` does.
     """
     with open_service(flags) as service:
         job = service.retry(job_id)

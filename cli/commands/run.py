@@ -14,11 +14,12 @@ import click
 from cli import recordings
 from cli.context import open_service
 from cli.durations import Duration
-from cli.following import DETACHED, to_the_end
+from cli.exit_codes import DETACHED, HELP
+from cli.following import to_the_end
 from cli.screen import Screen, print_json
 
 
-@click.command()
+@click.command(epilog=HELP)
 @click.argument("task")
 @click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
 @click.option(
@@ -52,6 +53,22 @@ from cli.screen import Screen, print_json
 @click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
 @click.option("--priority", type=click.Choice(["high", "normal", "low"]))
 @click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
+@click.option(
+    "--verify",
+    metavar="COMMAND",
+    help="The command that proves the work, as in 'pytest -q'; no shell runs it. Else the model "
+    "declares one.",
+)
+@click.option(
+    "--evidence",
+    type=click.Choice(["run", "none"]),
+    help="What the critic needs to approve: a run, or none (for documents).",
+)
+@click.option(
+    "--on-exhausted",
+    type=click.Choice(["accept", "fail"]),
+    help="When nobody has approved it in the end: accept the best result, or fail (the default).",
+)
 @click.option(
     "--check",
     "checks",
@@ -139,6 +156,9 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
         "labels": list(asked["labels"]),
         "priority": asked["priority"],
         "max_revisions": asked["max_revisions"],
+        "on_exhausted": asked["on_exhausted"],
+        "verify": asked["verify"],
+        "evidence": asked["evidence"],
         "timeout_seconds": asked["timeout"],
         "review_expires_seconds": asked["review_expires"],
         "on_expiry": asked["on_expiry"],

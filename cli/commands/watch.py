@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from cli.context import open_service
+from cli.exit_codes import HELP
 from cli.following import to_the_end
 
 
-@click.command()
+@click.command(epilog=HELP)
 @click.argument("job_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
 @click.pass_obj

@@ -8,6 +8,7 @@ from typing import Any
 
 from api.quantities import duration
 from cli.progress import (
+    ACCEPTED,
     Detail,
     artifact_text,
     critique_parts,
@@ -17,6 +18,7 @@ from cli.progress import (
 )
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.parts import Line, Part, Prose, Tone
+from cli.render.verification import verified_parts
 from cli.render.words import printable, spend
 
 Job = Mapping[str, Any]
@@ -48,16 +50,27 @@ def outcome_parts(job: Job) -> Iterator[Part]:
         yield from questions_parts(review["payload"]["questions"])
     if checks := (job["result"] or job).get("checks"):
         yield from checked_parts(checks)
+    if verification := (job["result"] or job).get("verification"):
+        yield from verified_parts(verification)
     if job["result"]:
+        yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
         for artifact in job["result"]["artifacts"]:
             yield Line("file", artifact_text(artifact))
     yield cost_line(job)
 
 
+def _heading(job: Job) -> Iterator[Part]:
+    """What a result is worth that comes from a job without success."""
+    if job["status"] in ("failed", "cancelled"):
+        approved = job["result"]["approved_by"] is not None
+        yield Line("result", f"the best so far{'' if approved else ', not approved'}", Tone.WARN)
+
+
 def status_line(job: Job) -> Line:
     """The status, and what it means."""
-    tone = _TONES.get(job["status"], Tone.PLAIN)
+    accepted = job["status"] == "succeeded" and job.get("unapproved")
+    tone = Tone.WARN if accepted else _TONES.get(job["status"], Tone.PLAIN)
     return Line(job["status"].replace("_", " "), _status_text(job), tone)
 
 
@@ -81,8 +94,10 @@ def _status_text(job: Job) -> str:
         case "succeeded" if job["result"] and job["result"]["approved_by"]:
             override = ", overriding failed evidence" if job["result"]["override"] else ""
             return f"approved by {printable(job['result']['approved_by'])}{override}"
+        case "succeeded" if job["spec"].get("kind") == "verification":
+            return "its checks were run"
         case "succeeded":
-            return f"not approved: {_why(job)}, the best result stands"
+            return f"{ACCEPTED} ({_why(job)})"
         case "failed":
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":

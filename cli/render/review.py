@@ -9,7 +9,8 @@ from api.quantities import plural
 from cli.progress import Detail, critique_parts, decision_parts, run_parts
 from cli.render.checks import checked_parts
 from cli.render.job import answer_parts
-from cli.render.parts import Code, Line, Part, Prose, Steps
+from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.verification import verified_parts
 from cli.render.words import printable
 
 FULL = Detail(code_lines=None, output_lines=60)
@@ -61,6 +62,10 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
         yield Code(printable(payload["code"]))
     if checks := payload.get("checks"):
         yield from checked_parts(checks)
+    if verification := payload.get("verification"):
+        yield from verified_parts(verification)
+    elif payload.get("unproven"):
+        yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
     yield from answer_parts(payload["answer"])
 
 

@@ -26,7 +26,7 @@ def _head(job: Job) -> Iterator[str]:
 
 
 def _table(job: Job) -> Iterator[str]:
-    status = job["status"] + (f" ({job['reason']})" if job["reason"] else "")
+    status = job["status"] + (f" ({why})" if (why := _why(job)) else "")
     rows = {
         "status": status,
         "model": job["spec"].get("model") or "the worker's default",
@@ -50,6 +50,10 @@ def _end(job: Job) -> Iterator[str]:
     for role, paid in {**job["cost"]["roles"], "all": job["cost"]["total"]}.items():
         cells = (role, paid["calls"], paid["input_tokens"], paid["output_tokens"])
         yield f"| {' | '.join(map(str, cells))} | {money(paid['cost_usd'])} |"
+
+
+def _why(job: Job) -> str:
+    return job["reason"] or ("unapproved" if job.get("unapproved") else "")
 
 
 def _cell(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from api.quantities import duration, plural
 from cli.events import Event
+from cli.render.verification import command_text, experiment_text
 
 Texts = Mapping[tuple[str, str], str]
 """Whole texts that are told cut, by the run's id and the part of it."""
@@ -70,6 +71,20 @@ def _checked(data: Data, _: Texts) -> Iterator[str]:
     for notice in data.get("notices", ()):
         yield f"* notice `{notice['file']}`, line {notice['line']}: `{notice['what']}`"
     yield ""
+
+
+def _verified(data: Data, _: Texts) -> Iterator[str]:
+    word = "holds" if data["holds"] else "is no evidence"
+    yield from (f"## Verification, revision {data['revision']}: {word}", "")
+    yield from (command_text(data), "")
+    if data["problem"]:
+        yield from (data["problem"], "")
+    for experiment in data["experiments"]:
+        yield from (f"* {experiment_text(experiment)}", "")
+        for part in ("stdout", "stderr"):
+            if (text := experiment[part]["text"]).strip():
+                yield from ("<details>", f"<summary>{part}</summary>", "")
+                yield from (*fenced(text, "text"), "", "</details>", "")
 
 
 def _critiqued(data: Data, _: Texts) -> Iterator[str]:
@@ -193,6 +208,7 @@ _BY_DATA: Mapping[str, Callable[[Data, Texts], Iterator[str]]] = {
     "repaired": _repaired,
     "merged": _merged,
     "checked": _checked,
+    "verified": _verified,
     "critiqued": _critiqued,
     "review_opened": _opened,
     "review_expired": _expired,

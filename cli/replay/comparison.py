@@ -12,7 +12,8 @@ from cli.service import Job
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")
-REPAIR = ("run", "of", "class", "cause", "diff", "attempt", "fixed", "same")
+REPAIR = ("run", "of", "class", "cause", "diff", "attempt", "fixed")
+VERIFICATION = ("revision", "source", "command", "run", "holds", "problem")
 VERDICT = ("revision", "verdict", "feedback", "run", "overruled")
 OUTCOME = ("status", "reason")
 MOST_LINES = 40
@@ -38,13 +39,15 @@ class Compared:
 
 
 def compare(old: Job, new: Job) -> list[Compared]:
-    """Plan, each run, repair and verdict, checks, files, outcome. Times, cost, ids do not count."""
+    """Plan, each run, repair and verdict, checks, verification, files, outcome. Times, cost, ids do
+    not count."""
     return [
         _part("plan", _plan(old), _plan(new)),
         *_each("run", [*map(_run, old["runs"])], [*map(_run, new["runs"])]),
         *_each("repair", _repairs(old), _repairs(new)),
         *_each("verdict", _verdicts(old), _verdicts(new)),
         *_each("checks", _checks(old), _checks(new)),
+        *_each("verification", _verifications(old), _verifications(new)),
         _part("files", _files(old), _files(new)),
         _part("outcome", _outcome(old), _outcome(new)),
     ]
@@ -94,6 +97,17 @@ def _checks(job: Job) -> list[Mapping[str, Any]]:
         return []
     outcomes = {test["id"]: test["outcome"] for test in report["tests"]}
     return [{"passed": report["passed"], "problem": report["problem"], **outcomes}]
+
+
+def _verifications(job: Job) -> list[Mapping[str, Any]]:
+    """The last one, if there is one, and what its experiments have shown."""
+    if (told := job.get("verification")) is None:
+        return []
+    shown = {
+        f"with {', '.join(each['replaced'])} broken": (each["still_green"], each["end"])
+        for each in told["experiments"]
+    }
+    return [{**{name: told.get(name) for name in VERIFICATION}, **shown}]
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:

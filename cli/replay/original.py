@@ -17,7 +17,7 @@ CASES_PATH = ".fettle/cases.json"
 
 ASKED = (
     *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
-    *("pause", "write_tests", "questions", "parallel"),
+    *("pause", "write_tests", "questions", "parallel", "verify", "evidence"),
 )
 """What of a job's spec its life depends on, as a request has it."""
 OF_ITS_OWN = ("model", "files", "checks")

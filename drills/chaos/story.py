@@ -11,7 +11,7 @@ from jobs.lifecycle import CRASHES_BEFORE_ALONE
 WORK = frozenset(
     {
         *("planned", "model_called", "run_finished", "repaired", "tool_used", "answered"),
-        *("critiqued", "summarized"),
+        *("verified", "critiqued", "summarized"),
     }
 )
 """What only the holder of the lease can say."""

@@ -18,6 +18,7 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "run_finished": ("id",),
     "repaired": ("run",),
     "answered": ("revision",),
+    "verified": ("revision", "run", "workspace"),
     "critiqued": ("revision",),
     "summarized": (),
     "review_opened": ("review_id",),

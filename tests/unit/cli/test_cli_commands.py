@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from tiny_service import Answer, event, job, problem, stream
 
 from cli import ports
 from cli.deployment import Deployment, environment
+from cli.exit_codes import MEANINGS
 from cli.main import run
 
 SUBMITTED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "outcomes.md"
 SUCCEEDED = event(2, "succeeded", approved_by="critic")
 
 
@@ -65,10 +69,66 @@ def test_run_json_prints_the_final_job_alone_on_stdout(fettle, finished):
     assert "job: j1" in err
 
 
-@pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_run_exits_1_when_the_job_did_not_succeed(fettle, finished, tiny, status):
-    tiny.on("GET /jobs/j1", Answer(200, job(status=status, result=None, reason="deadline")))
-    assert fettle("run", "Sort")[0] == 1
+@pytest.mark.parametrize(
+    ("code", "ended"),
+    [
+        (0, {"status": "succeeded"}),
+        (4, {"status": "succeeded", "unapproved": True}),
+        (4, {"status": "failed", "reason": "unapproved", "unapproved": True}),
+        (5, {"status": "failed", "reason": "rejected"}),
+        (5, {"status": "cancelled", "reason": None}),
+        (6, {"status": "failed", "reason": "deadline"}),
+        (6, {"status": "failed", "reason": "budget_exhausted"}),
+        (1, {"status": "failed", "reason": "poisoned"}),
+        (1, {"status": "failed", "reason": "of_a_later_release"}),
+    ],
+)
+@pytest.mark.parametrize("command", [("run", "Sort"), ("watch", "j1")])
+def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, code, ended):
+    tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
+    assert fettle(*command)[0] == code
+
+
+def test_help_lists_every_exit_code(fettle):
+    for command in ([], ["run"], ["watch"], ["retry"]):
+        told = fettle(*command, "--help")[1]
+        for code, meaning in MEANINGS.items():
+            assert f"{code:<4} {meaning}" in told, command
+
+
+def test_the_documentation_lists_every_exit_code():
+    rows = dict(re.findall(r"^\| `(\d+)` \| (.*) \|$", DOCUMENTED.read_text(), re.MULTILINE))
+    assert {int(code): meaning for code, meaning in rows.items()} == dict(MEANINGS)
+
+
+def test_what_the_best_result_of_a_failed_job_is_worth(fettle, finished, tiny):
+    result = {**job()["result"], "approved_by": None}
+    ended = {"status": "failed", "reason": "unapproved", "unapproved": True, "result": result}
+    tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
+    told = fettle("show", "j1")[1]
+    assert "result: the best so far, not approved" in told
+    assert result["answer"] in told
+
+
+def test_a_list_says_what_is_unapproved(fettle, tiny):
+    rows = [
+        {"id": "j1", "status": "succeeded", "unapproved": True, "task": "a"},
+        {"id": "j2", "status": "succeeded", "unapproved": False, "task": "b"},
+    ]
+    page = [{**row, "created_at": "2026-11-21T12:00:00.000Z"} for row in rows]
+    tiny.on("GET /jobs", Answer(200, {"jobs": page, "total": 2}))
+    lines = fettle("list")[1].splitlines()
+    assert [line.split("\t")[1] for line in lines if line.startswith("j")] == [
+        "succeeded, unapproved",
+        "succeeded",
+    ]
+
+
+def test_run_sends_what_proves_the_work(fettle, finished, tiny):
+    options = ("--verify", "pytest -q", "--evidence", "none", "--on-exhausted", "accept")
+    assert fettle("run", "Sort", *options)[0] == 0
+    asked = {"verify": "pytest -q", "evidence": "none", "on_exhausted": "accept"}
+    assert tiny.asked[0].body == {"task": "Sort", **asked}
 
 
 def test_run_without_a_terminal_says_how_to_decide_and_goes_on_waiting(fettle, finished, tiny):

@@ -190,6 +190,36 @@ OTHERS = {
     "given_back": ({"why": "drained"}, ["* given back to the queue (drained)"]),
     "lease_lost": ({"worker": "w"}, ["* worker w was lost; another goes on"]),
     "begun_anew": ({"by": "ada"}, ["* begun anew by ada: what stands above was given up"]),
+    "verified": (
+        {
+            "revision": 2,
+            "source": "job",
+            "command": "pytest -q",
+            "run": "r3",
+            "holds": False,
+            "problem": "It does not use calc.py.",
+            "experiments": [
+                {
+                    "replaced": ["calc.py"],
+                    "still_green": True,
+                    "end": "exited",
+                    "exit_code": 0,
+                    "stdout": {"text": "1 passed\n", "dropped_bytes": 0, "digest": None},
+                    "stderr": {"text": "", "dropped_bytes": 0, "digest": None},
+                    "seconds": 0.1,
+                }
+            ],
+            "workspace": "0" * 64,
+        },
+        [
+            "## Verification, revision 2: is no evidence",
+            "pytest -q (the job's command), in run 3",
+            "It does not use calc.py.",
+            "* with calc.py broken: still green (exit 0)",
+            "<summary>stdout</summary>",
+            "1 passed",
+        ],
+    ),
     "summarized": ({"text": "all is well"}, ["all is well"]),
     "cancelled": ({"by": "ada"}, ["* cancelled by ada"]),
 }

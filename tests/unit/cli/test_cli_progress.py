@@ -176,11 +176,40 @@ def test_a_repair_says_what_came_of_it_and_who_made_it():
         "lines": {"added": 2, "removed": 1},
     }  # fmt: skip
     assert shown("repaired", **data) == [
-        "repair: mended (r1, zero division): repair 1 by groq:m, +2 -1 lines"
+        "repair: fixed (r1, zero division): repair 1 by groq:m, +2 -1 lines"
     ]
-    failed = {**data, "fixed": False, "same": "failure"}
+    assert shown("repaired", **{k: v for k, v in data.items() if k != "same"})[0].startswith(
+        "repair: fixed"
+    )
+    failed = {**data, "fixed": False, "same": "failure"}  # of an older release
     assert "the failure is the same (r1" in shown("repaired", **failed)[0]
     assert "it fails in another way" in shown("repaired", **{**failed, "same": None})[0]
+
+
+def test_a_verification_says_what_was_run_and_what_the_experiment_has_shown():
+    failed = {
+        "replaced": ["calc.py"], "still_green": False, "end": "exited", "exit_code": 2,
+        "stdout": {"text": "", "dropped_bytes": 0, "digest": None},
+        "stderr": {"text": "no such", "dropped_bytes": 0, "digest": None}, "seconds": 0.1,
+    }  # fmt: skip
+    data = {
+        "revision": 1, "source": "model", "command": "pytest -q", "run": "r3", "holds": True,
+        "problem": None, "experiments": [failed], "workspace": "0" * 64,
+    }  # fmt: skip
+    assert shown("verified", **data) == [
+        "verified: pytest -q (the model's command), in run 3",
+        "experiment: with calc.py broken: failed as it must (exit 2)",
+    ]
+    green = {**failed, "still_green": True, "exit_code": 0}
+    told = {**data, "holds": False, "problem": "It does not use calc.py.", "experiments": [green]}
+    assert shown("verified", **told) == [
+        "not verified: pytest -q (the model's command), in run 3",
+        "It does not use calc.py.",
+        "experiment: with calc.py broken: still green (exit 0)",
+        "    > no such",
+    ]
+    none = {**told, "command": None, "source": None, "run": None, "experiments": []}
+    assert shown("verified", **none)[0] == "not verified: nothing was run"
 
 
 def test_a_run_says_what_it_was_a_run_of():
