@@ -29,7 +29,7 @@ class JobInput:
     steps: tuple[str, ...] = ()
     review: bool = False
     max_revisions: int = 3
-    on_exhausted: Literal["accept", "fail"] = "fail"
+    on_exhausted: Literal["accept", "fail"] = "accept"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     checks: bool = False
