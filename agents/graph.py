@@ -1,8 +1,7 @@
-"""The graph: START -> planner -> executor -> review -> critic -> executor | summarize -> END.
+"""The graph: planner -> executor -> verification -> review -> critic -> executor | summarize.
 
-Where the job wants it, questions and tests come before the plan, branches for its independent steps
-behind it (wave by wave, each merged before the next), and checks behind each pass of the executor
-and each edit of a person's.
+Where the job wants it, questions and tests come before the plan, and branches for its independent
+steps after it (wave by wave, each merged before the next).
 
 Built once a process. All that belongs to one job comes with the runtime context (`Ports`), so that
 starting an attempt costs nothing:
@@ -22,7 +21,6 @@ from langgraph.graph.state import CompiledStateGraph
 from agents import routing
 from agents.nodes.asker import asker
 from agents.nodes.branch import build_branch
-from agents.nodes.checks import checks
 from agents.nodes.critic import critic
 from agents.nodes.edit import edit
 from agents.nodes.executor import build_executor
@@ -32,6 +30,7 @@ from agents.nodes.questions import questions
 from agents.nodes.review import review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
+from agents.nodes.verification import verification
 from agents.passing import build_agent
 from agents.ports import Ports
 from agents.state import State
@@ -60,7 +59,7 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     graph.add_node("branch", build_branch(agent))
     graph.add_node("merge", merge)
     graph.add_node("executor", build_executor(agent))
-    graph.add_node("checks", checks)
+    graph.add_node("verification", verification)
     graph.add_node("review", review)
     graph.add_node("edit", edit)
     graph.add_node("critic", critic)
@@ -69,12 +68,12 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     graph.add_conditional_edges("planner", routing.to_work, ["branch", "executor"])
     graph.add_edge("branch", "merge")
     graph.add_conditional_edges("merge", routing.to_work, ["branch", "executor"])
-    graph.add_conditional_edges("executor", routing.after_executor, ["checks", "review", "critic"])
-    graph.add_conditional_edges("checks", routing.after_checks, ["review", "critic"])
+    graph.add_edge("executor", "verification")
+    graph.add_conditional_edges("verification", routing.after_verification, ["review", "critic"])
     graph.add_conditional_edges(
         "review", routing.after_review, ["summarize", "executor", "edit", "critic"]
     )
-    graph.add_conditional_edges("edit", routing.after_edit, ["checks", "review"])
+    graph.add_edge("edit", "verification")
     graph.add_conditional_edges("critic", routing.after_critic, ["summarize", "executor"])
     graph.add_edge("summarize", END)
     compiled: Graph = graph.compile(checkpointer=checkpointer)

@@ -16,20 +16,21 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `checks`: it carries acceptance checks, which are in the ports; `write_tests`: a tester writes
-    some first; `questions`: the planner may ask what the task leaves open; `parallel`: steps that
-    need nothing of each other may be taken side by side; `verify`: the command that proves the
-    work (empty: the executor declares one); `evidence`: whether the critic needs such a proof.
-    `steps` is a plan of
-    the caller's own; `earlier` the finished jobs of the conversation, oldest first; `files` the
-    paths that the workspace starts with.
+    `verify`: the argv that is to show that the work is done; `evidence` "none": the critic may
+    approve what nothing can execute. `checks`: it carries acceptance checks, which are in the
+    ports; `write_tests`: a tester writes some first; `questions`: the planner may ask what the task
+    leaves open; `parallel`: steps that need nothing of each other may be taken side by side.
+    `steps` is a plan of the caller's own; `earlier` the finished jobs of the conversation, oldest
+    first; `files` the paths that the workspace starts with.
     """
 
     task: str
     steps: tuple[str, ...] = ()
     review: bool = False
     max_revisions: int = 3
-    on_exhausted: Literal["accept", "fail"] = "accept"
+    on_exhausted: Literal["accept", "fail"] = "fail"
+    verify: tuple[str, ...] = ()
+    evidence: str = "run"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     checks: bool = False
@@ -49,6 +50,8 @@ def initial_state(job: JobInput) -> State:
             "review": job.review,
             "max_revisions": job.max_revisions,
             "on_exhausted": job.on_exhausted,
+            "verify": list(job.verify),
+            "evidence": job.evidence,
             "earlier": [
                 {"task": each.task, "summary": each.summary}
                 for each in job.earlier[-EARLIER_SHOWN:]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.best import best
+from agents.evidence.best import best
 from agents.state import State
 
 
@@ -15,8 +15,9 @@ class Outcome:
     """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
 
     `override`: a person approved what was not shown to work. `exhausted`: the revisions ran out,
-    or more would bring nothing (`ends` says why), and `answer`, `artifacts` and `checks`, the
-    report of its checks, are those of the best revision (`agents.best`).
+    or more would bring nothing (`ends` says why), and `answer`, `artifacts`, `checks` (the
+    report of its checks) and `verification` are those of the best
+    revision.
     artifacts: ({name, digest, size, media_type}, ...).
     """
 
@@ -29,6 +30,7 @@ class Outcome:
     exhausted: bool
     ends: str | None = None
     checks: Mapping[str, Any] | None = None
+    verification: Mapping[str, Any] | None = None
 
 
 def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
@@ -52,4 +54,5 @@ def outcome(state: State | Mapping[str, Any]) -> Outcome:
         exhausted=bool(state.get("exhausted")),
         ends=why_it_ended(state),
         checks=kept.checked,
+        verification=kept.verification,
     )

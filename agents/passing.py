@@ -11,50 +11,47 @@ from typing import Any, NotRequired
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 
 from agents.calls import answered_by
+from agents.failures.feedback import escalation_of
 from agents.history import closing_words, replies, this_pass
-from agents.mending import course_of
 from agents.middleware.models import ModelCalls
 from agents.middleware.tools import ToolCalls
 from agents.per_job_model import PerJob
 from agents.ports import Fact, Place, Ports
 from agents.prompting import render
-from agents.proving import prove
 from agents.spare import Prompt
-from agents.state import ArtifactFields, Messages, Repair, Run
+from agents.state import ArtifactFields, Messages, Run
 from agents.steps import at_end
 from agents.texts import trimmed
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
-from agents.tools.trace import repairs_in, runs_in, traces
+from agents.tools.trace import runs_in, traces
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 
 class Pass(AgentState[Any]):
     """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
-    `last_run` is the job's latest before it, `known` names the files that it had by then,
-    `opened` are the failures that were open, `joins`: its files were merged behind them.
+    `made` names the files that the job has made before it, `reds` are its verifications that failed
+    since one passed. `asks`: a model that declares no verification is asked for one.
 
-    `repairs` and `level` are as the outer state has them. `steps` is how many the plan has, whose
-    progress the pass tells; where it is missing or 0, somebody else does. `outer` is the pass's own
-    place in the graph: namespace, node, ordinal.
+    `level` is as the outer state has it. `steps` is how many the plan has, whose progress the pass
+    reports; where it is missing or 0, somebody else does. `outer` is the pass's own place in the
+    graph: namespace, node, ordinal.
     """
 
     messages: Messages
     revision: int
     runs_before: int
     apart: int
-    last_run: Run | None
-    known: NotRequired[Sequence[str]]
-    opened: NotRequired[Sequence[Run]]
-    joins: bool
-    repairs: list[Repair]
+    made: Sequence[str]
+    reds: Sequence[Run]
+    asks: bool
     level: int
     steps: NotRequired[int]
     outer: tuple[str, str, int]
@@ -62,35 +59,34 @@ class Pass(AgentState[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a pass begins with; `asks` is what is asked of it."""
+    """What a pass begins with; `prompt` is what is asked of it. The others: see `Pass`."""
 
-    asks: Prompt
+    prompt: Prompt
     at: Place
     revision: int
     runs_before: int
-    repairs: list[Repair]
     level: int
     history: Sequence[AnyMessage] = ()
-    last_run: Run | None = None
-    known: Sequence[str] = ()
-    opened: Sequence[Run] = ()
+    made: Sequence[str] = ()
+    reds: Sequence[Run] = ()
+    asks: bool = False
     apart: int = 1
-    joins: bool = False
     steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
     """What a pass has left. `said` begins with its request; `made` are the files of its calls;
-    `steps` tell which steps of the plan are finished with it."""
+    `steps` tell which steps of the plan are finished with it; `stopped` says why it was ended for
+    going in circles, or is None."""
 
     said: list[AnyMessage]
     answer: str
     runs: list[Run]
-    repairs: list[Repair]
     made: list[ArtifactFields]
     level: int
     steps: Sequence[Fact] = ()
+    stopped: str | None = None
 
 
 def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
@@ -114,15 +110,13 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
     """One pass, over these ports."""
     got = await agent.ainvoke(
         {
-            "messages": [*asked.history, asked.asks.message()],
+            "messages": [*asked.history, asked.prompt.message()],
             "revision": asked.revision,
             "runs_before": asked.runs_before,
             "apart": asked.apart,
-            "last_run": asked.last_run,
-            "known": asked.known,
-            "opened": asked.opened,
-            "joins": asked.joins,
-            "repairs": asked.repairs,
+            "made": asked.made,
+            "reds": asked.reds,
+            "asks": asked.asks,
             "level": asked.level,
             "steps": asked.steps,
             "outer": astuple(asked.at),
@@ -131,26 +125,24 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
         context=ports,
     )
     said: list[AnyMessage] = got["messages"][len(asked.history) :]
-    proof = await prove(got, ports)
-    found = traces([*said, *([proof] if proof else [])])
+    found, escalated = traces(said), escalation_of(got, ports)
     return Passed(
         said=said,
         answer=trimmed(closing_words(said), ports.bounds.answer),
         runs=runs_in(found),
-        repairs=repairs_in(found),
         made=[file for trace in found for file in trace["files"]],
-        level=course_of(got, ports, *repairs_in(found[len(traces(said)) :])).level,
-        steps=_ended(got, proof, asked.at),
+        level=escalated.level,
+        steps=_ended(got, asked.at),
+        stopped=escalated.stopped,
     )
 
 
-def _ended(got: Mapping[str, Any], proof: ToolMessage | None, at: Place) -> Sequence[Fact]:
+def _ended(got: Mapping[str, Any], at: Place) -> Sequence[Fact]:
     """The steps that are finished with the pass: none, where it was not the model that ended it."""
     said = this_pass(got["messages"])
     if not said or answered_by(said[-1]) is None:
         return ()
-    proven = runs_in(traces([proof])) if proof is not None else []
-    moved = at_end(said, proven[-1] if proven else None, got.get("steps", 0))
+    moved = at_end(said, got.get("steps", 0))
     return moved.facts(at, replies(said), got["revision"])
 
 

@@ -42,21 +42,9 @@ def to_work(state: State) -> list[Send] | Literal["executor"]:
     return [Send("branch", branch_of(state, wave, step)) for step in wave]
 
 
-def after_executor(state: State) -> Literal["checks", "review", "critic"]:
-    """To the checks, where there are any; else to whom they lead."""
-    if state["job"].get("checks") or state.get("tests"):
-        return "checks"
-    return after_checks(state)
-
-
-def after_checks(state: State) -> Literal["review", "critic"]:
+def after_verification(state: State) -> Literal["review", "critic"]:
     """To the person where one is asked, else to the critic."""
     return "review" if state["job"]["review"] else "critic"
-
-
-def after_edit(state: State) -> Literal["checks", "review"]:
-    """A person's own code is checked like any other, and shown to them again."""
-    return "checks" if after_executor(state) == "checks" else "review"
 
 
 def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:

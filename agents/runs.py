@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from agents.errors import PathOutside
-from agents.installed import belongs_to_install, with_packages
+from agents.failures.classify import classify
+from agents.failures.failure import PROGRAM, FailureClass
+from agents.installed import belongs_to_install
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
-from agents.repair.classify import classify
-from agents.repair.covered import covered_up
-from agents.repair.failure import PROGRAM, FailureClass
+from agents.programs import Program, Seen, execute
 from agents.state import Run
 from agents.texts import head_and_tail
-from sandbox.protocol import Command, Limits, RunResult, Stream
+from sandbox.protocol import RunResult, Stream
 
 EXECUTOR: Final = "executor"
-_COVERS = frozenset({"python", "shell"})
-"""Tools whose exit code is what a program makes of it."""
-CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,80 +28,31 @@ class Ran:
     result: RunResult
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a run runs: for which `tool`, as `text` that people read, and as a room is told it.
-
-    `seconds` is the time it may take, where that is less than the job's limit.
-    """
-
-    tool: str
-    text: str
-    argv: tuple[str, ...]
-    stdin: bytes = b""
-    seconds: float | None = None
-
-    @classmethod
-    def python(cls, code: str) -> Program:
-        """`code` as `sandbox.protocol.Command.python` has it."""
-        return cls("python", code, Command.python(code).argv)
-
-    def within(self, limits: Limits) -> Limits:
-        """The job's `limits`, as they hold for this program."""
-        if self.seconds is None:
-            return limits
-        return replace(limits, wall_seconds=min(limits.wall_seconds, self.seconds))
-
-
-async def run_code(ports: Ports, code: str, number: int, revision: int, by: str) -> Ran:
-    """Run `code` in a fresh room with the workspace's files, and keep what it left.
-
-    Raises what the sandbox raises: its trouble is not the code's failure.
-    """
-    program = Program.python(code)
-    result = await in_room(ports, program)
-    return await recorded(ports, program, result, number, revision, by)
-
-
-async def in_room(ports: Ports, program: Program) -> RunResult:
-    """Run it in a fresh room with the workspace's files, and the packages that are installed there;
-    nothing of it is kept yet.
-    """
-    files = with_packages(await ports.workspace.files())
-    command = Command(program.argv, files, program.stdin)
-    result = await ports.sandbox.run(command, program.within(ports.limits))
-    changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
-    return result if len(changed) == len(result.changed) else replace(result, changed=changed)
+async def run_and_keep(
+    ports: Ports, program: Program, number: int, revision: int, by: str
+) -> tuple[Ran, Seen]:
+    """Run it over the workspace's files, and keep what it left. Raises what the sandbox raises."""
+    seen = await execute(ports, program, await ports.workspace.files())
+    return await recorded(ports, program, seen, number, revision, by), seen
 
 
 async def recorded(
     ports: Ports,
     program: Program,
-    result: RunResult,
+    seen: Seen,
     number: int,
     revision: int,
     by: str,
-    *,
-    lack: str | None = None,
-    tests: dict[str, Any] | None = None,
 ) -> Ran:
-    """Keep what a run left; its record.
-
-    `lack` says why an exit code of 0 shows nothing all the same. `tests` tells of tests that it
-    made.
-    """
-    on = ports.workspace.digest
+    """Keep what a run left; its record."""
+    result, on = seen.result, ports.workspace.digest
     files = await ports.workspace.files()
-    if program.tool in _COVERS:
-        lack = lack or covered_up(program.tool, program.text, files, result)
     changed, nameless = _storable(result.changed)
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
     if changed or deleted:
         artifacts = await ports.workspace.apply(changed, deleted)
     kept = ports.bounds.kept
-    # Nothing was shown by running nothing.
-    succeeded = result.succeeded and lack is None and not _void(program.text)
     run: Run = {
         "id": f"r{number}",
         "number": number,
@@ -115,11 +63,11 @@ async def recorded(
         "end": result.end.value,
         "exit_code": result.exit_code,
         "signal": result.signal,
-        "stdout": await _kept(ports.workspace, result.stdout, kept),
-        "stderr": await _kept(ports.workspace, result.stderr, kept),
+        "stdout": await kept_stream(ports.workspace, result.stdout, kept),
+        "stderr": await kept_stream(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
-        "succeeded": succeeded,
-        "failure": None if succeeded else failure(result, program, files, lack),
+        "succeeded": seen.green,
+        "failure": None if seen.green else failure(result, program, files, seen.lack),
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
@@ -127,8 +75,8 @@ async def recorded(
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds
-    if tests is not None:
-        run["tests"] = tests
+    if seen.report is not None:
+        run["tests"] = seen.report.fields()
     return Ran(run, result)
 
 
@@ -138,6 +86,12 @@ def last_number(runs: Sequence[Run]) -> int:
     return max((run["number"] for run in runs), default=0)
 
 
+async def whole_program(run: Run, ports: Ports) -> bytes:
+    """All of what a run has run."""
+    code = run["code"]
+    return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
+
+
 def failure(
     result: RunResult, program: Program, files: Mapping[str, bytes], lack: str | None = None
 ) -> dict[str, Any]:
@@ -145,16 +99,6 @@ def failure(
     sources = {**files, PROGRAM: program.text.encode(errors="replace")}
     told = classify(result, sources, shell=program.tool == "shell").fields()
     return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
-
-
-def _is_cache(path: str) -> bool:
-    """Whether a file is what a program keeps for its next start: no work of the job's."""
-    return not CACHES.isdisjoint(path.split("/"))
-
-
-def _void(code: str) -> bool:
-    """Whether there is nothing to run: blank lines and comments."""
-    return all(not line.strip() or line.lstrip().startswith("#") for line in code.splitlines())
 
 
 def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
@@ -174,10 +118,10 @@ def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:
     """{text, dropped_bytes, digest} of a text that is all there."""
-    return await _kept(workspace, Stream(text), limit)
+    return await kept_stream(workspace, Stream(text), limit)
 
 
-async def _kept(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:
+async def kept_stream(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:
     """{text, dropped_bytes, digest}: of a long text its head and tail, and the whole by digest."""
     digest = None
     if len(stream.text) > limit:

@@ -17,10 +17,6 @@ from langgraph.graph.message import _messages_delta_reducer
 Run = dict[str, Any]
 """A run as `jobs.events` lists it: {id, number, revision, by, code, end, ...}."""
 
-Repair = dict[str, Any]
-"""A repair as the event `repaired` tells of it, without its diff, and `revision`, `fixed`, `same`:
-see `agents.repair.repair`."""
-
 ArtifactFields = dict[str, Any]
 """{name, digest, size, media_type}"""
 
@@ -61,7 +57,7 @@ class JobFields(TypedDict):
 
 
 class Feedback(TypedDict):
-    """What the next pass of the executor has to mend; `by` is `critic` or a person's name."""
+    """What the next pass of the executor has to fix; `by` is `critic` or a person's name."""
 
     by: str
     text: str
@@ -76,7 +72,7 @@ class State(TypedDict, total=False):
     acceptance checks, with the revision that it is of, `reports` are all of them; `tests` those
     that the tester wrote, by path, and `interface` what they take for granted of the code; `asked`
     the planner's questions ({question, default}), `clarified` their answers ({question, answer,
-    by}). Checkpoints of formats 1 and 2 have none of these, nor `repairs`.
+    by}). `verifications` are those of each pass and each edit, see `agents.evidence.record`.
 
     Of a plan whose steps are taken side by side: `waves` are their numbers, of which the first
     `merged` waves have ended; `branches` what each has come to, see `agents.nodes.branch`;
@@ -90,11 +86,11 @@ class State(TypedDict, total=False):
     answers: Growing
     edits: Growing
     runs: Runs
-    repairs: Growing
     level: int
     workspace: str | None
     checked: dict[str, Any] | None
     reports: Growing
+    verifications: Growing
     tests: dict[str, str]
     interface: str
     asked: list[dict[str, str]]

@@ -17,7 +17,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agents.place import within
 from agents.ports import Fact, Place
-from agents.state import Run
 from agents.tools.trace import run_in
 
 ARGUMENT = "plan_steps"
@@ -56,11 +55,10 @@ def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> M
     return _moved(now, _all(_named(reply, steps, now.at)))
 
 
-def at_end(messages: Iterable[BaseMessage], proof: Run | None, steps: int) -> Moved:
-    """What is finished with the model's last words in a pass; `proof` is a run behind them."""
+def at_end(messages: Iterable[BaseMessage], steps: int) -> Moved:
+    """What is finished with the model's last words in a pass."""
     now = _walked(messages, steps)
-    well = now.well if proof is None else bool(proof["succeeded"])
-    return Moved(finished=tuple(sorted(now.open)) if well else ())
+    return Moved(finished=tuple(sorted(now.open)) if now.well else ())
 
 
 @dataclass(frozen=True, slots=True)

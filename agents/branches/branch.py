@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from agents.runs import last_number
 from agents.state import State
 
-SHARED = ("job", "plan", "clarified", "tests", "interface", "repairs", "level", "branches")
+SHARED = ("job", "plan", "clarified", "tests", "interface", "level", "branches")
 """What of the job's state it has to know."""
 
 

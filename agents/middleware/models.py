@@ -15,18 +15,24 @@ from agents.calls import Whole, model_call
 from agents.circles import in_circles
 from agents.context import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted
+from agents.evidence.sources import has_sources
+from agents.failures.feedback import escalation_of
 from agents.fitting import fitted
 from agents.history import has_run, replies, this_pass
-from agents.mending import course_of
 from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Fact, Place, Ports
+from agents.programs import VERIFY
 from agents.prompting import render
 from agents.runs import EXECUTOR
+from agents.spare import past
 from agents.steps import at_reply
 from agents.texts import weight
+from agents.tools.trace import runs_in, traces
 from agents.trimming import shown
 
+_ASKED = "asked_to_verify"
+"""Marks the reply of a model that was asked for a verification."""
 KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 """Gemini's word for it; Groq answers with an error instead."""
 
@@ -46,7 +52,10 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         if (closing := _closing(request.messages, state, ports)) is not None:
             return AIMessage(closing)
         try:
-            return _callable(await _reply(request, handler))
+            reply = await _reply(request, handler)
+            if await _lacks_verification(reply, state, ports):
+                reply = await _asked_to_verify(request, handler, reply)
+            return _callable(reply)
         except BudgetExhausted:
             if not replies(request.messages):
                 raise
@@ -54,7 +63,7 @@ class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
 
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
-    """The pass's last words at the bound on steps, behind a run where nothing is to be mended, or
+    """The pass's last words at the bound on steps, after a run where nothing is to be repaired, or
     a person wants to see each one, and where repairs or calls go in circles; else None."""
     if replies(messages) >= ports.bounds.steps:
         return render("executor_bound", steps=ports.bounds.steps)
@@ -63,8 +72,36 @@ def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Po
             return render("executor_unmended")
         if ports.bounds.pauses:
             return render("executor_paused")
-    why = course_of(state, ports).stopped or in_circles(state["messages"])
+    why = escalation_of(state, ports).stopped or in_circles(state["messages"])
     return render("executor_stuck", why=why) if why else None
+
+
+async def _lacks_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
+    """Whether a reply would end a pass that has made source files and declared no verification; a
+    model is asked for one once."""
+    if reply.tool_calls or reply.invalid_tool_calls or not state["asks"]:
+        return False
+    said = this_pass(state["messages"])
+    found = traces(said)
+    if any(run.get("tool") == VERIFY for run in runs_in(found)):
+        return False
+    if any(message.response_metadata.get(_ASKED) for message in said):
+        return False
+    made = {*state["made"], *(file["name"] for trace in found for file in trace["files"])}
+    return await has_sources(ports.workspace, made)
+
+
+async def _asked_to_verify(
+    request: ModelRequest[Ports], handler: Ask, answer: AIMessage
+) -> AIMessage:
+    """The reply to the question for a verification; the `answer`, where that calls nothing."""
+    ask = HumanMessage(render("executor_verify"))
+    again = request.override(messages=[*request.messages, past(str(answer.text)), ask])
+    reply = await _once(again, handler, ordinal=2)
+    if not reply.tool_calls and not reply.invalid_tool_calls:
+        return answer
+    reply.response_metadata = {**reply.response_metadata, _ASKED: True}
+    return reply
 
 
 async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
@@ -94,7 +131,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     ports = request.runtime.context
     asked = request.override(messages=shown(request.messages, ports.bounds))
     whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
-    level = course_of(state, ports).level
+    level = escalation_of(state, ports).level
 
     def moved(reply: AIMessage) -> Sequence[Fact]:
         before = this_pass(state["messages"])

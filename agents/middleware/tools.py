@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from agents.calls import finished, once
 from agents.errors import ToolRefused
+from agents.failures.feedback import after_run
 from agents.keepable import UNKEPT
-from agents.mending import Told, behind
 from agents.models import MALFORMED
 from agents.place import digest, of_reply, within
 from agents.ports import Fact, Finished, Place, Ports
@@ -39,9 +39,12 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
             trace: Trace = message.artifact
-            facts: Sequence[Fact] = [Fact(at, trace["kind"], trace["data"])]
+            facts = [Fact(at, trace["kind"], trace["data"])]
             if trace["kind"] == "run_finished":
-                facts = told_of(message, await behind(trace["data"], request.state, ports), at)
+                follows = await after_run(trace["data"], request.state, ports)
+                message.content = "\n\n".join(filter(None, (message.text, follows.text)))
+                if follows.repaired is not None:
+                    facts.append(Fact(at, "repaired", follows.repaired))
             done = finished(message, facts=facts, workspace=ports.workspace.digest)
             return message, done
 
@@ -50,17 +53,6 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
             if runs_in([message.artifact]):
                 ports.turn.count_run(reply.key())
             return message
-
-
-def told_of(message: ToolMessage, told: Told, at: Place) -> Sequence[Fact]:
-    """Put what comes behind a run into its message; returns the facts that tell of the run."""
-    run = Fact(at, "run_finished", message.artifact["data"])
-    if told.words:
-        message.content = f"{message.text}\n\n{told.words}"
-    if told.event is None:
-        return (run,)
-    message.artifact = {**message.artifact, "repair": told.repair}
-    return run, Fact(at, "repaired", told.event)
 
 
 def _place(request: ToolCallRequest) -> tuple[Place, int]:

@@ -43,12 +43,11 @@ def build_branch(agent: Agent) -> Node:
         at = place(runtime.execution_info)
         async with ports.abreast.one(step):
             request = Request(
-                asks=_request(given, ports),
+                prompt=_request(given, ports),
                 at=at,
                 revision=given["revision"],
                 runs_before=given["runs_before"],
                 apart=len(given["wave"]),
-                repairs=given["state"].get("repairs", []),
                 level=given["state"].get("level", 0),
             )
             done = await _as_far_as_paid(agent, request, ports)
@@ -68,7 +67,6 @@ def build_branch(agent: Agent) -> Node:
         return {
             "branches": [left],
             "runs": [{**run, "step": step} for run in done.runs],
-            "repairs": [{**repair, "step": step} for repair in done.repairs],
         }
 
     return branch
@@ -80,7 +78,7 @@ async def _as_far_as_paid(agent: Agent, request: Request, ports: Ports) -> Passe
     try:
         return await take(agent, request, ports)
     except BudgetExhausted:
-        return Passed([], render("executor_spent"), [], [], [], request.level)
+        return Passed([], render("executor_spent"), [], [], request.level)
 
 
 def _request(given: Branch, ports: Ports) -> Prompt:

@@ -12,9 +12,18 @@ from pydantic import BaseModel, Field
 
 from agents.asking import ask_for
 from agents.checks.carried import shown
-from agents.judgement import AWAY, CRITIC, REFUSED, UNREADABLE, Critique, Said, judged
+from agents.evidence.revision_policy import Next, after_critique
+from agents.evidence.verdict import (
+    AWAY,
+    CRITIC,
+    REFUSED,
+    UNREADABLE,
+    Critique,
+    Said,
+    judged,
+    verification_of,
+)
 from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.onward import onward
 from agents.place import place
 from agents.ports import Fact, Ports, Workspace
 from agents.prompting import prompt, render
@@ -27,7 +36,7 @@ from sandbox.protocol import Limits
 RUNS_SHOWN = 5
 FILES_SHOWN = 8
 CODE_SHOWN = 3_000
-WHAT = {"shell": "command line", "run_tests": "tests"}
+WHAT = {"shell": "command line", "verify": "verification"}
 """What is run, by the tool; `code` else."""
 OUTPUT_SHOWN = 2_000
 """Characters of a program or a file, and of each output of a run, that the critic sees."""
@@ -37,7 +46,7 @@ class Verdict(BaseModel):
     """The judgement of the work."""
 
     verdict: Literal["approve", "revise"]
-    feedback: str = Field("", description="what to mend, concretely; may be empty for approve")
+    feedback: str = Field("", description="what to fix, concretely; may be empty for approve")
     run: str | None = Field(None, description="the run that it rests on, as r1, r2, ...")
     runs: list[str] = Field(
         default_factory=list, description="all runs that the judgement draws on"
@@ -57,7 +66,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     request = prompt("critic_evidence", **evidence(state, contents, ports.limits))
     messages = [SystemMessage(render("critic_system")), request.message()]
     critique = await _judgement(state, runtime, messages)
-    then = onward(state, [*state.get("critiques", []), critique], ports.models.levels(EXECUTOR))
+    then = _next(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":
         critique = {**critique, "ends": then.ends}
     await ports.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
@@ -71,14 +80,20 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     }
 
 
+def _next(state: State, critique: Critique, levels: int) -> Next:
+    """What follows the critique: a job ends where no critic can be heard."""
+    if critique["ends"]:
+        return Next(exhausted=True, level=state.get("level", 0), ends=critique["ends"])
+    return after_critique(state, [*state.get("critiques", []), critique], levels)
+
+
 async def _judgement(
     state: State, runtime: Runtime[Ports], messages: Sequence[BaseMessage]
 ) -> Critique:
-    """The critic's word under the rules; theirs alone where it cannot be had.
+    """The critic's word, as far as the verification supports it.
 
-    A model that is away is waited for as ever, and the rules stand in only in the job's last try;
-    one that refuses to be asked will do so again, and they stand in at once. What was made and run
-    is not thrown away, and who has decided is said.
+    A model that is away is waited for until the job's last try; one that refuses to be asked will
+    do so again. Then nobody approves, and the job ends with what was made and run.
     """
     level = state.get("level", 0)
     try:
@@ -131,6 +146,7 @@ def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[
         "runs": [_shown(run, limits) for run in runs[-RUNS_SHOWN:]],
         "critiques": state.get("critiques", []),
         "checked": shown(state),
+        "verified": verification_of(state),
     }
 
 
@@ -140,7 +156,7 @@ def _shown(run: Run, limits: Limits) -> dict[str, Any]:
         "revision": run["revision"],
         "by": run["by"],
         "ending": ending_of(run, limits),
-        "lack": _lack(run),
+        "problem": _problem(run),
         "what": WHAT.get(run.get("tool", "python"), "code"),
         "code": head_and_tail(run["code"]["text"], CODE_SHOWN),
         "stdout": head_and_tail(run["stdout"]["text"], OUTPUT_SHOWN),
@@ -149,8 +165,8 @@ def _shown(run: Run, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _lack(run: Run) -> str:
-    """Why a run that ended well shows nothing all the same; empty where its end says it all."""
+def _problem(run: Run) -> str:
+    """Why a run that ended with 0 has failed all the same; empty where its end says it all."""
     if run["succeeded"] or run["exit_code"] != 0:
         return ""
     return str((run.get("failure") or {}).get("cause", ""))

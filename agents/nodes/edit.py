@@ -11,7 +11,8 @@ from agents.artifacts import still_there
 from agents.calls import finished, once
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
-from agents.runs import last_number, run_code
+from agents.programs import Program
+from agents.runs import last_number, run_and_keep
 from agents.state import State
 from agents.tools.trace import of_run, runs_in, traces
 
@@ -24,7 +25,8 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     number = last_number(state.get("runs", [])) + 1
 
     async def make() -> tuple[ToolMessage, Finished]:
-        ran = await run_code(ports, decision["code"], number, state["revision"], decision["by"])
+        program = Program.python(decision["code"])
+        ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
         message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
         fact = Fact(at, "run_finished", ran.run)
         return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
@@ -11,12 +12,13 @@ from langgraph.runtime import Runtime
 from agents.artifacts import still_there
 from agents.branches.joining import joined
 from agents.checks.carried import carried_by, failing
+from agents.evidence.declared import last_declaration
+from agents.evidence.verdict import verification_of
+from agents.failures.feedback import failed_verifications
 from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
 from agents.prompting import prompt, task_prompt
-from agents.proving import last_work
-from agents.repair.opened import open_failures
 from agents.runs import EXECUTOR, last_number
 from agents.spare import Prompt
 from agents.state import State
@@ -36,22 +38,18 @@ def build_executor(agent: Agent) -> Node:
         ports = runtime.context
         revision = state["revision"] + 1
         at = place(runtime.execution_info)
-        runs, repairs = state.get("runs", []), state.get("repairs", [])
-        known = [*state["artifacts"], *state["job"]["files"]]
-        joins = state["feedback"] is None and bool(state.get("branches"))
+        runs = state.get("runs", [])
         request = Request(
-            asks=_request(state, ports),
+            prompt=_request(state, ports),
             at=at,
             revision=revision,
             runs_before=last_number(runs),
-            repairs=repairs,
-            opened=open_failures(runs, repairs),
             level=state.get("level", 0),
             history=state.get("messages", []),
-            last_run=last_work(runs, known),
-            known=known,
+            made=list(state["artifacts"]),
+            reds=failed_verifications(runs),
+            asks=_has_no_verification(state),
             steps=len(state["plan"]),
-            joins=joins and bool(runs) and runs[-1]["workspace"] != state.get("workspace"),
         )
         done = await take(agent, request, ports)
         answered = {"revision": revision, "text": done.answer}
@@ -61,12 +59,12 @@ def build_executor(agent: Agent) -> Node:
         left = ports.workspace.digest
         artifacts = still_there(state["artifacts"], done.made, ports.workspace.list())
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
+        kept["stopped"] = done.stopped
         return {
             "messages": [_bare(message) for message in done.said],
             "revision": revision,
             "answers": [kept],
             "runs": done.runs,
-            "repairs": done.repairs,
             "level": done.level,
             "workspace": left,
             "artifacts": artifacts,
@@ -74,6 +72,13 @@ def build_executor(agent: Agent) -> Node:
         }
 
     return executor
+
+
+def _has_no_verification(state: State) -> bool:
+    """Whether neither the job nor the model has said what verifies the work."""
+    job = state["job"]
+    given = job.get("verify") or job.get("checks") or state.get("tests")
+    return not given and last_declaration(state) is None
 
 
 def _request(state: State, ports: Ports) -> Prompt:
@@ -90,7 +95,18 @@ def _request(state: State, ports: Ports) -> Prompt:
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
     told = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
-    return prompt("executor_feedback", edits=edits, **told)
+    return prompt("executor_feedback", edits=edits, verified=_failed_verification(state), **told)
+
+
+def _failed_verification(state: State) -> dict[str, Any] | None:
+    """{problem, run} of a verification that is no evidence; `run` has what it printed, where the
+    executor has not seen it."""
+    found = verification_of(state)
+    if found is None or found["holds"]:
+        return None
+    run = next((run for run in state.get("runs", []) if run["id"] == found["run"]), None)
+    failed = run is not None and not run["succeeded"]
+    return {"problem": found["problem"], "run": run if failed else None}
 
 
 def task_of(state: State, ports: Ports) -> Prompt:
@@ -101,6 +117,7 @@ def task_of(state: State, ports: Ports) -> Prompt:
         plan=state["plan"],
         checks=carried_by(state, ports).names,
         interface=state.get("interface", ""),
+        verify=shlex.join(state["job"].get("verify") or ()),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.types import interrupt
 
 from agents.decision import Action, Decision
-from agents.evidence import unproven
+from agents.evidence.verdict import unproven
 from agents.payload import payload
 from agents.state import State
 

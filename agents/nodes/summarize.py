@@ -7,16 +7,16 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.best import Best, best
 from agents.calls import finished, once
-from agents.judgement import CRITIC, RULES
+from agents.evidence.best import Best, best
+from agents.evidence.verdict import CRITIC
 from agents.nodes.wording import worded
 from agents.outcome import why_it_ended
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
 from agents.state import State
 
-_APPROVERS = {CRITIC: "the critic", RULES: "the rules alone, on the evidence"}
+_APPROVERS = {CRITIC: "the critic"}
 FILES_NAMED = 12
 
 

@@ -1,9 +1,10 @@
-"""The tool `python`: a program in a fresh room."""
+"""The tool `python`: a program in a fresh sandbox."""
 
 from __future__ import annotations
 
 from agents.ports import Ports
-from agents.runs import EXECUTOR, run_code
+from agents.programs import Program
+from agents.runs import EXECUTOR, run_and_keep
 from agents.telling import told
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.trace import of_run
@@ -18,7 +19,7 @@ async def python(code: str, runtime: Runtime) -> Answer:
         code: The whole program.
     """
     ports: Ports = runtime.context
-    number = next_run(runtime)
-    ran = await run_code(ports, code, number, runtime.state["revision"], EXECUTOR)
+    number, revision = next_run(runtime), runtime.state["revision"]
+    ran, _ = await run_and_keep(ports, Program.python(code), number, revision, EXECUTOR)
     text = told(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
     return text, of_run(ran)

@@ -9,9 +9,9 @@ from agents.tools.edit_file import edit_file
 from agents.tools.list_dir import list_dir
 from agents.tools.python import python
 from agents.tools.read_file import read_file
-from agents.tools.run_tests import run_tests
 from agents.tools.search import search
 from agents.tools.shell import shell
+from agents.tools.verify import verify
 from agents.tools.write_file import write_file
 
 Body = Callable[..., Awaitable[Any]]
@@ -21,7 +21,7 @@ Body = Callable[..., Awaitable[Any]]
 TOOLS: tuple[Body, ...] = (
     python,
     shell,
-    run_tests,
+    verify,
     read_file,
     write_file,
     edit_file,

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NotRequired
+from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
 from agents.ports import Artifact
 from agents.runs import Ran
-from agents.state import ArtifactFields, Repair, Run
+from agents.state import ArtifactFields, Run
 
 
 class Trace(TypedDict):
-    """The event that tells of the call (`kind`, `data`), and the files that it made; of a run that
-    was a repair, that too."""
+    """The event of the call (`kind`, `data`), and the files that it made."""
 
     kind: str
     data: dict[str, Any]
     files: list[ArtifactFields]
-    repair: NotRequired[Repair]
 
 
 def of_run(ran: Ran) -> Trace:
@@ -56,8 +54,3 @@ def run_in(trace: Trace) -> Run | None:
 def runs_in(found: Sequence[Trace]) -> list[Run]:
     """The runs among them."""
     return [run for run in map(run_in, found) if run is not None]
-
-
-def repairs_in(found: Sequence[Trace]) -> list[Repair]:
-    """The repairs among them."""
-    return [trace["repair"] for trace in found if "repair" in trace]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.errors import ToolRefused
+from agents.failures.change import change
 from agents.paths import checked, in_workspace, objection
 from agents.ports import Ports
-from agents.repair.change import change
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 

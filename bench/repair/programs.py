@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from agents.repair.classify import classify
-from agents.repair.failure import PROGRAM, Failure
+from agents.failures.classify import classify
+from agents.failures.failure import PROGRAM, Failure
 from sandbox.protocol import Command, Limits, RunResult, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")

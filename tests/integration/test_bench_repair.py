@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agents.repair.failure import Failure, FailureClass
+from agents.failures.failure import Failure, FailureClass
 from bench.repair.__main__ import summed
 from bench.repair.path import decides
 from bench.repair.paths import PATHS

@@ -1,5 +1,5 @@
-"""Runs pytest and writes down what each test did: {paths, keyword} as JSON on standard input, the
-report as JSON in the file REPORT: {collected, tests: [{id, outcome, detail}]} or {error}.
+"""Runs pytest and writes down what each test did: {words} as JSON on standard input, the report as
+JSON in the file REPORT: {collected, tests: [{id, outcome, detail}]} or {error}.
 
 Without a report nothing was shown: the process may have been ended by a test (`os._exit(0)`).
 """
@@ -83,8 +83,7 @@ def main() -> int:
         return MISSING
     recorder = Recorder()
     words = ["-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]
-    words += ["-k", asked["keyword"]] if asked["keyword"] else []
-    code = pytest.main([*words, "--", *asked["paths"]], plugins=[recorder])
+    code = pytest.main([*words, *asked["words"]], plugins=[recorder])
     write_down(recorder.told())
     return int(code)
 

@@ -10,7 +10,7 @@ from jinja2 import UndefinedError
 from agents.checks.carried import failing, shown
 from agents.nodes.critic import evidence
 from agents.prompting import PROMPTS, render
-from agents.repair.failure import FailureClass
+from agents.failures.failure import FailureClass
 from sandbox.protocol import Limits
 
 JOB = {"task": "Add {{ two }} numbers.", "earlier": [{"task": "T", "summary": "S"}], "files": ["a"]}

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.repair.classify import classify
+from agents.failures.classify import classify
 from agents.repair.covered import covered_up
-from agents.repair.failure import LONGEST_CAUSE, PROGRAM, Failure
+from agents.failures.failure import LONGEST_CAUSE, PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
 

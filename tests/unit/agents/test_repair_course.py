@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.repair.change import MOST_LINES, change
+from agents.failures.change import MOST_LINES, change
 from agents.repair.course import LAST_PATIENCE, PATIENCE, Course, course
 from agents.repair.repair import Mending, repair_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.repair.cure import Between
-from agents.repair.failure import PROGRAM
+from agents.failures.failure import PROGRAM
 from agents.repair.opened import open_failures
 from agents.repair.repair import failed_in_a_row, mending, repair_of
 from agents.repair.subject import subject
@@ -52,7 +52,7 @@ class Pass:
 
 
 def fails(kind: str, said: str, file: str | None = PROGRAM, line: int | None = 1) -> dict[str, Any]:
-    """The failure of a run, as `agents.repair.failure` has it."""
+    """The failure of a run, as `agents.failures.failure` has it."""
     name = "the program" if file == PROGRAM else file
     cause = f"{said} ({name}, line {line}: source)" if file else said
     return {

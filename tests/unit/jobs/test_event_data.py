@@ -9,7 +9,7 @@ import pytest
 from declared_events import as_declared
 from golden_job import FOLDER, Golden
 
-from agents.repair.failure import FailureClass
+from agents.failures.failure import FailureClass
 from jobs.codec import read_event
 from jobs.event_data import KINDS, LIFE, WORK
 from jobs.events import FINAL_KINDS

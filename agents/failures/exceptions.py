@@ -11,8 +11,8 @@ import errno
 import re
 from collections.abc import Mapping
 
-from agents.repair.failure import FailureClass
-from agents.repair.tracebacks import Raised
+from agents.failures.failure import FailureClass
+from agents.failures.tracebacks import Raised
 
 Sources = Mapping[str, bytes]
 """The program's sources by path; where its own exceptions are defined."""

@@ -1,11 +1,11 @@
-"""Onward: whether a job goes on when the critic has sent it back, and with which model. Pure.
+"""The revision policy: whether a job that was sent back is revised, and by which model. Pure.
 
 the revisions are used up                           it ends
 another one would bring nothing: two in a row       a stronger model takes over; without one it
 came to the same, or went in circles, or neither    ends, although revisions are left
 the critic's score nor the number of checks that
 pass is better than two revisions ago
-two revisions to mend it were sent back at one      a stronger model takes over
+two revisions to fix it were sent back at one      a stronger model takes over
 model
 """
 
@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.repair.course import course
 from agents.state import Run
 
 PATIENCE = 2
@@ -28,7 +27,7 @@ Critiques = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
+class Next:
     """`exhausted`: the job ends unapproved; `ends` says why where revisions are left. `level` is
     that of the model which goes on else."""
 
@@ -37,17 +36,17 @@ class Onward:
     ends: str | None = None
 
 
-def onward(state: State, critiques: Critiques, levels: int) -> Onward:
+def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
     """What follows the last of `critiques`, which sends the work back. `levels`: of the executor's
     chain."""
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
-        return Onward(exhausted=True, level=level)
+        return Next(exhausted=True, level=level)
     why = standstill(state, critiques)
     stronger = level + 1 < levels
     if stronger and (why is not None or worn_out(state, critiques)):
-        return Onward(exhausted=False, level=level + 1)
-    return Onward(exhausted=why is not None, level=level, ends=why)
+        return Next(exhausted=False, level=level + 1)
+    return Next(exhausted=why is not None, level=level, ends=why)
 
 
 def standstill(state: State, critiques: Critiques) -> str | None:
@@ -78,7 +77,7 @@ def _better(figures: Sequence[float | None], delta: float) -> bool | None:
 
 def worn_out(state: State, critiques: Critiques) -> bool:
     """Whether the model at work has had its repairs: revisions of its own that were sent back, but
-    for the job's first, which mended nothing."""
+    for the job's first, which fixed nothing."""
     level = state.get("level", 0)
     made_by = {each["revision"]: each.get("level", 0) for each in state.get("answers", [])}
     tried = {
@@ -117,8 +116,5 @@ def _of(run: Run) -> tuple[Any, ...]:
 
 def _stopped(state: State, revision: int) -> bool:
     """Whether the pass of a revision was ended for going in circles, with no other model left."""
-    repairs = [each for each in state.get("repairs", []) if each["revision"] <= revision]
-    if not repairs or repairs[-1]["revision"] != revision:
-        return False
-    level = max(each["level"] for each in repairs)
-    return course(repairs, level, level + 1, revision).stopped is not None
+    answers = state.get("answers", [])
+    return any(each["revision"] == revision and each.get("stopped") for each in answers)

@@ -12,11 +12,11 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from agents.repair.exceptions import Sources, kind_of
-from agents.repair.failure import PROGRAM, Failure, FailureClass
-from agents.repair.reports import pytest_report, report_in, unittest_report
-from agents.repair.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
-from agents.repair.words import kind_of_words
+from agents.failures.exceptions import Sources, kind_of
+from agents.failures.failure import PROGRAM, Failure, FailureClass
+from agents.failures.reports import pytest_report, report_in, unittest_report
+from agents.failures.tracebacks import Frame, Raised, decisive, raised_in, tracebacks
+from agents.failures.words import kind_of_words
 from agents.texts import colourless, one_line
 from sandbox.protocol import End, RunResult
 

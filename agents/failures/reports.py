@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agents.repair.tracebacks import Raised, decisive, raised_in, tracebacks
+from agents.failures.tracebacks import Raised, decisive, raised_in, tracebacks
 
 # A run chooses what it prints: no pattern may cost more than its length, and no number is endless.
 _PYTEST = re.compile(

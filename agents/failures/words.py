@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from agents.repair.failure import FailureClass
+from agents.failures.failure import FailureClass
 
 _MESSAGES: tuple[tuple[FailureClass, str], ...] = (
     (FailureClass.IMPORT, r"No module named \S"),

@@ -1,4 +1,4 @@
-"""The checks: judged over a copy of the workspace after each revision, and nothing else."""
+"""The verification: after each pass of the executor and each edit by a person."""
 
 from __future__ import annotations
 
@@ -11,13 +11,28 @@ from agents.calls import finished, once
 from agents.checks.carried import carried_by
 from agents.checks.judge import judge
 from agents.checks.telling import told
+from agents.evidence.verification import verify_files
 from agents.place import digest, place
 from agents.ports import Fact, Finished, Ports
 from agents.state import State
 
 
-async def checks(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """One run of all checks, journaled like a tool call: a crash behind it does not repeat it."""
+async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """The acceptance checks, where the job has any, and the verification of the files."""
+    ports = runtime.context
+    change: dict[str, Any] = {}
+    if state["job"].get("checks") or state.get("tests"):
+        checked = await _checked(state, runtime)
+        change = {"checked": checked, "reports": [checked]}
+    at = place(runtime.execution_info)
+    known: Any = {**state, **change}
+    found, runs = await verify_files(known, ports, at)
+    await ports.events.emit(Fact(at, "verified", found))
+    return {**change, "verifications": [found], "runs": runs}
+
+
+async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
+    """One run of all checks, journaled like a tool call: a crash does not repeat it."""
     ports = runtime.context
     at = place(runtime.execution_info)
     carried = carried_by(state, ports)
@@ -30,5 +45,5 @@ async def checks(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         return message, finished(message, facts=(Fact(at, "checked", checked),))
 
     key = at.key(digest("checks", ports.workspace.digest, carried.command, dict(carried.files)))
-    checked = (await once(ports, key, make)).artifact
-    return {"checked": checked, "reports": [checked]}
+    checked: dict[str, Any] = (await once(ports, key, make)).artifact
+    return checked

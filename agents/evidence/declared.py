@@ -1,0 +1,106 @@
+"""Which command shows that the files of a job work, and which run, where there are no programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverified
+from agents.evidence.sources import is_test
+from agents.ports import Ports
+from agents.programs import VERIFY, Program
+from agents.runs import EXECUTOR, whole_program
+from agents.state import Run, State
+from agents.texts import head_and_tail, one_line
+
+NO_RUN: Final = "nothing has been run"
+_NO_MAKER: Final = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
+_NO_PROGRAM: Final = f"{NOT_EXECUTABLE}: the answer rests on no run"
+COMMAND_SHOWN = 300
+"""Characters of a command that a problem names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A command, and who has named it."""
+
+    source: Source
+    program: Program
+
+
+async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) -> Declared | None:
+    """The command that is to show that the files work; None where nothing has run."""
+    if words := state["job"].get("verify"):
+        return Declared("job", Program.verify(words))
+    if (last := last_declaration(state)) is not None:
+        return Declared("model", Program.again(VERIFY, await _text(last, ports)))
+    if any(is_test(path) and path.endswith(".py") for path in files):
+        return Declared("default", Program.verify(["pytest"]))
+    if not (runs := state.get("runs", [])):
+        return None
+    text = await _text(runs[-1], ports)
+    return Declared("default", Program.again(runs[-1].get("tool", "python"), text))
+
+
+def last_declaration(state: State) -> Run | None:
+    """The last `verify` of the model's own."""
+    ours = {each["run"] for each in state.get("verifications", ()) if each["source"] != "model"}
+    runs = (run for run in reversed(state.get("runs", [])) if run.get("tool") == VERIFY)
+    return next((run for run in runs if run["id"] not in ours), None)
+
+
+def standing(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
+    """A run of this program over the very files that are there, which it left as they were."""
+    now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.kept)
+    same = (run for run in reversed(runs) if run.get("tool") == program.tool)
+    on_these = (run for run in same if run.get("on", "") == run.get("workspace", "") == now)
+    return next((run for run in on_these if run["code"]["text"] == text), None)
+
+
+def by_program(state: State) -> Verification:
+    """Of a job that leaves no source files: the last run that has made one of its files, or the
+    last run of all where it leaves none. Pure."""
+    runs, made = state.get("runs", []), state["artifacts"]
+    if not runs and not made:
+        return unverified(state, _NO_PROGRAM)
+    good = [run for run in runs if run["succeeded"]]
+    makers = [run for run in good if _has_made(run, made)] if made else good
+    if made and not makers:
+        return unverified(state, _NO_MAKER)
+    last = runs[-1]
+    rests = makers[-1] if last["succeeded"] else last
+    failed = f"{last['id']} failed, and nothing has been run since: {cause(last)}"
+    found = unverified(state, None if last["succeeded"] else failed)
+    return {**found, "source": "program", "run": rests["id"], "command": short(rests)}
+
+
+def red(run: Run, state: State) -> str | None:
+    """Why the run of a verification is no evidence by itself, or None."""
+    last = state["runs"][-1] if state.get("runs") else run
+    if last["by"] != EXECUTOR and not last["succeeded"]:  # a person's edit is what they look at
+        return f"the code of {last['by']} did not succeed ({last['id']})"
+    if run["succeeded"]:
+        return None
+    return f"the verification `{short(run)}` failed: {cause(run)}"
+
+
+def short(run: Run) -> str:
+    """What a run ran, on one line."""
+    return one_line(run["code"]["text"], COMMAND_SHOWN)
+
+
+def cause(run: Run) -> str:
+    """Why a run failed, in one line."""
+    return str((run.get("failure") or {}).get("cause") or run["end"])
+
+
+def _has_made(run: Run, made: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether one of the files is as this run has left it."""
+    return any(
+        made.get(left["name"], {}).get("digest") == left["digest"] for left in run["artifacts"]
+    )
+
+
+async def _text(run: Run, ports: Ports) -> str:
+    return (await whole_program(run, ports)).decode(errors="replace")

@@ -1,0 +1,110 @@
+"""Source files: which of a job's files are programs, and what they look like when they cannot load.
+
+Pure. What cannot load keeps its text: a command that only reads or parses a file does not notice.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+
+from agents.ports import Workspace
+
+_SUFFIXES = """
+    .awk .bash .bats .c .cc .cjs .clj .cpp .cs .cxx .dart .ex .exs .f90 .go .h .hpp .hs .java .jl
+    .jq .js .jsx .kt .lua .m .mjs .mk .ml .php .pl .ps1 .py .r .rb .rs .s .scala .sed .sh .sql
+    .swift .tcl .ts .tsx .zsh
+"""
+_SOURCES = tuple(_SUFFIXES.split())
+_MAKEFILES = frozenset({"gnumakefile", "makefile"})
+_TEST = re.compile(r"test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py")
+
+_WHY = "replaced, to see whether the verification notices"
+_STOPS: Mapping[str, bytes] = {
+    "sh": b"exit 97",
+    "awk": b"BEGIN { exit 97 }",
+    "js": b'throw new Error("%s")' % _WHY.encode(),
+    "pl": b'die "%s";' % _WHY.encode(),
+    "rb": b'raise "%s"' % _WHY.encode(),
+}
+"""By language, a first line that ends the program, and that a syntax check does not mind."""
+_ALIASES = {"bash": "sh", "zsh": "sh", "mjs": "js", "cjs": "js", "node": "js", "perl": "pl"}
+_NO_PROGRAM = b"\x00\xff\xfe no program \x00"
+
+
+def is_source(path: str, content: bytes = b"") -> bool:
+    """Whether a file is started, imported, compiled or fed to an interpreter, by its name or its
+    `#!` line; documents and data are not."""
+    name = _name(path).lower()
+    if name in _MAKEFILES or name.endswith(_SOURCES):
+        return True
+    return "." not in name and content.startswith(b"#!")
+
+
+def is_test(path: str) -> bool:
+    """Whether a source file is a test, or belongs to tests, by its name."""
+    return _TEST.fullmatch(_name(path)) is not None
+
+
+def sources_in(files: Mapping[str, bytes], made: Mapping[str, object]) -> list[str]:
+    """The source files among those that the job has `made`, sorted."""
+    return sorted(path for path in made if path in files and is_source(path, files[path]))
+
+
+async def has_sources(workspace: Workspace, made: Iterable[str]) -> bool:
+    """Whether a source file is among those that the job has `made`."""
+    there = workspace.list()
+    for path in made:
+        if path in there and is_source(path, await workspace.read(path) or b""):
+            return True
+    return False
+
+
+def unloadable(path: str, content: bytes) -> bytes:
+    """The file with the same text, so that it ends whatever loads it."""
+    language = _language(path, content)
+    if language == "py":
+        return _python(content)
+    stop = _STOPS.get(language, _NO_PROGRAM)
+    if content.startswith(b"#!"):
+        first, _, rest = content.partition(b"\n")
+        return b"\n".join((first, stop, rest))
+    return b"\n".join((stop, content))
+
+
+def _python(content: bytes) -> bytes:
+    """With a `raise` after its docstring and its `__future__` imports."""
+    try:
+        body = ast.parse(content).body
+    except (SyntaxError, ValueError, RecursionError):
+        return b"\n".join((_NO_PROGRAM, content))
+    lines = content.splitlines(keepends=True)
+    at = next((n for n, line in enumerate(lines) if not line.startswith(b"#")), len(lines))
+    for statement in body:
+        if not _is_header(statement):
+            break
+        at = statement.end_lineno or at
+    before = b"".join(lines[:at])
+    if before and not before.endswith((b"\n", b"\r")):
+        before += b"\n"
+    return before + f"raise ImportError({_WHY!r})\n".encode() + b"".join(lines[at:])
+
+
+def _is_header(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _language(path: str, content: bytes) -> str:
+    _, dot, suffix = _name(path).lower().rpartition(".")
+    if not dot:
+        first = content.partition(b"\n")[0].decode(errors="replace")
+        words = re.findall(r"[a-z]+", first.rpartition("/")[2]) if first.startswith("#!") else []
+        suffix = "py" if "python" in words else next((w for w in words if w != "env"), "")
+    return _ALIASES.get(suffix, suffix)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

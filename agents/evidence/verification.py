@@ -1,0 +1,169 @@
+"""The verification: the run that a verdict rests on, and the experiments that show it can fail.
+
+Which command is run: the job's own; the one that the model declared last by `verify`; else pytest
+where there are tests, and the last program as it was where there are none. It is run over exactly
+the files that are handed back, unless it has run on them already. Acceptance checks that have
+passed count as a verification, too. A job that leaves no source files rests on the last program
+that made its files, or on its last program where it leaves no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from langchain_core.messages import ToolMessage
+
+from agents.calls import finished, once
+from agents.checks.carried import carried_by, report_of, unpassed
+from agents.checks.judge import judge
+from agents.evidence.declared import NO_RUN, Declared, by_program, declared_in, red, short, standing
+from agents.evidence.experiment import groups, not_exercised, replaced
+from agents.evidence.record import Experiment, Verification, experiment, unverified
+from agents.evidence.sources import sources_in
+from agents.failures.feedback import failed_verifications, repaired
+from agents.place import digest
+from agents.ports import Fact, Finished, Place, Ports
+from agents.programs import Program, Seen, execute
+from agents.runs import EXECUTOR, last_number, recorded
+from agents.state import Run, State
+from agents.tools.trace import of_run
+from sandbox.protocol import RunResult, Stream
+
+CHECKS = "the acceptance checks"
+
+Without = Callable[[Sequence[str]], Awaitable[tuple[bool, RunResult]]]
+"""Runs a verification with some files replaced: whether it is green, and what it did."""
+
+
+async def verify_files(state: State, ports: Ports, at: Place) -> tuple[Verification, list[Run]]:
+    """The verification of the files as they are, and the run that was made for it, if one was.
+
+    Runs are journaled like tool calls: a crash does not repeat one that has finished. Raises what
+    the sandbox raises.
+    """
+    files = await ports.workspace.files()
+    work = _Work(state, ports, at, files, sources_in(files, state["artifacts"]))
+    report = report_of(state)
+    if report is not None and not (report["passed"] and state["job"].get("verify")):
+        by_checks = await work.by_checks()
+        if by_checks["holds"] or not report["passed"]:
+            return by_checks, []
+    declared = await declared_in(state, ports, files)
+    if declared is None or (not work.sources and declared.source == "default"):
+        return (unverified(state, NO_RUN) if work.sources else by_program(state)), []
+    found, made = await work.by_command(declared)
+    if work.sources or declared.source == "job" or not found["holds"]:
+        return found, made
+    return by_program(state), made
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The files of the workspace, and which of them are the job's own `sources`."""
+
+    state: State
+    ports: Ports
+    at: Place
+    files: Mapping[str, bytes]
+    sources: Sequence[str]
+
+    async def by_checks(self) -> Verification:
+        """By the acceptance checks, whose report on these files is there."""
+        found = unverified(self.state, unpassed(self.state))
+        found = {**found, "source": "checks", "command": CHECKS}
+        carried, sandbox, limits = (
+            carried_by(self.state, self.ports),
+            self.ports.sandbox,
+            self.ports.limits,
+        )
+
+        async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
+            report = await judge(sandbox, replaced(self.files, group), carried, limits)
+            passed = sum(test.outcome == "passed" for test in report.tests)
+            text = report.problem or f"{passed} of {len(report.tests)} passed"
+            return report.passed, replace(report.result, stdout=Stream(text))
+
+        return await self._tried(found, groups(self.sources, ""), without)
+
+    async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
+        """By a command, which is run unless it has been run on these very files."""
+        program = declared.program
+        run = standing(self.state.get("runs", []), program, self.ports)
+        made = [] if run is not None else [await self._run(program)]
+        run = run or made[0]
+        found = unverified(self.state, red(run, self.state))
+        found = {**found, "source": declared.source, "command": short(run), "run": run["id"]}
+
+        async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
+            seen = await execute(self.ports, program, replaced(self.files, group))
+            return seen.green, seen.result
+
+        return await self._tried(found, groups(self.sources, program.text), without), made
+
+    async def _run(self, program: Program) -> Run:
+        """A run over the files that leaves them as they are."""
+        state, ports = self.state, self.ports
+        number, level = last_number(state.get("runs", [])) + 1, state.get("level", 0)
+
+        async def make() -> tuple[ToolMessage, Finished]:
+            seen = await execute(ports, program, self.files)
+            unkept = replace(seen.result, changed={}, deleted=frozenset(), refused=())
+            seen = Seen(unkept, seen.lack, seen.report)
+            ran = await recorded(ports, program, seen, number, state["revision"], EXECUTOR)
+            facts = [Fact(self.at, "run_finished", ran.run)]
+            reds, model = (
+                failed_verifications(state.get("runs", [])),
+                ports.models.name(EXECUTOR, level),
+            )
+            if ran.run["succeeded"] and (
+                data := await repaired(ran.run, reds, model, level, ports)
+            ):
+                facts.append(Fact(self.at, "repaired", data))
+            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+            return message, finished(message, facts=facts)
+
+        key = digest("verification", ports.workspace.digest, program.tool, program.text)
+        run: Run = (await once(ports, self.at.key(key), make)).artifact["data"]
+        return run
+
+    async def _tried(
+        self, found: Verification, tried: Sequence[Sequence[str]], without: Without
+    ) -> Verification:
+        """What was found, with the experiments on it: up to the first that stays green."""
+        if not found["holds"] or not self.sources:
+            return found
+
+        async def make() -> tuple[ToolMessage, Finished]:
+            experiments, problem = await _experiments(str(found["command"]), tried, without)
+            told = {"experiments": experiments, "problem": problem, "holds": problem is None}
+            message = ToolMessage("", tool_call_id="experiment", artifact=told)
+            return message, finished(message)
+
+        key = digest(
+            "experiment", self.ports.workspace.digest, found["command"], [*map(list, tried)]
+        )
+        outcome = (await once(self.ports, self.at.key(key), make)).artifact
+        return cast("Verification", {**found, **outcome})
+
+
+async def _experiments(
+    command: str, tried: Sequence[Sequence[str]], without: Without
+) -> tuple[list[Experiment], str | None]:
+    """The experiments, and why they show that the command is no evidence, or None."""
+    made: list[Experiment] = []
+    for group in tried:
+        green, result = await without(group)
+        made.append(experiment(list(group), green=green, result=result))
+        if green:
+            written = sorted(result.changed.keys() & set(group))
+            return made, _writes(command, written) if written else not_exercised(command, group)
+    return made, None
+
+
+def _writes(command: str, written: Sequence[str]) -> str:
+    return (
+        f"the verification `{command}` writes {', '.join(written)} itself, so it shows nothing of"
+        " the files that are handed back: verify them by another command"
+    )

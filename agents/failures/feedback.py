@@ -1,0 +1,121 @@
+"""What follows a run of the executor: the hint that the model gets, and the event of a repair.
+
+A failure is repaired when a verification passes after one that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+
+from agents.calls import answered_by
+from agents.failures.change import Change, change
+from agents.failures.escalation import Escalation, escalation, rounds, symptom
+from agents.history import this_pass
+from agents.ports import Ports
+from agents.programs import VERIFY
+from agents.prompting import render
+from agents.runs import EXECUTOR, kept_text, whole_program
+from agents.state import Run
+from agents.tools.trace import runs_in, traces
+
+FILES_COMPARED = 20
+BYTES_COMPARED = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """`text` is for the model; `repaired` the data of the event, where the run was a repair."""
+
+    text: str = ""
+    repaired: dict[str, Any] | None = None
+
+
+def escalation_of(state: Mapping[str, Any], ports: Ports, *more: Run) -> Escalation:
+    """The escalation of a pass (its inner state) as far as it has come, and after `more`, a run of
+    the latest reply."""
+    found = [*rounds(this_pass(state["messages"])), *more]
+    return escalation(found, state.get("level", 0), ports.models.levels(EXECUTOR))
+
+
+async def after_run(run: Run, state: Mapping[str, Any], ports: Ports) -> Feedback:
+    """What follows a `run` that the latest reply of a pass has made."""
+    messages: Sequence[AnyMessage] = state["messages"]
+    now = escalation_of(state, ports)
+    if run["succeeded"]:
+        reds = failed_verifications([*state.get("reds", ()), *runs_in(traces(messages))])
+        model = answered_by(messages[-1]) or ports.models.name(EXECUTOR, now.level)
+        return Feedback("", await repaired(run, reds, model, now.level, ports))
+    after = escalation_of(state, ports, run)
+    tried = after.tried if after.level > now.level else ()
+    return Feedback(_text(run, runs_in(traces(this_pass(messages))), tried, ports))
+
+
+def failed_verifications(runs: Sequence[Run]) -> list[Run]:
+    """The verifications among `runs` that failed since one passed, oldest first."""
+    reds: list[Run] = []
+    for run in runs:
+        if run.get("tool") == VERIFY:
+            reds = [] if run["succeeded"] else [*reds, run]
+    return reds
+
+
+async def repaired(
+    run: Run, reds: Sequence[Run], model: str, level: int, ports: Ports
+) -> dict[str, Any] | None:
+    """The data of the event `repaired`; None where `run` is no verification, or none had failed."""
+    if run.get("tool") != VERIFY or not reds:
+        return None
+    failed = reds[-1]
+    failure: Mapping[str, Any] = failed.get("failure") or {}
+    found = await _change(failed, run, ports)
+    return {
+        "run": run["id"],
+        "of": failed["id"],
+        "revision": run["revision"],
+        "class": failure.get("class", "unknown"),
+        "cause": failure.get("cause", ""),
+        "model": model,
+        "level": level,
+        "attempt": len(reds),
+        "fixed": True,
+        "lines": {"added": found.added, "removed": found.removed},
+        "diff": await kept_text(ports.workspace, found.diff, ports.bounds.kept),
+    }
+
+
+def _text(run: Run, earlier: Sequence[Run], tried: Sequence[Run], ports: Ports) -> str:
+    same = [each["id"] for each in earlier if _fails_alike(each, run)]
+    given = {"failure": run["failure"], "install": ports.packages is not None}
+    hint = render("executor_hint", **given, same=same[-1] if same else None)
+    parts = [hint, render("executor_taken_over", tried=tried) if tried else ""]
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _fails_alike(one: Run, other: Run) -> bool:
+    return not one["succeeded"] and one["id"] != other["id"] and symptom(one) == symptom(other)
+
+
+async def _change(failed: Run, run: Run, ports: Ports) -> Change:
+    """What was changed between two runs: the command, and the files that were written between."""
+    before: dict[str, bytes | None] = {"command": await whole_program(failed, ports)}
+    after: dict[str, bytes | None] = {"command": await whole_program(run, ports)}
+    if "workspace" in failed and "on" in run:  # runs of older releases have neither
+        was = await ports.workspace.manifest(failed["workspace"])
+        now = await ports.workspace.manifest(run["on"])
+        names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
+        left = BYTES_COMPARED
+        for name in names[:FILES_COMPARED]:
+            pair = [await _bytes(files.get(name), ports) for files in (was, now)]
+            left -= sum(len(content or b"") for content in pair)
+            if left < 0:
+                break
+            before[name], after[name] = pair
+    return change(before, after)
+
+
+async def _bytes(digest: str | None, ports: Ports) -> bytes | None:
+    return None if digest is None else await ports.workspace.kept(digest)

@@ -1,0 +1,68 @@
+"""The tool `verify`: the command that shows that the work is done, without a shell."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from agents.errors import ToolRefused
+from agents.ports import Ports
+from agents.programs import Program
+from agents.pytest_report import shown
+from agents.runs import EXECUTOR, run_and_keep
+from agents.telling import told
+from agents.tools.call import Answer, Runtime, next_run
+from agents.tools.trace import of_run
+
+_OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"})
+
+
+def _split(given: object) -> object:
+    """A command line where a list is asked for: models write it, too."""
+    try:
+        return shlex.split(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise ValueError(f"not a list of words: {error}") from None
+
+
+Words = Annotated[list[str], BeforeValidator(_split), Field(max_length=64)]
+
+
+async def verify(
+    runtime: Runtime, command: Words | None = None, paths: Words | None = None
+) -> Answer:
+    """Verify the work: run tests or a program over the files as they are; exit code 0 passes.
+
+    The last `verify` is the evidence: it is run again over the final files, and must fail when
+    your source files are replaced by ones that cannot load. Give one of the two:
+
+    Args:
+        command: A program and its arguments, one word each, such as ["python", "check.py"]. No
+            shell reads it.
+        paths: Test files or directories for pytest, such as ["test_app.py"]; ["."] for all.
+    """
+    ports: Ports = runtime.context
+    program = Program.verify(_words(command or [], paths or []))
+    number, revision = next_run(runtime), runtime.state["revision"]
+    ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
+    text = told(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
+    if seen.report is not None:
+        text = shown(seen.report, seen.lack, text, ports.bounds.read)
+    return text, of_run(ran)
+
+
+def _words(command: list[str], paths: list[str]) -> list[str]:
+    """The argv. Raises ToolRefused with what to do instead."""
+    if bool(command) == bool(paths):
+        raise ToolRefused("give either a command or the paths of tests")
+    words = command or ["pytest", *paths]
+    if not words[0] or any("\0" in word for word in words):
+        raise ToolRefused("a command has a program as its first word, and no null characters")
+    if operators := sorted(_OPERATORS.intersection(words)):
+        raise ToolRefused(
+            f"no shell reads this command, so {' '.join(operators)} means nothing here: verify one"
+            " program, or put the steps into a script that fails when one of them fails"
+        )
+    return words
