@@ -1,6 +1,6 @@
 """Circles: a model that makes the same call again and again. Pure.
 
-Failed runs that are repairs have a course of their own (`agents.repair.course`); this is for all
+Failed runs have rules of their own (`agents.failures.escalation`); this is for all
 else: looks, commands that are not there, runs that have succeeded before. A call's answer does not
 matter: nothing lies between it and the one before.
 """
