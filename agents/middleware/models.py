@@ -94,10 +94,14 @@ async def _lacks_verification(reply: AIMessage, state: Mapping[str, Any], ports:
 async def _asked_to_verify(
     request: ModelRequest[Ports], handler: Ask, answer: AIMessage
 ) -> AIMessage:
-    """The reply to the question for a verification; the `answer`, where that calls nothing."""
+    """The reply to the question for a verification; the `answer`, where that calls nothing, or
+    there is no budget to ask."""
     ask = HumanMessage(render("executor_verify"))
     again = request.override(messages=[*request.messages, past(str(answer.text)), ask])
-    reply = await _once(again, handler, ordinal=2)
+    try:
+        reply = await _once(again, handler, ordinal=2)
+    except BudgetExhausted:
+        return answer
     if not reply.tool_calls and not reply.invalid_tool_calls:
         return answer
     reply.response_metadata = {**reply.response_metadata, _ASKED: True}
