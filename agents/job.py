@@ -29,8 +29,6 @@ class JobInput:
     review: bool = False
     max_revisions: int = 3
     on_exhausted: Literal["accept", "fail"] = "fail"
-    verify: tuple[str, ...] = ()
-    evidence: str = "run"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     checks: bool = False
@@ -50,8 +48,6 @@ def initial_state(job: JobInput) -> State:
             "review": job.review,
             "max_revisions": job.max_revisions,
             "on_exhausted": job.on_exhausted,
-            "verify": list(job.verify),
-            "evidence": job.evidence,
             "earlier": [
                 {"task": each.task, "summary": each.summary}
                 for each in job.earlier[-EARLIER_SHOWN:]

@@ -18,7 +18,7 @@ def result_of(ended: Outcome) -> Result:
         artifacts=tuple(ended.artifacts),
         override=ended.override,
         checks=ended.checks,
-        verification=_verification(ended),
+        verification=ended.verification,
     )
 
 
@@ -31,7 +31,7 @@ def why_unapproved(spec: JobSpec, ended: Outcome) -> str | None:
     if spec.on_exhausted is OnExhausted.ACCEPT and checks is None:
         return None
     why = f"not approved: {ended.ends}" if ended.ends else _used_up(spec)
-    problem = (_verification(ended) or {}).get("problem")
+    problem = (ended.verification or {}).get("problem")
     return "; ".join(part for part in (why, checks, problem) if part)
 
 
@@ -50,8 +50,3 @@ def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | No
     tests = report["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)
     return f"its acceptance checks do not pass ({passed} of {len(tests)} tests do)"
-
-
-def _verification(ended: Outcome) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = getattr(ended, "verification", None)
-    return found
