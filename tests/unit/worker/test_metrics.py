@@ -22,9 +22,11 @@ from jobs import lifecycle
 from jobs.change import Change
 from jobs.record import Reason, Result
 from jobs.store import Charge
+from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
 from worker.metrics.figures import Figures, outcome
 from worker.metrics.health import Health
+from worker.metrics.sandbox import watch_pool
 
 STUCK = 30.0
 SEEN = 20.0
@@ -159,11 +161,18 @@ def test_the_operators_page_names_every_figure_and_no_other() -> None:
     figures = Figures(slots=1)
     for name in GAUGES:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
+    watch_pool(Pool(), figures)
     page = (REPOSITORY / "docs" / "operations.md").read_text()
     named = {re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)}
     own = {sample for sample in shown(figures.registry) if sample.startswith("fettle_")}
     assert own - named == set()
     assert named - own - shown(Metrics().registry) == set()
+
+
+class Pool:
+    """A backend whose pool has nothing ready."""
+
+    pool = PoolCount(ready=0, making=0, wanted=2)
 
 
 def shown(registry: CollectorRegistry) -> set[str]:
