@@ -24,16 +24,25 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_ELF = b"\x7fELF"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def lay(work: str, files: Mapping[str, bytes]) -> None:
-    """Write `files` below `work`, which is empty."""
+    """Write `files` below `work`, which is empty.
+
+    A workspace holds neither modes nor times. What can be executed may be; what was compiled is
+    older than its sources, so that `make` does not take it for up to date.
+    """
     for path, data in files.items():
         place = f"{work}/{path}"
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "wb") as file:
             file.write(data)
+        if data.startswith((b"#!", _ELF)):
+            os.chmod(place, 0o755)  # noqa: PTH101, S103
+        if data.startswith(_ELF):
+            os.utime(place, (0, 0))
 
 
 class Collected:

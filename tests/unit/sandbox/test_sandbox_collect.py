@@ -112,3 +112,14 @@ def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int) -
     assert whole.startswith(kept.head)
     assert whole.endswith(kept.tail)
     assert kept.dropped == len(whole) - len(kept.head) - len(kept.tail)
+
+
+def test_what_can_be_executed_may_be(tmp_path: Path) -> None:
+    lay(str(tmp_path), {"run.sh": b"#!/bin/sh\n", "prog": b"\x7fELF", "prog.c": b"int x;\n"})
+    may = {path.name for path in tmp_path.iterdir() if os.access(path, os.X_OK)}
+    assert may == {"run.sh", "prog"}
+
+
+def test_a_compiled_file_is_older_than_its_source(tmp_path: Path) -> None:
+    lay(str(tmp_path), {"prog.c": b"int x;\n", "prog": b"\x7fELF"})
+    assert (tmp_path / "prog").stat().st_mtime < (tmp_path / "prog.c").stat().st_mtime
