@@ -20,9 +20,10 @@ _OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"})
 
 
 def _split(given: object) -> object:
-    """A command line where a list is asked for: models write it, too."""
+    """A command line where a list is asked for, or as its one word: models write both."""
+    line = given[0] if isinstance(given, list) and len(given) == 1 else given
     try:
-        return shlex.split(given) if isinstance(given, str) else given
+        return shlex.split(line) if isinstance(line, str) else given
     except ValueError as error:
         raise ValueError(f"not a list of words: {error}") from None
 
