@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverified
-from agents.evidence.sources import is_test
+from agents.evidence.sources import is_for_pytest
 from agents.ports import Ports
 from agents.programs import VERIFY, Program
 from agents.runs import EXECUTOR, whole_program
@@ -35,12 +35,13 @@ async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) ->
         return Declared("job", Program.verify(words))
     if (last := last_declaration(state)) is not None:
         return Declared("model", Program.again(VERIFY, await _text(last, ports)))
-    if any(is_test(path) and path.endswith(".py") for path in files):
+    if any(map(is_for_pytest, files)):
         return Declared("default", Program.verify(["pytest"]))
     if not (runs := state.get("runs", [])):
         return None
-    text = await _text(runs[-1], ports)
-    return Declared("default", Program.again(runs[-1].get("tool", "python"), text))
+    last = next((run for run in reversed(runs) if run["by"] == EXECUTOR), runs[-1])
+    text = await _text(last, ports)
+    return Declared("default", Program.again(last.get("tool", "python"), text))
 
 
 def last_declaration(state: State) -> Run | None:
@@ -82,7 +83,17 @@ def red(run: Run, state: State) -> str | None:
         return f"the code of {last['by']} did not succeed ({last['id']})"
     if run["succeeded"]:
         return None
-    return f"the verification `{short(run)}` failed: {cause(run)}"
+    return f"the verification `{short(run)}` failed: {cause(run)}{_in_its_own_way(run, state)}"
+
+
+def _in_its_own_way(run: Run, state: State) -> str:
+    """Which files an earlier run of the same command has left, where that one passed."""
+    runs = (each for each in state.get("runs", []) if each["code"] == run["code"])
+    passed = next((each for each in runs if each["succeeded"] and each["artifacts"]), None)
+    if passed is None:
+        return ""
+    left = ", ".join(each["name"] for each in passed["artifacts"])
+    return f" (it passed as {passed['id']}, which left {left}: it has to pass again with them)"
 
 
 def short(run: Run) -> str:

@@ -3,8 +3,9 @@
 The same command is run with some of the job's source files replaced by ones that cannot load. If it
 stays green, it does not exercise these files, and is no evidence for them. The files that a command
 names are its drivers: they are left as they are, and all others are replaced together. Where the
-command names them all, each is replaced by itself. Tests are part of the verification: they are
-replaced only where the job has made nothing else.
+command names them all, each is replaced by itself. Tests are part of the verification: where the
+job has made nothing else, what they test is replaced, and they themselves only where there is no
+other source file.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ MOST_ALONE = 4
 _PACKAGE_FILES = frozenset({"__init__", "__main__"})
 
 
-def groups(sources: Collection[str], command: str) -> list[list[str]]:
-    """The files of each experiment on `command`, which is a command line or a program."""
-    code = sorted(path for path in sources if not is_test(path)) or sorted(sources)
+def groups(made: Collection[str], there: Collection[str], command: str) -> list[list[str]]:
+    """The files of each experiment on `command`, which is a command line or a program. `made` are
+    the source files of the job, `there` all of the workspace."""
+    code = _no_tests(made) or _no_tests(there) or sorted(made)
     rest = [path for path in code if not _names(command, path)]
     if rest or len(code) > MOST_ALONE:
         return [rest or code]
     return [[path] for path in code]
+
+
+def _no_tests(sources: Collection[str]) -> list[str]:
+    return sorted(path for path in sources if not is_test(path))
 
 
 def replaced(files: Mapping[str, bytes], group: Collection[str]) -> dict[str, bytes]:

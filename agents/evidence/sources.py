@@ -12,25 +12,38 @@ from collections.abc import Iterable, Mapping
 from agents.ports import Workspace
 
 _SUFFIXES = """
-    .awk .bash .bats .c .cc .cjs .clj .cpp .cs .cxx .dart .ex .exs .f90 .go .h .hpp .hs .java .jl
-    .jq .js .jsx .kt .lua .m .mjs .mk .ml .php .pl .ps1 .py .r .rb .rs .s .scala .sed .sh .sql
-    .swift .tcl .ts .tsx .zsh
+    .awk .bash .bats .c .cc .cjs .clj .cpp .cs .cxx .dart .ex .exs .f90 .fish .go .groovy .h .hpp
+    .hs .java .jl .jq .js .jsx .ksh .kt .lisp .lua .m .mjs .mk .ml .nim .pas .php .pl .pm .ps1 .py
+    .r .rb .rs .s .scala .scm .sed .sh .sql .swift .t .tcl .ts .tsx .zig .zsh
 """
 _SOURCES = tuple(_SUFFIXES.split())
 _MAKEFILES = frozenset({"gnumakefile", "makefile"})
-_TEST = re.compile(r"test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py")
+_TEST = re.compile(r"tests?(?:[._-].*)?|.*(?:[._-](?:test|spec)|Test)s?\.\w+|conftest\.py|.*\.t")
+_TEST_FOLDERS = frozenset({"__tests__", "spec", "test", "tests"})
+_PYTEST = re.compile(r"(?:test_.*|.*_test)\.py")
 
 _WHY = "replaced, to see whether the verification notices"
 _STOPS: Mapping[str, bytes] = {
     "sh": b"exit 97",
-    "awk": b"BEGIN { exit 97 }",
+    "c": b"""#ifndef REPLACED
+#define REPLACED
+__attribute__((constructor)) static void replaced(void) { __builtin_trap(); }
+#endif""",
     "js": b'throw new Error("%s")' % _WHY.encode(),
     "pl": b'die "%s";' % _WHY.encode(),
+    "php": b"<?php exit(97); ?>",
     "rb": b'raise "%s"' % _WHY.encode(),
 }
-"""By language, a first line that ends the program, and that a syntax check does not mind."""
-_ALIASES = {"bash": "sh", "zsh": "sh", "mjs": "js", "cjs": "js", "node": "js", "perl": "pl"}
-_NO_PROGRAM = b"\x00\xff\xfe no program \x00"
+"""By language, a beginning that ends the program, and that a syntax check does not mind."""
+_ALIASES = {
+    **dict.fromkeys(("bash", "bats", "ksh", "zsh"), "sh"),
+    **dict.fromkeys(("cjs", "mjs", "node"), "js"),
+    **dict.fromkeys(("cc", "cpp", "cxx", "h", "hpp"), "c"),
+    **dict.fromkeys(("perl", "pm", "t"), "pl"),
+}
+_NO_PROGRAM = b") %s (" % _WHY.encode()
+"""In no language a program, but text: what only reads the file does not notice."""
+_BOM = b"\xef\xbb\xbf"
 
 
 def is_source(path: str, content: bytes = b"") -> bool:
@@ -43,8 +56,14 @@ def is_source(path: str, content: bytes = b"") -> bool:
 
 
 def is_test(path: str) -> bool:
-    """Whether a source file is a test, or belongs to tests, by its name."""
-    return _TEST.fullmatch(_name(path)) is not None
+    """Whether a source file is a test, or belongs to tests, by its name or its folder's."""
+    *folders, name = path.split("/")
+    return _TEST.fullmatch(name) is not None or not _TEST_FOLDERS.isdisjoint(folders)
+
+
+def is_for_pytest(path: str) -> bool:
+    """Whether pytest finds the file by itself."""
+    return _PYTEST.fullmatch(_name(path)) is not None
 
 
 def sources_in(files: Mapping[str, bytes], made: Mapping[str, object]) -> list[str]:
@@ -79,7 +98,8 @@ def _python(content: bytes) -> bytes:
         body = ast.parse(content).body
     except (SyntaxError, ValueError, RecursionError):
         return b"\n".join((_NO_PROGRAM, content))
-    lines = content.splitlines(keepends=True)
+    start = _BOM if content.startswith(_BOM) else b""
+    lines = content.removeprefix(_BOM).splitlines(keepends=True)
     at = next((n for n, line in enumerate(lines) if not line.startswith(b"#")), len(lines))
     for statement in body:
         if not _is_header(statement):
@@ -88,7 +108,7 @@ def _python(content: bytes) -> bytes:
     before = b"".join(lines[:at])
     if before and not before.endswith((b"\n", b"\r")):
         before += b"\n"
-    return before + f"raise ImportError({_WHY!r})\n".encode() + b"".join(lines[at:])
+    return start + before + f"raise ImportError({_WHY!r})\n".encode() + b"".join(lines[at:])
 
 
 def _is_header(statement: ast.stmt) -> bool:

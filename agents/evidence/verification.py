@@ -85,7 +85,7 @@ class _Work:
             text = report.problem or f"{passed} of {len(report.tests)} passed"
             return report.passed, replace(report.result, stdout=Stream(text))
 
-        return await self._tried(found, groups(self.sources, ""), without)
+        return await self._tried(found, self._groups(""), without)
 
     async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
         """By a command, which is run unless it has been run on these very files."""
@@ -100,7 +100,10 @@ class _Work:
             seen = await execute(self.ports, program, replaced(self.files, group))
             return seen.green, seen.result
 
-        return await self._tried(found, groups(self.sources, program.text), without), made
+        return await self._tried(found, self._groups(program.text), without), made
+
+    def _groups(self, command: str) -> list[list[str]]:
+        return groups(self.sources, sources_in(self.files, self.files), command)
 
     async def _run(self, program: Program) -> Run:
         """A run over the files that leaves them as they are."""
