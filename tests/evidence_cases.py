@@ -107,6 +107,14 @@ TOLERANT = "try:\n    import solution\nexcept Exception:\n    pass\n\n\ndef test
 SKIPPED = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    from solution import add\n"
 LEAVES = "import os\n\n\ndef test_add():\n    os._exit(0)\n"
 
+C_MAIN = "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", 1 + 2); return 1 + 2 != 3; }\n"
+C_ABORTS = "#include <stdlib.h>\nint main(void) { abort(); }\n"
+BUILT = "test: prog\n\t./prog\nprog: prog.c\n\tgcc -o prog prog.c\n"
+UNIT = "import unittest\nfrom solution import add\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
+EMPTY_UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(3, 3)\n"
+ON_PATH = "import sys\nsys.path.insert(0, 'src')\n" + TEST
+LEFT = "import os\nfrom solution import add\nassert add(1, 2) == 3\nassert not os.path.exists('done')\nopen('done', 'w').close()\n"
+
 CASES = (
     # Approved: tests, programs, packages, languages.
     yes("tests", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py")),
@@ -200,4 +208,30 @@ CASES = (
     no("checks-fail", write("solution.py", BUG), spec={"checks": {"test_it.py": TEST}}),
     no("checks-import-nothing", write("solution.py", CRASH), spec={"checks": {"test_it.py": EMPTY_TEST}}),
     no("evidence-none-is-not-for-code", write("solution.py", CRASH), spec={"evidence": "none"}),
+    # Other languages, names, styles.
+    yes("c", write("prog.c", C_MAIN), write("Makefile", BUILT), verify("make", "test")),
+    yes("c-built-by-shell", write("prog.c", C_MAIN), write("Makefile", BUILT), shell("make prog"), verify("make", "test")),
+    no("c-only-compiled", write("main.c", C_ABORTS), verify("gcc", "-o", "main", "main.c")),
+    no("c-with-a-header-only-compiled", write("add.h", "int add(int, int);\n"), write("main.c", '#include "add.h"\n' + C_ABORTS), verify("gcc", "-o", "main", "main.c")),
+    no("c-read", write("main.c", C_ABORTS), verify("python", "-c", "print(open('main.c').read())")),
+    yes("sql", write("schema.sql", "create table t (n int);\n"), verify("python", "-c", "import sqlite3; sqlite3.connect(':memory:').executescript(open('schema.sql').read())")),
+    no("sql-read", write("schema.sql", "create tabel t;\n"), verify("python", "-c", "print(open('schema.sql').read())")),
+    yes("awk-ends-with-0", write("sum.awk", "{ s += $1 }\nEND { print s; exit 0 }\n"), write("n.txt", "1\n2\n"), verify("awk", "-f", "sum.awk", "n.txt")),
+    yes("perl-module", write("Add.pm", "package Add;\nsub add { $_[0] + $_[1] }\n1;\n"), write("t/add.t", "use lib '.';\nuse Add;\ndie unless Add::add(1, 2) == 3;\n"), verify("perl", "t/add.t")),
+    no("perl-module-not-used", write("Add.pm", "die;\n"), write("t/add.t", "print 'ok 1';\n"), verify("perl", "t/add.t")),
+    yes("started-by-itself", write("run.sh", "#!/bin/bash\nset -e\ntest $((1 + 2)) = 3\n"), verify("./run.sh")),
+    yes("filter-of-stdin", write("cli.py", "import sys\nprint(sum(map(int, sys.stdin.read().split())))\n"), verify("bash", "-c", 'test "$(echo 1 2 | python cli.py)" = 3')),
+    yes("tests-py", write("solution.py", GOOD), write("tests.py", UNIT), verify("python", "-m", "unittest", "tests")),
+    no("test-py-imports-nothing", write("solution.py", CRASH), write("test.py", EMPTY_UNIT), verify("python", "-m", "unittest")),
+    yes("test-py-is-left", write("solution.py", GOOD), write("test.py", USE), verify("python", "-c", USE)),
+    no("tests-use-their-helper-alone", write("solution.py", CRASH), write("tests/helper.py", "N = 3\n"), write("tests/test_n.py", "import sys\nsys.path.insert(0, 'tests')\nfrom helper import N\n\n\ndef test_n():\n    assert N == 3\n"), tests("tests")),
+    no("new-tests-import-nothing", write("test_solution.py", EMPTY_TEST), tests("."), files={"solution.py": GOOD}),
+    yes("src-layout", write("src/solution.py", GOOD), write("tests/test_solution.py", ON_PATH), tests("tests")),
+    yes("crlf-and-bom", write("solution.py", "\ufeff" + GOOD.replace("\n", "\r\n")), write("test_solution.py", TEST.replace("\n", "\r\n")), tests(".")),
+    no("bom-only-compiled", write("solution.py", "\ufeff" + CRASH), verify("python", "-m", "py_compile", "solution.py")),
+    yes("one-word-is-a-line", write("solution.py", GOOD), write("check.py", USE), verify("python check.py")),
+    yes("heredoc-then-asked", shell("cat > solution.py <<'EOF'\n" + MAIN + "EOF\npython solution.py"), asked=(verify("python", "solution.py"),)),
+    no("tests-removed-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), shell("rm test_solution.py")),
+    no("stands-in-its-own-way", write("solution.py", GOOD), write("check.py", LEFT), verify("python", "check.py")),
+    no("pipe-hides", write("solution.py", CRASH), write("test_solution.py", TEST), verify("bash", "-c", "pytest -q | tail -3")),
 )  # fmt: skip

@@ -7,7 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from graph_house import ANSWERS, CALLS, RUNS, TASK, TURNS, Crash, Journey, PlannedSandbox
+from graph_house import (
+    ANSWERS,
+    CALLS,
+    PLAN,
+    RUNS,
+    TASK,
+    TURNS,
+    Crash,
+    Journey,
+    PlannedSandbox,
+    call,
+    printed,
+    turn,
+    verdict,
+)
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 
@@ -118,3 +132,36 @@ async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3, 4]
     assert sandbox.seen[1] == {"one": b"one"}
     assert sandbox.seen[2] == {"one": b"one", "two": b"two", "b.txt": b"b"}
+
+
+EDITED = [
+    PLAN,
+    turn("executor", TASK, call("write_file", path="a.py", content="x = 1\n")),
+    turn("executor", "wrote a.py", call("verify", command=["check"]), after=1),
+    turn("executor", "exit code 0", call("write_file", path="a.py", content="x = 2\n"), after=2),
+    turn("executor", "wrote a.py", "Done.", after=3),
+    verdict("(revision 1)", "approve"),
+]
+"""A job whose file is changed after its verification: that is run again, then the experiment."""
+
+
+class Experimenting(PlannedSandbox):
+    """A program that fails where its file is not the job's own."""
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        own = command.files["a.py"].startswith(b"x = ")
+        self.ran.append("green" if own else "red")
+        return printed(code=0 if own else 1)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+async def test_neither_verification_nor_experiment_is_repeated(tmp_path: Path, at: int) -> None:
+    sandbox = Experimenting({})
+    journey = Journey.plan(tmp_path, EDITED, sandbox)
+    journey.ports = journey.with_ports(journal=CrashingJournal(journey.record, at, before=False))
+    with pytest.raises(Crash):
+        await journey.begin(JobInput(TASK))
+    await journey.go_on()
+    assert sandbox.ran == ["green", "green", "red"]
+    assert journey.kinds().count("verified") == 1
+    assert (await journey.outcome()).approved
