@@ -5,9 +5,11 @@ Pure. What cannot load keeps its text: a command that only reads or parses a fil
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
+from io import BytesIO
+from tokenize import COMMENT, ENCODING, NEWLINE, NL, STRING, TokenError, TokenInfo, tokenize
 
 from agents.ports import Workspace
 
@@ -94,27 +96,29 @@ def unloadable(path: str, content: bytes) -> bytes:
 
 def _python(content: bytes) -> bytes:
     """With a `raise` after its docstring and its `__future__` imports."""
-    try:
-        body = ast.parse(content).body
-    except (SyntaxError, ValueError, RecursionError):
-        return b"\n".join((_NO_PROGRAM, content))
     start = _BOM if content.startswith(_BOM) else b""
     lines = content.removeprefix(_BOM).splitlines(keepends=True)
-    at = next((n for n, line in enumerate(lines) if not line.startswith(b"#")), len(lines))
-    for statement in body:
-        if not _is_header(statement):
-            break
-        at = statement.end_lineno or at
+    comments = next((n for n, line in enumerate(lines) if not line.startswith(b"#")), len(lines))
+    at = max(comments, _header(content))
     before = b"".join(lines[:at])
     if before and not before.endswith((b"\n", b"\r")):
         before += b"\n"
     return start + before + f"raise ImportError({_WHY!r})\n".encode() + b"".join(lines[at:])
 
 
-def _is_header(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _header(content: bytes) -> int:
+    """Up to which line there are only strings and `__future__` imports; no more is read."""
+    at, words = 0, list[TokenInfo]()
+    with contextlib.suppress(TokenError, SyntaxError):
+        for token in tokenize(BytesIO(content).readline):
+            if token.type == NEWLINE:
+                at, words = token.end[0], []
+            elif token.type not in (ENCODING, COMMENT, NL):
+                words.append(token)
+                future = [word.string for word in words[:2]] == ["from", "__future__"][: len(words)]
+                if not future and any(word.type != STRING for word in words):
+                    break
+    return at
 
 
 def _language(path: str, content: bytes) -> str:
