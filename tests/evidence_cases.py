@@ -49,7 +49,9 @@ class Case:
 def model(request: Request) -> Reply:
     """All roles of all cases."""
     if request.forced_tool == "Plan":
-        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Check it.", "Say so."]}),))
+        return Reply(
+            tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Check it.", "Say so."]}),)
+        )
     if request.forced_tool == "Verdict":
         return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "score": 1.0}),))
     text = "\n".join(message.text for message in request.messages)
@@ -103,11 +105,13 @@ MAKER = (
     "import solution\nassert solution.add(1, 2) == 3\n"
 )
 PARSES = "import ast, sys\nast.parse(open(sys.argv[1]).read())\nprint('fine')\n"
-TOLERANT = "try:\n    import solution\nexcept Exception:\n    pass\n\n\ndef test_it():\n    assert True\n"
+TOLERANT = (
+    "try:\n    import solution\nexcept Exception:\n    pass\n\n\ndef test_it():\n    assert True\n"
+)
 SKIPPED = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    from solution import add\n"
 LEAVES = "import os\n\n\ndef test_add():\n    os._exit(0)\n"
 
-C_MAIN = "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", 1 + 2); return 1 + 2 != 3; }\n"
+C_MAIN = '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 2); return 1 + 2 != 3; }\n'
 C_ABORTS = "#include <stdlib.h>\nint main(void) { abort(); }\n"
 BUILT = "test: prog\n\t./prog\nprog: prog.c\n\tgcc -o prog prog.c\n"
 UNIT = "import unittest\nfrom solution import add\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
