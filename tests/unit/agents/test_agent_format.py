@@ -29,7 +29,7 @@ def shape() -> dict[str, Any]:
 
 def test_the_graph_has_the_shape_of_its_format() -> None:
     """Where this fails: raise `agents.format.WRITES`, say there what is different and how the older
-    checkpoints are read (or that they are not), write the new shape down beside the old ones, and
+    checkpoints are read (or that they are not), write the new shape down, and
     make a golden checkpoint of the last release."""
     assert shape() == json.loads((SHAPES / f"shape-{WRITES}.json").read_text())
 

@@ -8,9 +8,9 @@ import pytest
 from jinja2 import UndefinedError
 
 from agents.checks.carried import failing, shown
+from agents.failures.failure import FailureClass
 from agents.nodes.critic import evidence
 from agents.prompting import PROMPTS, render
-from agents.failures.failure import FailureClass
 from sandbox.protocol import Limits
 
 JOB = {"task": "Add {{ two }} numbers.", "earlier": [{"task": "T", "summary": "S"}], "files": ["a"]}
@@ -30,7 +30,7 @@ RUN = {
 }
 HOLLOW = {
     **RUN,
-    "tool": "run_tests",
+    "tool": "verify",
     "code": {"text": "pytest"},
     "succeeded": False,
     "failure": {"class": "unknown", "cause": "no tests were found", "exception": None},
@@ -45,6 +45,15 @@ CHECKED = {
         {"id": "test_a.py::test_one", "outcome": "failed", "detail": "assert 1 == 2"},
     ],
 }
+EXPERIMENT = {"replaced": ["a.py"], "still_green": False}
+VERIFIED = {
+    "revision": 1,
+    "command": "pytest",
+    "run": "r7",
+    "holds": True,
+    "problem": None,
+    "experiments": [EXPERIMENT],
+}
 VALUES: dict[str, dict[str, object]] = {
     "planner_system": {"install": True, "fetch": False, "parallel": True},
     "task": {**JOB, "clarified": CLARIFIED},
@@ -58,13 +67,16 @@ VALUES: dict[str, dict[str, object]] = {
         "clarified": CLARIFIED,
         "checks": ["test_a.py"],
         "interface": "solution.py: add(a, b)",
+        "verify": "pytest -q",
     },
     "executor_feedback": {
         "by": "Ada",
         "text": "More.",
         "edits": [{**RUN, "ending": "exit code 0"}],
+        "verified": {"problem": "the verification `pytest` failed: no tests", "run": HOLLOW},
         **failing({"revision": 1, "checked": CHECKED}),
     },
+    "executor_verify": {},
     "executor_step": {
         "step": 2,
         "does": "Two.",
@@ -84,10 +96,8 @@ VALUES: dict[str, dict[str, object]] = {
     "executor_unmended": {},
     "executor_paused": {},
     "executor_left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
-    "executor_hint": {"failure": {"class": "key"}, "install": True, "same": "failure", "of": "r1"},
-    "executor_taken_over": {
-        "tried": [{"run": "r2", "of": "r1", "cause": "KeyError: 'a'", "same": None}]
-    },
+    "executor_hint": {"failure": {"class": "key"}, "install": True, "same": "r1"},
+    "executor_taken_over": {"tried": [HOLLOW]},
     "executor_spent": {},
     "executor_stuck": {"why": "six repairs in a row have failed"},
     "critic_system": {},
@@ -102,6 +112,7 @@ VALUES: dict[str, dict[str, object]] = {
             + [{**RUN, "id": f"r{n}"} for n in range(5, 8)],
             "critiques": [{"revision": 1, "feedback": "Less."}],
             "checked": CHECKED,
+            "verifications": [VERIFIED],
         },  # type: ignore[typeddict-item]
         {"a.py": "x = 1\n"},
         Limits(),
@@ -134,15 +145,15 @@ def test_a_missing_value_is_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
-    hint = render("executor_hint", failure={"class": kind}, install=False, same=None, of=None)
-    known = render("executor_hint", failure={"class": "unknown"}, install=False, same=None, of=None)
+    hint = render("executor_hint", failure={"class": kind}, install=False, same=None)
+    known = render("executor_hint", failure={"class": "unknown"}, install=False, same=None)
     assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
     assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
 
 
 def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
     assert "Read how it ended" in render(
-        "executor_hint", failure={"class": "new"}, install=False, same=None, of=""
+        "executor_hint", failure={"class": "new"}, install=False, same=None
     )
 
 
@@ -155,10 +166,41 @@ def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
     assert "(2 earlier ones are left out)" in text
     assert "=== r3, revision 1, run by Ada: exit code 0" in text
     assert "=== r2," not in text
-    assert "=== r4, revision 1, run by Ada: exit code 0\n\nThat is no success: no tests" in text
-    assert "\n\ntests:\npytest\n" in text
+    assert "=== r4, revision 1, run by Ada: exit code 0\n\nThat is a failure: no tests" in text
+    assert "\n\nverification:\npytest\n" in text
     assert "=== file a.py, as it is now:\n\nx = 1\n" in text
     assert "- revision 1: Less." in text
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (VERIFIED, "`pytest` (r7), passed\n- With a.py unable to load, it failed, as it should."),
+        (
+            {**VERIFIED, "holds": False, "problem": "it proves nothing"}
+            | {"experiments": [{**EXPERIMENT, "still_green": True}]},
+            "`pytest` (r7), no evidence: it proves nothing\n- With a.py unable to load, it stayed",
+        ),
+        (
+            {**VERIFIED, "command": None, "holds": False, "problem": "not executable work"},
+            "as they are now: no evidence: not executable work",
+        ),
+    ],
+)
+def test_the_critic_sees_the_verification(found: dict[str, object], said: str) -> None:
+    text = render("critic_evidence", **{**VALUES["critic_evidence"], "verified": found})
+    assert said in text
+
+
+def test_the_executor_hears_why_its_verification_is_no_evidence() -> None:
+    printed = {**HOLLOW, "stdout": {"text": "1 failed\n"}, "stderr": {"text": ""}}
+    found = {"problem": "it failed", "run": printed}
+    told = render("executor_feedback", **{**VALUES["executor_feedback"], "verified": found})
+    assert "The verification: it failed.\n\nstdout of r1:\n1 failed\n" in told
+    found["run"] = None
+    told = render("executor_feedback", **{**VALUES["executor_feedback"], "verified": found})
+    assert "The verification: it failed." in told
+    assert "stdout of" not in told
 
 
 def test_both_are_told_which_checks_fail() -> None:
@@ -191,13 +233,13 @@ def test_the_critic_is_shown_where_the_work_touches_test_machinery() -> None:
 
 
 def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
-    plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": ""}
+    plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": "", "verify": ""}
     assert render("executor_task", **plain).endswith("The plan:\n\n1. One.\n")
     assert render("task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
 
 
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed() -> None:
-    given: dict[str, object] = {"failure": {"class": "import"}, "same": None, "of": None}
+    given: dict[str, object] = {"failure": {"class": "import"}, "same": None}
     with_it = render("executor_hint", **given, install=True)
     assert "`install`" in with_it
     assert "nothing can be downloaded" not in with_it

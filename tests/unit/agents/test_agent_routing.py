@@ -11,12 +11,12 @@ from agents.nodes.review import taken
 from agents.nodes.summarize import summary
 from agents.outcome import outcome
 from agents.ports import Earlier
-from agents.routing import after_critic, after_executor, after_review
+from agents.routing import after_critic, after_review, after_verification
 
 
 def test_a_person_is_asked_only_where_the_job_says_so() -> None:
-    assert after_executor(initial_state(JobInput("Add.", review=True))) == "review"
-    assert after_executor(initial_state(JobInput("Add."))) == "critic"
+    assert after_verification(initial_state(JobInput("Add.", review=True))) == "review"
+    assert after_verification(initial_state(JobInput("Add."))) == "critic"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def finished(**more: Any) -> Any:
         ({"approved_by": "Ada"}, "Approved by Ada."),
         (
             {"exhausted": True},
-            "Not approved: the revisions ran out, and this is the best result so far.",
+            "Not approved: the revisions ran out, and the job counts as failed.",
         ),
     ],
 )
@@ -94,6 +94,6 @@ def test_the_summary_is_one_paragraph(change: dict[str, Any], end: str) -> None:
     assert summary(finished(**change), "Two lines.") == f"Two lines. Files: a.py. {end}"
 
 
-def test_a_failed_job_s_summary_says_so() -> None:
-    job = {**initial_state(JobInput("Add.", on_exhausted="fail")), "exhausted": True}
-    assert summary(job, "").endswith("the job counts as failed.")  # type: ignore[arg-type]
+def test_the_summary_of_a_job_that_accepts_what_it_has_says_so() -> None:
+    job = {**initial_state(JobInput("Add.", on_exhausted="accept")), "exhausted": True}
+    assert summary(job, "").endswith("and this is the best result so far.")  # type: ignore[arg-type]

@@ -73,8 +73,7 @@ PYTHON = {
     "a program": b"print(1)\n",
     "one without an end of line": b"print(1)",
     "nothing": b"",
-    "one that starts where it is": b'#!/usr/bin/env python3\nimport os\nif __name__ == "__main__":\n'
-    b"    print(os.sep)\n",
+    "a script": b"#!/usr/bin/env python3\nimport os\nif __name__ == '__main__':\n    print(os)\n",
     "a docstring": b'"""Sums.\n\nMany lines.\n"""\n\nx = 1\n',
     "a future import": b"# Ours.\n'Sums.'\nfrom __future__ import annotations\n\nx: y = 1\n",
     "an import over lines": b"from __future__ import (\n    annotations,\n)\nx: y = 1\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.onward import Onward, onward
+from agents.evidence.revision_policy import Next, after_critique
 
 
 def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -> dict[str, Any]:
@@ -33,93 +33,86 @@ def state(revision: int, *answers: Any, most: int = 9, **more: Any) -> dict[str,
 
 
 def test_it_goes_on_until_the_revisions_are_used_up() -> None:
-    assert onward(state(1, most=2), [back(1)], 1) == Onward(exhausted=False, level=0)
-    assert onward(state(2, most=2), [back(1), back(2)], 1) == Onward(exhausted=True, level=0)
-    assert onward(state(2, most=2), [back(1), back(2)], 3) == Onward(exhausted=True, level=0)
+    assert after_critique(state(1, most=2), [back(1)], 1) == Next(exhausted=False, level=0)
+    assert after_critique(state(2, most=2), [back(1), back(2)], 1) == Next(exhausted=True, level=0)
+    assert after_critique(state(2, most=2), [back(1), back(2)], 3) == Next(exhausted=True, level=0)
 
 
 def test_the_same_output_twice_ends_it() -> None:
     same = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2)])
-    found = onward(same, [back(1), back(2)], 1)
-    assert found == Onward(exhausted=True, level=0, ends="two revisions in a row came to the same")
+    found = after_critique(same, [back(1), back(2)], 1)
+    assert found == Next(exhausted=True, level=0, ends="two revisions in a row came to the same")
     mute = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1)])
-    assert onward(mute, [back(1), back(2)], 1).exhausted
+    assert after_critique(mute, [back(1), back(2)], 1).exhausted
 
 
 def test_another_answer_to_the_same_complaint_is_the_same_output() -> None:
     said = state(2, answer(1, "a", "w"), answer(2, "b", "w"), runs=[run(1), run(2)])
-    assert not onward(said, [back(1), back(2)], 1).exhausted
-    assert onward(said, [back(1, feedback="x"), back(2, feedback="x")], 1).exhausted
+    assert not after_critique(said, [back(1), back(2)], 1).exhausted
+    assert after_critique(said, [back(1, feedback="x"), back(2, feedback="x")], 1).exhausted
 
 
 def test_other_files_or_another_outcome_is_not_the_same_output() -> None:
     files = state(2, answer(1, "t", "w"), answer(2, "t", "v"))
-    assert not onward(files, [back(1), back(2)], 1).exhausted
+    assert not after_critique(files, [back(1), back(2)], 1).exhausted
     ran = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2, out="4")])
-    assert not onward(ran, [back(1), back(2)], 1).exhausted
+    assert not after_critique(ran, [back(1), back(2)], 1).exhausted
 
 
 def test_a_score_that_does_not_improve_ends_it() -> None:
     tried = [back(1, 0.5), back(2, 0.51), back(3, 0.4)]
-    assert onward(state(2), tried[:2], 1).ends is None
-    assert onward(state(3), tried, 1) == Onward(
+    assert after_critique(state(2), tried[:2], 1).ends is None
+    assert after_critique(state(3), tried, 1) == Next(
         exhausted=True, level=0, ends="the critic's score is no better than 2 revisions ago"
     )
-    assert not onward(state(3), [*tried[:2], back(3, 0.53)], 1).exhausted
-    assert not onward(state(3), [back(1), back(2, 0.5), back(3, 0.5)], 1).exhausted
+    assert not after_critique(state(3), [*tried[:2], back(3, 0.53)], 1).exhausted
+    assert not after_critique(state(3), [back(1), back(2, 0.5), back(3, 0.5)], 1).exhausted
 
 
 def test_checks_that_do_not_get_more_end_it() -> None:
     stands = [checked(1, 3), checked(2, 2), checked(3, 3)]
-    assert onward(state(3), stands, 1).ends == "no more of the checks pass than 2 revisions ago"
-    assert onward(state(3), stands, 2) == Onward(exhausted=False, level=1)
-    assert not onward(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
-    assert not onward(state(3), [back(1), *stands[1:]], 1).exhausted
+    assert (
+        after_critique(state(3), stands, 1).ends
+        == "no more of the checks pass than 2 revisions ago"
+    )
+    assert after_critique(state(3), stands, 2) == Next(exhausted=False, level=1)
+    assert not after_critique(state(3), [*stands[:2], checked(3, 4)], 1).exhausted
+    assert not after_critique(state(3), [back(1), *stands[1:]], 1).exhausted
 
 
 def test_it_goes_on_while_either_score_or_checks_improve() -> None:
     more_checks = [checked(1, 1, 0.5), checked(2, 2, 0.5), checked(3, 3, 0.4)]
-    assert not onward(state(3), more_checks, 1).exhausted
+    assert not after_critique(state(3), more_checks, 1).exhausted
     higher_score = [checked(1, 3, 0.5), checked(2, 3, 0.6), checked(3, 3, 0.7)]
-    assert not onward(state(3), higher_score, 1).exhausted
+    assert not after_critique(state(3), higher_score, 1).exhausted
     neither = [checked(1, 3, 0.5), checked(2, 3, 0.5), checked(3, 2, 0.51)]
-    assert onward(state(3), neither, 1).ends == (
+    assert after_critique(state(3), neither, 1).ends == (
         "no more of the checks pass and the critic's score is no better than 2 revisions ago"
     )
 
 
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
     tried = [back(1, 0.5), back(2, 0.5), back(3, 0.5)]
-    assert onward(state(3), tried, 2) == Onward(exhausted=False, level=1)
-    assert onward(state(3, level=1), tried, 2).exhausted
+    assert after_critique(state(3), tried, 2) == Next(exhausted=False, level=1)
+    assert after_critique(state(3, level=1), tried, 2).exhausted
 
 
-def test_two_revisions_that_mend_nothing_wear_a_model_out() -> None:
-    assert onward(state(2), [back(1), back(2)], 2).level == 0
-    assert onward(state(3), [back(1), back(2), back(3)], 2).level == 1
+def test_two_revisions_that_fix_nothing_wear_a_model_out() -> None:
+    assert after_critique(state(2), [back(1), back(2)], 2).level == 0
+    assert after_critique(state(3), [back(1), back(2), back(3)], 2).level == 1
     higher = [answer(n, level=int(n > 3)) for n in (1, 2, 3, 4)]
     tried = [back(n) for n in (1, 2, 3, 4)]
-    assert onward(state(4, *higher, level=1), tried, 3).level == 1
+    assert after_critique(state(4, *higher, level=1), tried, 3).level == 1
     higher.append(answer(5, level=1))
-    assert onward(state(5, *higher, level=1), [*tried, back(5)], 3).level == 2
-    assert not onward(state(5, *higher, level=1), [*tried, back(5)], 2).exhausted
+    assert after_critique(state(5, *higher, level=1), [*tried, back(5)], 3).level == 2
+    assert not after_critique(state(5, *higher, level=1), [*tried, back(5)], 2).exhausted
 
 
 def test_two_passes_that_went_in_circles_end_it() -> None:
-    def circle(revision: int) -> list[Any]:
-        made = {"revision": revision, "level": 0, "fixed": False, "cause": "x"}
-        numbers = (10 * revision + 1, 10 * revision + 2)
-        return [{**made, "run": f"r{n + 1}", "of": f"r{n}", "same": "code"} for n in numbers]
-
-    once = state(2, repairs=circle(2))
-    assert not onward(once, [back(1), back(2)], 1).exhausted
-    twice = state(2, repairs=[*circle(1), *circle(2)])
-    assert onward(twice, [back(1), back(2)], 1).ends == "two revisions in a row went in circles"
-
-
-def test_a_checkpoint_of_an_older_release_goes_on() -> None:
-    old = {"job": {"max_revisions": 3}, "revision": 2, "answers": [
-        {"revision": 1, "text": "t"}, {"revision": 2, "text": "t"},
-    ]}  # fmt: skip
-    critiques = [{"revision": 1, "feedback": "f"}, {"revision": 2, "feedback": "f"}]
-    assert onward(old, critiques, 1) == Onward(exhausted=False, level=0)
+    circle = {"stopped": "6 repairs in a row have failed"}
+    once = state(2, answer(1), {**answer(2), **circle})
+    assert not after_critique(once, [back(1), back(2)], 1).exhausted
+    twice = state(2, {**answer(1), **circle}, {**answer(2), **circle})
+    ends = "two revisions in a row went in circles"
+    assert after_critique(twice, [back(1), back(2)], 1).ends == ends
+    assert after_critique(twice, [back(1), back(2)], 2) == Next(exhausted=False, level=1)

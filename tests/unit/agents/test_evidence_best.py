@@ -1,0 +1,107 @@
+"""Which revision a job hands back, with its answer, its files and its report of checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.evidence.best import best
+
+Fields = dict[str, Any]
+HOLDS, GREEN, RED, NONE = "evidence", "green, but no evidence", "red", "nothing was run"
+
+
+def revision(number: int, verified: str = HOLDS, **more: Any) -> Fields:
+    """What one revision has come to."""
+    return {"number": number, "verified": verified, **more}
+
+
+def state(*revisions: Fields, **more: Any) -> Fields:
+    kept: Fields = {"runs": [], "answers": [], "critiques": [], "reports": [], "verifications": []}
+    for each in revisions:
+        number, passed = each["number"], each.get("passed")
+        ok = each["verified"] in (HOLDS, GREEN)
+        kept["runs"].append({"id": f"r{number}", "revision": number, "succeeded": ok})
+        files = {f"{number}.py": {"name": f"{number}.py"}}
+        answer = {"revision": number, "text": f"answer {number}", "workspace": f"w{number}"}
+        kept["answers"].append({**answer, "artifacts": files})
+        kept["critiques"].append({"revision": number, "score": each.get("score")})
+        run = None if each["verified"] == NONE else f"r{number}"
+        found = {"revision": number, "run": run, "holds": each["verified"] == HOLDS}
+        kept["verifications"].append(found)
+        if passed is not None:
+            tests = [
+                {"id": str(n), "outcome": "passed" if n < passed else "failed"} for n in range(3)
+            ]
+            kept["reports"].append({"revision": number, "passed": passed == 3, "tests": tests})
+    last = kept["answers"][-1]
+    left = {"artifacts": last["artifacts"], "workspace": last["workspace"]}
+    reports = kept["reports"]
+    return {**kept, **left, "checked": reports[-1] if reports else None, **more}
+
+
+@pytest.mark.parametrize(
+    ("revisions", "chosen"),
+    [
+        ([revision(1), revision(2)], 2),  # the later one
+        ([revision(1), revision(2, RED)], 1),
+        ([revision(1), revision(2, GREEN)], 1),
+        ([revision(1, GREEN), revision(2, RED)], 1),
+        ([revision(1, GREEN), revision(2, NONE)], 1),
+        ([revision(1, RED), revision(2, RED)], 2),
+        ([revision(1, NONE), revision(2, NONE)], 2),
+        ([revision(1, score=0.9), revision(2, score=0.1)], 1),
+        ([revision(1, score=0.1), revision(2, score=0.9), revision(3)], 2),
+        ([revision(1, RED, score=0.9), revision(2, score=0.1)], 2),  # what ran before what is said
+        ([revision(1, passed=3, score=0.1), revision(2, passed=2, score=0.9)], 1),
+        ([revision(1, passed=1), revision(2, passed=2), revision(3, RED, passed=2)], 2),
+    ],
+)
+def test_answer_files_and_report_are_those_of_the_best_revision(
+    revisions: list[Fields], chosen: int
+) -> None:
+    found = best(now := state(*revisions))
+    assert (found.revision, found.answer) == (chosen, f"answer {chosen}")
+    assert (list(found.artifacts), found.workspace) == ([f"{chosen}.py"], f"w{chosen}")
+    assert found.earlier == (chosen != len(revisions))
+    assert found.verification == now["verifications"][chosen - 1]
+    if now["reports"]:
+        assert found.checked == now["reports"][chosen - 1]
+
+
+def test_a_revision_is_judged_by_its_last_verification() -> None:
+    now = state(revision(1), revision(2))
+    red = {"revision": 2, "run": "r3", "holds": False}  # after a person's edit
+    now["verifications"].append(red)
+    assert best(now).revision == 1
+    now["verifications"].append({**red, "run": "r4", "holds": True})
+    assert best(now).revision == 2
+    assert best(now).verification == now["verifications"][-1]
+
+
+def test_a_revision_s_files_are_those_of_its_last_edit() -> None:
+    now = state(revision(1, passed=3), revision(2, passed=2))
+    files = [{"workspace": each, "artifacts": {each: {"name": each}}} for each in ("his", "hers")]
+    now["edits"] = [{"revision": 1, **each} for each in files]
+    found = best(now)
+    assert (found.revision, found.workspace, list(found.artifacts)) == (1, "hers", ["hers"])
+    assert found.checked == now["reports"][0]
+
+
+def test_what_is_approved_is_the_last() -> None:
+    now = state(revision(1, score=0.9), revision(2, RED), approved_by="Ada")
+    assert (best(now).revision, best(now).earlier) == (2, False)
+
+
+def test_without_an_answer_there_are_only_files() -> None:
+    found = best({"job": {}, "artifacts": {"a.py": {}}})
+    assert (found.revision, found.answer, list(found.artifacts)) == (None, "", ["a.py"])
+    assert found.verification is None
+
+
+def test_it_is_the_same_once_the_files_are_brought_back() -> None:
+    now = state(revision(1, passed=2), revision(2, passed=1))
+    first = best(now)
+    back = {"artifacts": first.artifacts, "workspace": first.workspace, "checked": first.checked}
+    assert best({**now, **back}) == first

@@ -1,0 +1,177 @@
+"""Which command verifies the work, and which run, where there is nothing to verify."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.evidence.declared import (
+    by_program,
+    declared_in,
+    last_declaration,
+    red,
+    standing,
+)
+from agents.evidence.record import NOT_EXECUTABLE
+from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Ports
+from agents.programs import VERIFY, Program
+
+Run = dict[str, Any]
+
+
+def run(number: int, tool: str = "python", text: str = "print(1)", **more: Any) -> Run:
+    ok = more.pop("ok", True)
+    return {
+        "id": f"r{number}", "number": number, "revision": 1, "by": "executor", "tool": tool,
+        "code": {"text": text, "dropped_bytes": 0, "digest": None}, "succeeded": ok,
+        "end": "exited", "failure": None if ok else {"class": "key", "cause": "KeyError: 'a'"},
+        "artifacts": [], **more,
+    }  # fmt: skip
+
+
+def verify(number: int, text: str = "python check.py", **more: Any) -> Run:
+    return run(number, VERIFY, text, **more)
+
+
+def state(*runs: Run, made: Any = (), job: dict[str, Any] | None = None, **more: Any) -> Any:
+    artifacts = {name: {"name": name, "digest": f"of {name}"} for name in made}
+    told = {"job": {"task": "Add.", **(job or {})}, "revision": 1, "artifacts": artifacts}
+    return {**told, "runs": list(runs), **more}
+
+
+def ports(record: MemoryRecord | None = None, **files: bytes) -> Ports:
+    kept = record or MemoryRecord()
+    named = {name.replace("__", "."): content for name, content in files.items()}
+    sandbox: Any = None
+    models: Any = None
+    return replace(ports_over(kept, sandbox, models), workspace=MemoryWorkspace(kept, named))
+
+
+JOBS = {"verify": ["python", "-m", "shop", "a b"]}
+CHECK, TESTS = verify(1), verify(2, "pytest -q")
+
+
+@pytest.mark.parametrize(
+    ("now", "files", "source", "text"),
+    [
+        (state(CHECK, job=JOBS), {}, "job", "python -m shop 'a b'"),
+        (state(CHECK, TESTS), {}, "model", "pytest -q"),
+        (state(TESTS, CHECK, run(3)), {}, "model", "python check.py"),
+        (state(verify(1, ok=False)), {}, "model", "python check.py"),
+        (state(CHECK), {"test_a.py": b""}, "model", "python check.py"),
+        (state(run(1)), {"test_a.py": b""}, "default", "pytest"),
+        (state(), {"tests/test_a.py": b""}, "default", "pytest"),
+        (state(run(1), run(2, "shell", "make | tee log")), {}, "default", "make | tee log"),
+        (
+            state(
+                run(1, text="import a"),
+            ),
+            {"a.py": b""},
+            "default",
+            "import a",
+        ),
+    ],
+)
+async def test_who_says_what_verifies_the_work(
+    now: Any, files: dict[str, bytes], source: str, text: str
+) -> None:
+    found = await declared_in(now, ports(), files)
+    assert found is not None
+    assert (found.source, found.program.text) == (source, text)
+    if source in ("job", "model"):
+        assert found.program == Program.verify(shlex.split(text))
+
+
+async def test_where_nothing_has_run_nothing_verifies_the_work() -> None:
+    assert await declared_in(state(), ports(), {"a.py": b"", "test_data.csv": b""}) is None
+
+
+async def test_a_long_program_is_run_again_in_full() -> None:
+    record = MemoryRecord()
+    at = ports(record)
+    text = "print(1)\n" * 9_000
+    kept = await at.workspace.keep(text.encode())
+    cut = run(1, code={"text": "print(1)", "dropped_bytes": 0, "digest": kept})
+    found = await declared_in(state(cut), at, {})
+    assert found is not None
+    assert found.program == Program.python(text)
+
+
+def test_what_was_run_for_the_model_is_no_declaration_of_its_own() -> None:
+    by_default = {"run": "r2", "source": "default"}
+    assert last_declaration(state(CHECK, TESTS, verifications=[by_default])) == CHECK
+    assert last_declaration(state(TESTS, verifications=[by_default])) is None
+    again = {"run": "r2", "source": "model"}
+    assert last_declaration(state(CHECK, TESTS, verifications=[again])) == TESTS
+
+
+def test_a_run_stands_for_the_very_files_that_it_left_as_they_were() -> None:
+    at = ports(a__py=b"x = 1\n")
+    now = at.workspace.digest
+    program = Program.verify(["python", "check.py"])
+    good = verify(1, on=now, workspace=now)
+    assert standing([good, run(2)], program, at) == good
+    for other in (
+        verify(1, on="before", workspace=now),
+        verify(1, on=now, workspace="after"),
+        verify(1),
+        verify(1, "python other.py", on=now, workspace=now),
+        run(1, "shell", "python check.py", on=now, workspace=now),
+    ):
+        assert standing([other], program, at) is None
+    failed = verify(3, ok=False, on=now, workspace=now)
+    assert standing([good, failed], program, at) == failed
+
+
+def made_by(number: int, *names: str, **more: Any) -> Run:
+    files = [{"name": name, "digest": f"of {name}"} for name in names]
+    return run(number, artifacts=files, **more)
+
+
+OTHER = {**made_by(2), "artifacts": [{"name": "a.csv", "digest": "an older one"}]}
+NO_ANSWER = f"{NOT_EXECUTABLE}: the answer rests on no run"
+NO_MAKER = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
+FAILED = "r2 failed, and nothing has been run since: KeyError: 'a'"
+
+
+@pytest.mark.parametrize(
+    ("now", "rests_on", "problem"),
+    [
+        (state(run(1), run(2)), "r2", None),
+        (state(run(1, ok=False), run(2)), "r2", None),
+        (state(run(1), run(2, ok=False)), "r2", FAILED),
+        (state(), None, NO_ANSWER),
+        (state(made_by(1, "a.csv"), made=["a.csv"]), "r1", None),
+        (state(made_by(1, "a.csv"), run(2), made=["a.csv"]), "r1", None),  # it read the file
+        (state(made_by(1, "a.csv"), made_by(2, "b.png"), made=["a.csv", "b.png"]), "r2", None),
+        (state(made_by(1, "a.csv"), run(2, ok=False), made=["a.csv"]), "r2", FAILED),
+        (state(made_by(1, "a.csv"), OTHER, made=["a.csv"]), "r1", None),
+        (state(run(1), made=["notes.md"]), None, NO_MAKER),
+        (state(made=["notes.md"]), None, NO_MAKER),
+        (state(made_by(1, "a.csv", ok=False), made=["a.csv"]), None, NO_MAKER),
+    ],
+)
+def test_without_source_files_the_program_is_the_work(
+    now: Any, rests_on: str | None, problem: str | None
+) -> None:
+    found = by_program(now)
+    assert (found["run"], found["problem"], found["holds"]) == (rests_on, problem, problem is None)
+    assert found["source"] == ("program" if rests_on else None)
+    assert found["command"] == ("print(1)" if rests_on else None)
+
+
+def test_a_red_verification_says_what_failed() -> None:
+    assert red(CHECK, state(CHECK)) is None
+    failed = verify(1, ok=False)
+    assert red(failed, state(failed)) == "the verification `python check.py` failed: KeyError: 'a'"
+
+
+def test_a_person_s_own_code_that_failed_is_not_shown_to_work_by_what_runs_after_it() -> None:
+    theirs = run(2, ok=False, by="Ada")
+    assert red(verify(3), state(CHECK, theirs)) == "the code of Ada did not succeed (r2)"
+    assert red(verify(4), state(theirs, run(3))) is None
+    assert red(verify(3), state(CHECK, run(2, by="Ada"))) is None

@@ -1,0 +1,52 @@
+"""Which files are replaced, to see whether a verification notices."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.evidence.experiment import groups, not_exercised, replaced
+
+MANY = ["a.py", "b.py", "c.py", "d.py", "e.py"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "command", "expected"),
+    [
+        (["a.py"], "python a.py", [["a.py"]]),
+        (["a.py"], "pytest", [["a.py"]]),
+        (["a.py", "b.py"], "pytest", [["a.py", "b.py"]]),
+        # what the command names is its driver: the others are replaced
+        (["a.py", "check.py"], "python check.py", [["a.py"]]),
+        (["a.py", "b.py", "main.py"], "python -m main", [["a.py", "b.py"]]),
+        (["s/core.py", "s/__init__.py"], "python -c 'import s.core'", [["s/__init__.py"]]),
+        (["Makefile", "a.c"], "make test", [["a.c"]]),
+        (["build.mk", "a.sh"], "make -f build.mk", [["a.sh"]]),
+        # where it names them all, each is replaced alone
+        (["a.py", "b.py"], "python a.py b.py", [["a.py"], ["b.py"]]),
+        (["Makefile"], "make", [["Makefile"]]),
+        (MANY, f"python -m compileall {' '.join(MANY)}", [MANY]),
+        # tests are part of the verification, unless there is nothing else
+        (["a.py", "test_a.py", "tests/conftest.py"], "pytest", [["a.py"]]),
+        (["test_a.py"], "pytest", [["test_a.py"]]),
+        # a name within a word names nothing
+        (["a.py", "b.py"], "python data.py", [["a.py", "b.py"]]),
+        (["sum.py", "b.py"], "python sum_all.py", [["b.py", "sum.py"]]),
+    ],
+)  # fmt: skip
+def test_the_drivers_of_a_command_stay(
+    sources: list[str], command: str, expected: list[list[str]]
+) -> None:
+    assert groups(sources, command) == expected
+
+
+def test_only_the_group_is_replaced_and_nothing_is_lost() -> None:
+    files = {"a.py": b"x = 1\n", "b.py": b"y = 2\n", "data.csv": b"1,2\n"}
+    without = replaced(files, ["a.py"])
+    assert without["a.py"] != files["a.py"]
+    assert without["a.py"].endswith(files["a.py"])
+    assert {**without, "a.py": files["a.py"]} == files
+
+
+def test_what_is_said_names_the_command_and_the_files() -> None:
+    said = not_exercised("pytest", ["a.py", "b.py"])
+    assert "`pytest` stays green when a.py, b.py cannot be loaded" in said

@@ -1,0 +1,202 @@
+"""What a verdict may say, by what the verification shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.evidence.record import NOT_EXECUTABLE
+from agents.evidence.verdict import (
+    AWAY,
+    LEAST_SCORE,
+    NOT_VERIFIED,
+    UNREADABLE,
+    Said,
+    judged,
+    unproven,
+    verification_of,
+)
+
+RED = "the verification `pytest` failed: 1 failed"
+NO_PROGRAM = f"{NOT_EXECUTABLE}: the answer rests on no run"
+
+
+def run(number: int, *, ok: bool = True) -> dict[str, Any]:
+    return {"id": f"r{number}", "number": number, "revision": 1, "succeeded": ok}
+
+
+def verified(problem: str | None = None, run: str | None = "r2", revision: int = 1) -> Any:
+    holds = problem is None
+    return {"revision": revision, "run": run, "holds": holds, "problem": problem}
+
+
+def state(found: Any = None, *, job: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """A job of two runs, of which the second is its verification."""
+    return {
+        "job": {"task": "Add.", **(job or {})},
+        "revision": 1,
+        "runs": [run(1), run(2)],
+        "verifications": [found or verified()],
+        **more,
+    }
+
+
+def approval(named: str | None = None, **more: Any) -> Said:
+    return Said(verdict="approve", feedback="Fine.", run=named, **more)
+
+
+def test_an_approval_of_what_the_verification_shows_stands() -> None:
+    said = approval("r1", score=0.9, runs=["r1", "run 2", "r9"])
+    assert judged(state(), said) == {
+        "revision": 1, "verdict": "approve", "feedback": "Fine.", "run": "r1", "overruled": None,
+        "score": 0.9, "failed": [], "runs": ["r1", "r2"], "by": "critic", "ends": None,
+        "checks": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("named", [None, "", "none", "r9"])
+def test_an_approval_that_names_no_run_rests_on_the_verification(named: str | None) -> None:
+    critique = judged(state(), approval(named))
+    assert (critique["verdict"], critique["run"]) == ("approve", "r2")
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["r1", "1", "#1", "run 1", "Run #1", "revision 2, r1", "r1 (revision 2)", "rev 2: run_1"],
+)
+def test_a_run_is_named_in_many_ways(named: str) -> None:
+    assert judged(state(), approval(named))["run"] == "r1"
+
+
+@pytest.mark.parametrize("named", ["revision 1", "1 or 2", "error 1"])
+def test_a_number_of_something_else_names_no_run(named: str) -> None:
+    said = Said(verdict="revise", feedback="No.", run=named)
+    assert judged(state(), said)["run"] is None
+
+
+FAILED = {"id": "test_a.py::test_a", "outcome": "failed", "detail": ""}
+UNPASSED = {"revision": 1, "passed": False, "problem": None, "tests": [FAILED]}
+COPIES = {
+    "conflicts": [{"path": "a.py", "steps": [1, 2], "copies": ["a.conflict-step2.py"]}],
+    "artifacts": {"a.conflict-step2.py": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (state(verified(RED)), RED),
+        (state(verified(NO_PROGRAM, None)), NO_PROGRAM),
+        ({**state(), "verifications": []}, NOT_VERIFIED),
+        (state(verified(revision=0)), NOT_VERIFIED),  # of the revision before
+        (state(checked=UNPASSED), None),
+        (state(**COPIES), "copies of conflicting files are left: a.conflict-step2.py"),
+    ],
+)
+def test_an_approval_without_evidence_is_turned_around(now: Any, why: str | None) -> None:
+    critique = judged(now, approval("r1", score=1.0))
+    assert (critique["verdict"], critique["by"]) == ("revise", "critic")
+    assert critique["overruled"] == (why or unproven(now))
+    assert critique["feedback"] == f"Not approved: {critique['overruled']}.\n\nFine."
+
+
+def test_the_last_verification_of_a_revision_counts() -> None:
+    now = state() | {"verifications": [verified(RED), verified()]}
+    assert (unproven(now), judged(now, approval())["verdict"]) == (None, "approve")
+    now["verifications"].reverse()
+    assert unproven(now) == RED
+    assert verification_of(now) == now["verifications"][-1]
+    assert verification_of({"revision": 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("evidence", "problem", "verdict"),
+    [
+        ("run", NO_PROGRAM, "revise"),
+        ("none", NO_PROGRAM, "approve"),
+        ("none", RED, "revise"),
+        ("none", NOT_VERIFIED, "revise"),
+    ],
+)
+def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
+    evidence: str, problem: str, verdict: str
+) -> None:
+    now = state(verified(problem, None), job={"evidence": evidence}, runs=[])
+    assert judged(now, approval())["verdict"] == verdict
+    assert unproven(now) == problem  # a person who approves it overrides
+
+
+def test_how_many_checks_passed_is_kept() -> None:
+    tests = [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "missing"}]
+    checked = {"revision": 1, "passed": False, "problem": None, "tests": tests}
+    assert judged(state(checked=checked), None)["checks"] == {"passed": 1, "total": 2}
+    assert judged(state(checked={**checked, "revision": 0}), None)["checks"] is None
+
+
+def test_an_approval_with_too_low_a_score_is_turned_around() -> None:
+    low = judged(state(), approval(score=LEAST_SCORE - 0.1))
+    why = "the critic's score of 0.6 is below 0.7"
+    assert (low["verdict"], low["overruled"]) == ("revise", why)
+    assert judged(state(), approval(score=LEAST_SCORE))["verdict"] == "approve"
+
+
+def test_an_approval_that_names_failed_criteria_is_turned_around() -> None:
+    critique = judged(state(), approval(score=1.0, failed=["no empty list", "no strings"]))
+    assert critique["verdict"] == "revise"
+    assert critique["overruled"] == (
+        "the critic names criteria that are not met: no empty list; no strings"
+    )
+
+
+def test_a_critic_may_always_send_back() -> None:
+    said = Said(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
+    critique = judged(state(), said)
+    assert (critique["verdict"], critique["feedback"], critique["run"]) == (
+        "revise", "no tests", "r1",
+    )  # fmt: skip
+    assert critique["overruled"] is None
+
+
+@pytest.mark.parametrize("why", [UNREADABLE, AWAY])
+def test_nobody_approves_where_the_critic_is_not_heard_and_the_job_ends(why: str) -> None:
+    critique = judged(state(), None, why)
+    assert (critique["verdict"], critique["run"]) == ("revise", None)
+    assert (critique["overruled"], critique["by"], critique["ends"]) == (why, "rules", why)
+
+
+_FOUND = st.lists(
+    st.builds(
+        verified,
+        st.sampled_from([None, RED, NO_PROGRAM]),
+        st.sampled_from([None, "r1", "r2"]),
+        st.integers(1, 2),
+    ),
+    max_size=3,
+)
+_SAID = st.none() | st.builds(
+    Said,
+    verdict=st.sampled_from(["approve", "revise"]),
+    feedback=st.text(max_size=5),
+    run=st.sampled_from([None, "r1", "r2", "r9"]),
+    score=st.none() | st.floats(0, 1),
+    failed=st.lists(st.text(min_size=1, max_size=3), max_size=2),
+)
+
+
+@given(_FOUND, _SAID, st.sampled_from([None, UNPASSED, UNPASSED | {"revision": 2}]))
+def test_nothing_is_approved_unless_its_last_verification_holds(
+    found: list[Any], said: Said | None, checked: Any
+) -> None:
+    now = state(checked=checked) | {"verifications": found, "revision": 2}
+    critique = judged(now, said)
+    if critique["verdict"] == "approve":
+        assert said is not None
+        assert found[-1] == verified(None, found[-1]["run"], 2)
+        assert checked is None or checked["revision"] != 2
+        assert not critique["failed"]
+        assert critique["score"] is None or critique["score"] >= LEAST_SCORE
+    else:
+        assert said is None or said["verdict"] == "revise" or critique["overruled"]

@@ -1,0 +1,148 @@
+"""Which model goes on after failed runs, and when a pass ends: pure decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from agents.failures.escalation import (
+    LAST_PATIENCE,
+    PATIENCE,
+    Escalation,
+    escalation,
+    rounds,
+    symptom,
+)
+from agents.failures.feedback import failed_verifications
+
+Run = dict[str, Any]
+
+
+def red(cause: str = "KeyError: 'a'", tool: str = "python", number: int = 1) -> Run:
+    failure = {"class": "key", "cause": cause, "exception": "KeyError"}
+    return {"id": f"r{number}", "tool": tool, "succeeded": False, "failure": failure}
+
+
+def green(tool: str = "python", number: int = 1) -> Run:
+    return {"id": f"r{number}", "tool": tool, "succeeded": True, "failure": None}
+
+
+def reds(*causes: str) -> list[Run]:
+    return [red(cause, number=number) for number, cause in enumerate(causes, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("runs", "level"),
+    [
+        ([], 0),
+        (reds("a"), 0),
+        (reds("a", "b"), 0),
+        (reds("a", "b", "c"), 1),  # two repairs have failed
+        (reds("a", "a"), 1),  # the repair has not touched the cause
+        (reds("a", "b", "a"), 1),
+        ([red("a"), green(), red("b"), green(), red("c")], 0),
+        ([red("a"), green(), red("a")], 1),  # a probe in between says nothing of the failure
+        ([red("a", "verify"), green("verify"), red("a", "verify")], 0),  # that one was repaired
+        ([*reds("a", "a"), red("a")], 1),  # each model has its own tries
+        ([*reds("a", "a"), *reds("a", "a")], 2),
+        ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays
+    ],
+)
+def test_the_next_model_takes_over_when_repairs_fail(runs: list[Run], level: int) -> None:
+    assert escalation(runs, 0, 3).level == level
+    assert escalation(runs, 0, 3).stopped is None
+    assert escalation(runs, 2, 3).level == 2
+
+
+def test_who_takes_over_hears_of_the_runs_that_failed_so_far() -> None:
+    failed = reds("a", "b", "c")
+    assert escalation(failed, 0, 2) == Escalation(1, None, tuple(failed))
+    assert escalation([*failed, green("verify")], 0, 2).tried == ()
+    assert escalation([*failed, green("python")], 0, 2).tried == tuple(failed)
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        (reds("a", "a", "a"), None),
+        (reds("a", "a", "a", "a"), "the repairs leave the failure as it is: a"),
+        (reds("a", "b", "a", "c", "a", "a"), "the repairs leave the failure as it is: a"),
+        ([*reds("a", "a", "a", "a"), green()], None),  # it has got further
+        (reds(*"abcdef"), None),
+        (reds(*"abcdefg"), "6 repairs in a row have failed"),
+        ([*reds(*"abcdef"), green(), red("g")], None),
+    ],
+)
+def test_the_last_model_ends_the_pass_where_it_gets_no_further(
+    runs: list[Run], why: str | None
+) -> None:
+    assert escalation(runs, 0, 1) == Escalation(0, why, escalation(runs, 0, 1).tried)
+
+
+def test_the_same_failure_may_have_moved() -> None:
+    before = red("KeyError: 'a' (shop.py, line 7: total(x))")
+    moved = red("KeyError: 'a' (shop.py, line 12: total(x))")
+    other = red("KeyError: 'a' (shop.py, line 12: price(x))")
+    assert symptom(before) == symptom(moved) != symptom(other)
+    bare = {"id": "r1", "succeeded": False}
+    assert symptom(bare) == (None, None, "")
+
+
+def reply(*runs: Run) -> list[AnyMessage]:
+    """A reply of a model, and what its calls have run."""
+    calls = [
+        {"name": "python", "args": {}, "id": f"c{place}", "type": "tool_call"}
+        for place, _ in enumerate(runs)
+    ]
+    answers = [
+        ToolMessage(
+            "",
+            tool_call_id=f"c{place}",
+            artifact={"kind": "run_finished", "data": run, "files": []},
+        )
+        for place, run in enumerate(runs)
+    ]
+    return [AIMessage("", tool_calls=calls), *answers]
+
+
+def test_of_the_runs_of_one_reply_the_last_counts() -> None:
+    first, last = red("a", number=1), green(number=2)
+    said = [HumanMessage("Add."), *reply(first, last), *reply(), *reply(red("b", number=3))]
+    assert [run["id"] for run in rounds(said)] == ["r2", "r3"]
+    assert rounds([HumanMessage("Add.")]) == []
+
+
+def test_a_repair_is_of_the_verifications_that_failed_since_one_passed() -> None:
+    runs = [red(tool="verify", number=1), green("verify", number=2), red(number=3)]
+    assert failed_verifications(runs) == []
+    runs += [red(tool="verify", number=4), green(number=5), red(tool="verify", number=6)]
+    assert [run["id"] for run in failed_verifications(runs)] == ["r4", "r6"]
+
+
+_RUNS = st.lists(
+    st.tuples(st.booleans(), st.sampled_from("abc"), st.sampled_from(["python", "verify"])),
+    max_size=40,
+)
+
+
+@given(_RUNS, st.integers(1, 4))
+def test_a_pass_ends_and_climbs_one_step_at_a_time(
+    outcomes: list[tuple[bool, str, str]], levels: int
+) -> None:
+    runs: list[Run] = []
+    level = streak = 0
+    for well, cause, tool in outcomes:
+        runs.append(green(tool) if well else red(cause, tool))
+        now = escalation(runs, 0, levels)
+        assert now.level in (level, level + 1)
+        assert now.level < levels
+        streak = 0 if well or now.level > level else streak + 1
+        level = now.level
+        if now.stopped:
+            assert level == levels - 1
+            return
+        assert streak <= (PATIENCE if level < levels - 1 else LAST_PATIENCE)
