@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
+from agents.evidence.sources import unloadable
 from agents.graph import Graph, build
 from agents.job import JobInput, initial_state
 from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
@@ -46,6 +47,10 @@ def turn(role: str, expect: str, *reply: Any, after: int | None = None) -> Writt
 PLAN = turn("planner", "The task:", call("Plan", steps=["Write it.", "Run it.", "Mend it."]))
 
 
+ASKED = "No `verify` has shown"
+"""What a model is asked that would end a pass with source files and no verification."""
+
+
 def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Written:
     """A recorded judgement of the evidence that contains `expect`."""
     return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, run=run))
@@ -67,19 +72,22 @@ TURNS = [
     ),
     turn(
         "executor", "exit code 0",
-        call("write_file", path="b.txt", content="b", plan_steps=[3]), after=1,
+        call("write_file", path="a.py", content="a", plan_steps=[3]),
+        call("verify", command=["check"]), after=1,
     ),
-    turn("executor", "wrote b.txt", "First.", after=2),
+    turn("executor", "exit code 0", call("write_file", path="b.txt", content="b"), after=2),
+    turn("executor", "wrote b.txt", "First.", after=3),
     verdict("(revision 1)", "revise", "Again."),
     turn("executor", "Again.", call("python", code="three")),
-    turn("executor", "exit code 0", "Second.", after=4),
-    verdict("(revision 2)", "approve", run="r4"),
+    turn("executor", "exit code 0", "Second.", after=5),
+    verdict("(revision 2)", "approve", run="r6"),
 ]  # fmt: skip
-"""A job of two revisions, to be cut anywhere. The first ends with a file that no run has seen, so
-its last program is run once more."""
-RUNS = ["one", "two", "two", "three"]
-CALLS = 13
-"""What it calls: 8 of models, 4 of tools, and that run."""
+"""A job of two revisions, to be cut anywhere. Each ends with a file that its verification has not
+seen, so that is run again, and once more without a.py."""
+RUNS = ["one", "two", "check", "check", "check", "three", "check", "check"]
+MODEL_CALLS = 9
+CALLS = MODEL_CALLS + 6 + 4
+"""What it calls: models, tools, and the runs of its verifications."""
 
 
 class Crash(BaseException):
@@ -90,15 +98,35 @@ def _named(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.replace("__", "."): content for name, content in files.items()}
 
 
-ANSWERS = {code: printed(f"{code}\n", **{code: code.encode()}) for code in RUNS}
+Planned = RunResult | Exception | Callable[[Mapping[str, bytes]], RunResult]
+"""What a program does; it may be a function of its files."""
+
+
+def needs(path: str, content: bytes | None = None, out: str = "ok\n") -> Planned:
+    """A program that loads a file, as it was written by the job or with just this content."""
+
+    def run(files: Mapping[str, bytes]) -> RunResult:
+        loaded = files.get(path, unloadable(path, b""))
+        if loaded == content or (content is None and unloadable(path, b"") not in loaded):
+            return printed(out)
+        return printed(error=f"ImportError: {path} cannot be loaded\n", code=1)
+
+    return run
+
+
+ANSWERS: dict[str, Planned] = {
+    **{code: printed(f"{code}\n", **{code: code.encode()}) for code in ("one", "two", "three")},
+    "check": needs("a.py"),
+}
 """What the programs of TURNS do."""
 
 
 @dataclass
 class PlannedSandbox:
-    """Answers each program with what the test says; an exception is raised."""
+    """Answers each program, by the last word of its command, with what the test says; an exception
+    is raised."""
 
-    answers: Mapping[str, RunResult | Exception]
+    answers: Mapping[str, Planned]
     ran: list[str] = field(default_factory=list)
     seen: list[Mapping[str, bytes]] = field(default_factory=list)
 
@@ -109,7 +137,7 @@ class PlannedSandbox:
         answer = self.answers[code]
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return answer if isinstance(answer, RunResult) else answer(command.files)
 
     async def check(self) -> tuple[Layer, ...]:
         return ()

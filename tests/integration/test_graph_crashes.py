@@ -10,6 +10,7 @@ import pytest
 from graph_house import (
     ANSWERS,
     CALLS,
+    MODEL_CALLS,
     PLAN,
     RUNS,
     TASK,
@@ -85,7 +86,7 @@ async def test_a_finished_call_is_not_made_again(tmp_path: Path, at: int, smooth
     journey, journal, sandbox = await journey_with_a_crash(tmp_path, at, before=False)
     assert len(set(journal.keys)) == len(journal.keys) == CALLS
     assert sandbox.ran == RUNS
-    assert len(journey.record.charges) == 8
+    assert len(journey.record.charges) == MODEL_CALLS
     assert journey.kinds() == smooth.kinds()
     assert await journey.outcome() == await smooth.outcome()
 
@@ -129,9 +130,16 @@ async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Jo
 async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     # The crash falls between two runs that one turn of the model asked for.
     journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
-    assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3, 4]
+    numbers = [run["number"] for run in journey.told("run_finished")]
+    assert numbers == [1, 2, 3, 4, 5, 6]  # experiments have none
     assert sandbox.seen[1] == {"one": b"one"}
-    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "b.txt": b"b"}
+    assert sandbox.seen[2] == {"one": b"one", "two": b"two", "a.py": b"a"}
+    assert sandbox.seen[3] == {**sandbox.seen[2], "b.txt": b"b"}
+    assert sandbox.seen[4] != sandbox.seen[3]
+    assert sandbox.seen[5] == sandbox.seen[3]
+    files = await journey.ports.workspace.files()
+    assert files == sandbox.seen[6]
+    assert len(journey.told("verified")) == 2
 
 
 EDITED = [

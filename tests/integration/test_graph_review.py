@@ -110,7 +110,8 @@ async def test_a_person_s_code_that_fails_is_shown_with_its_cause(tmp_path: Path
         "class": "key", "cause": "KeyError: 'a' (the program, line 1: odd)",
         "exception": "KeyError", "file": "/run/main.py", "line": 1,
     }  # fmt: skip
-    assert shown["unproven"] == "the code of Ada did not succeed (r2)"
+    assert shown["unproven"].startswith("r2 failed, and nothing has been run since: KeyError")
+    assert shown["verification"]["holds"] is False
 
 
 async def test_approving_one_s_own_code_that_failed_is_an_override(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ async def test_approving_one_s_own_code_that_failed_is_an_override(tmp_path: Pat
     assert (ended.approved_by, ended.override) == ("Ada", True)
 
 
-async def test_code_that_a_person_mends_again_is_no_override(tmp_path: Path) -> None:
+async def test_code_that_a_person_fixes_again_is_no_override(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path)
     sandbox.answers = {**ANSWERS, "odd": FAILING}
     await journey.begin(JOB)
@@ -137,14 +138,15 @@ async def test_code_that_a_person_mends_again_is_no_override(tmp_path: Path) -> 
 async def test_a_critic_does_not_approve_what_a_person_broke(tmp_path: Path) -> None:
     sent_back = [
         verdict("(revision 1)", "approve", run="r1"),
-        turn("executor", "the code of Ada did not succeed", "As you like."),
+        turn("executor", "r2 failed, and nothing has been run since", "As you like."),
     ]
     journey, sandbox = paused(tmp_path, *sent_back)
     sandbox.answers = {**ANSWERS, "odd": FAILING}
     await journey.begin(JOB)
     await journey.decide("edit", code="odd")
     await journey.decide("delegate")
-    assert only(journey.told("critiqued"))["overruled"] == "the code of Ada did not succeed (r2)"
+    why = only(journey.told("critiqued"))["overruled"]
+    assert why.startswith("r2 failed, and nothing has been run since: KeyError")
 
 
 async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
         turn("executor", "Go on.", call("python", code="good"), after=3),
         verdict("(revision 2)", "approve", run="r2"),
     ]
-    sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n")})
+    sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n", b__txt=b"2")})
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(pauses=True))
     first = await journey.begin(JOB)
     shown = only(first["__interrupt__"]).value

@@ -1,0 +1,382 @@
+"""Verification by experiment, with the real sandbox: what counts as evidence of a job's work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from graph_house import ASKED, PLAN, Journey, Written, call, only, turn, verdict
+
+from agents.job import JobInput
+from sandbox.local import LocalSandbox
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+TASK = "Write add(a, b) in sums.py."
+WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+TEST = "from sums import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+HOLLOW = "def test_add():\n    assert 1 + 2 == 3\n"
+CHECK = "from sums import add\n\nassert add(1, 2) == 3\nprint('it adds')\n"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    local = LocalSandbox(PYTHON, pool_size=1)
+    try:
+        yield local
+    finally:
+        await local.close()
+
+
+def write(path: str, content: str) -> Written:
+    return call("write_file", path=path, content=content)
+
+
+def python(code: str) -> Written:
+    return call("python", code=code)
+
+
+def pytest_over(*paths: str) -> Written:
+    return call("verify", paths=list(paths) or ["."])
+
+
+def command(*words: str) -> Written:
+    return call("verify", command=list(words))
+
+
+WRITES = write("sums.py", RIGHT)
+WRITES_TEST = write("test_sums.py", TEST)
+BY_ITSELF = f"open('sums.py', 'w').write({RIGHT!r})\nimport sums\nassert sums.add(1, 2) == 3"
+
+
+async def done(
+    folder: Path,
+    sandbox: LocalSandbox,
+    *calls: Written,
+    asked: tuple[Written, ...] = (),
+    files: Mapping[str, bytes] | None = None,
+    what: str = "approve",
+    **job: Any,
+) -> Journey:
+    """A job of one pass that makes these calls in one reply, is perhaps asked for a verification
+    and then makes those of `asked`, and whose critic says `what`."""
+    turns = [PLAN, turn("executor", TASK, *calls, after=0)]
+    turns += [turn("executor", ASKED, *(asked or ["There is none."]), after=2)]
+    turns += [turn("executor", "", "It adds."), verdict("(revision 1)", what)]
+    journey = Journey.plan(folder, turns, sandbox, files)
+    given = {"max_revisions": 1, "files": tuple(files or ()), **job}
+    await journey.begin(JobInput(TASK, **given))
+    return journey
+
+
+def tried(found: Mapping[str, Any]) -> list[tuple[list[str], bool]]:
+    return [(each["replaced"], each["still_green"]) for each in found["experiments"]]
+
+
+EVIDENCE: dict[str, tuple[list[Written], dict[str, Any]]] = {
+    "tests that import the work": (
+        [WRITES, WRITES_TEST, pytest_over("test_sums.py")],
+        {"source": "model", "command": "pytest test_sums.py"},
+    ),
+    "tests by a command line": (
+        [WRITES, WRITES_TEST, command("python", "-m", "pytest", "-q")],
+        {"command": "python -m pytest -q"},
+    ),
+    "a program that checks": (
+        [WRITES, write("check.py", CHECK), command("python", "check.py")],
+        {"command": "python check.py"},
+    ),
+    "a program in the command": ([WRITES, command("python", "-c", CHECK)], {}),
+    "the program itself": (
+        [write("sums.py", f"{RIGHT}assert add(1, 2) == 3\n"), command("python", "sums.py")],
+        {},
+    ),
+    "a shell script": ([write("sums.sh", "test $((1 + 2)) = 3\n"), command("bash", "sums.sh")], {}),
+    "a Makefile": ([write("Makefile", "all:\n\ttest 3 = 3\n"), command("make")], {}),
+    "the tests that there are": ([WRITES, WRITES_TEST], {"source": "default", "command": "pytest"}),
+    "the last program, as it was": ([WRITES, python(CHECK)], {"source": "default", "run": "r1"}),
+    "one that was already right": ([WRITES, WRITES_TEST, pytest_over()], {"run": "r1"}),
+    "one before the last change": (
+        [write("sums.py", WRONG), WRITES_TEST, pytest_over(), WRITES],
+        {"run": "r2"},
+    ),
+}
+NONE: dict[str, tuple[list[Written], str]] = {
+    "a program that only prints": (
+        [WRITES, command("python", "-c", "print('it adds')")],
+        "stays green when sums.py cannot be loaded",
+    ),
+    "tests that import nothing": (
+        [WRITES, write("test_sums.py", HOLLOW), pytest_over()],
+        "stays green when sums.py cannot be loaded",
+    ),
+    "a check that reads the file": (
+        [WRITES, command("grep", "-q", "a + b", "sums.py")],
+        "stays green when sums.py cannot be loaded",
+    ),
+    "one that parses it": (
+        [WRITES, command("python", "-c", "import ast; ast.parse(open('sums.py').read())")],
+        "stays green when sums.py cannot be loaded",
+    ),
+    "one that hides its exit code": (
+        [write("sums.py", WRONG), WRITES_TEST, command("bash", "-c", "pytest || true")],
+        "stays green when sums.py cannot be loaded",
+    ),
+    "a program that writes what it runs": ([python(BY_ITSELF)], "writes sums.py itself"),
+    "tests that fail": (
+        [write("sums.py", WRONG), WRITES_TEST, pytest_over()],
+        "failed: 1 of 1 tests failed: test_sums.py::test_add",
+    ),
+    "work that was changed behind it": (
+        [WRITES, WRITES_TEST, pytest_over(), write("sums.py", WRONG)],
+        "failed: 1 of 1 tests failed: test_sums.py::test_add",
+    ),
+    "a program that fails": (
+        [WRITES, command("python", "-c", "import sums; sums.x")],
+        "failed: AttributeError",
+    ),
+    "no tests": ([WRITES, pytest_over()], "pytest found no tests"),
+    "a program that is not there": ([WRITES, command("no-such-program")], "failed: "),
+    "code that never ran": ([WRITES], "nothing has been run"),
+}
+
+
+@pytest.mark.parametrize(("calls", "expected"), EVIDENCE.values(), ids=EVIDENCE)
+async def test_what_runs_the_work_and_fails_without_it_is_evidence(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], expected: dict[str, Any]
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls)
+    found = only(journey.told("verified"))
+    assert (found["holds"], found["problem"]) == (True, None)
+    assert {name: found[name] for name in expected} == expected
+    assert found["experiments"]
+    assert not any(still_green for _, still_green in tried(found))
+    assert found["workspace"] == journey.ports.workspace.digest
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.verification) == ("critic", found)
+
+
+@pytest.mark.parametrize(("calls", "problem"), NONE.values(), ids=NONE)
+async def test_what_says_nothing_of_the_work_is_none(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], problem: str
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls)
+    found = only(journey.told("verified"))
+    assert found["holds"] is False
+    assert problem in found["problem"]
+    critique = only(journey.told("critiqued"))
+    assert (critique["verdict"], critique["overruled"]) == ("revise", found["problem"])
+    ended = await journey.outcome()
+    assert (ended.approved, ended.exhausted) == (False, True)
+
+
+async def test_an_experiment_shows_what_it_printed_and_changes_nothing(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    journey = await done(
+        tmp_path, sandbox, WRITES, write("check.py", CHECK), command("python", "check.py")
+    )
+    (experiment,) = only(journey.told("verified"))["experiments"]
+    assert (experiment["replaced"], experiment["exit_code"]) == (["sums.py"], 1)
+    assert "ImportError: replaced, to see whether" in experiment["stderr"]["text"]
+    assert experiment["stdout"] == {"text": "", "dropped_bytes": 0, "digest": None}
+    assert len(journey.told("run_finished")) == 1
+    files = await journey.ports.workspace.files()
+    assert files == {"sums.py": RIGHT.encode(), "check.py": CHECK.encode()}
+
+
+async def test_it_is_run_again_only_where_something_has_changed(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    calls = [WRITES, WRITES_TEST, pytest_over(), write("notes.md", "Done.")]
+    journey = await done(tmp_path, sandbox, *calls)
+    first, again = journey.told("run_finished")
+    assert (again["tool"], again["by"], again["number"]) == ("verify", "executor", 2)
+    assert again["on"] == again["workspace"] == journey.ports.workspace.digest != first["on"]
+    assert again["tests"]["counts"] == {"passed": 1}
+    assert again["artifacts"] == []
+    assert only(journey.told("verified"))["run"] == "r2"
+
+
+async def test_what_a_verification_writes_is_not_handed_back_with_it(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    """Its `verify` left a file, so it is run again: on the files as they are then."""
+    logs = command("python", "-c", "import sums, uuid; open(uuid.uuid4().hex, 'w').close()")
+    journey = await done(tmp_path, sandbox, WRITES, logs)
+    assert len(journey.told("run_finished")) == 2
+    assert only(journey.told("verified"))["holds"] is True
+    assert len(journey.ports.workspace.list()) == 2
+
+
+async def test_a_model_that_has_declared_none_is_asked_once(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    journey = await done(tmp_path, sandbox, WRITES, asked=(WRITES_TEST, pytest_over()))
+    assert only(journey.told("verified"))["source"] == "model"
+    assert only(journey.told("answered"))["text"] == "It adds."
+    roles = [each["role"] for each in journey.told("model_called")]
+    assert roles.count("executor") == 4  # the work, an answer, what was asked for, an answer
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_who_is_asked_and_looks_around_is_not_asked_again(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    journey = await done(tmp_path, sandbox, WRITES, asked=(call("list_dir"),))
+    roles = [each["role"] for each in journey.told("model_called")]
+    assert roles.count("executor") == 4
+    assert only(journey.told("verified"))["problem"] == "nothing has been run"
+
+
+@pytest.mark.parametrize(
+    ("calls", "job"),
+    [
+        ([write("data.csv", "1,2\n"), python("print(3)")], {}),
+        ([WRITES, WRITES_TEST], {"verify": ("pytest", "-q")}),
+        ([python("print(3)")], {}),
+    ],
+    ids=["no source files", "the job's own", "no files"],
+)
+async def test_who_has_nothing_to_declare_is_not_asked(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], job: dict[str, Any]
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls, **job)
+    roles = [each["role"] for each in journey.told("model_called")]
+    assert roles.count("executor") == 2
+
+
+async def test_the_job_s_own_command_counts_and_is_told(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    said = "has to end with exit code 0: `python -c 'import sums; assert sums.add(1, 2) == 3'`"
+    turns = [
+        PLAN,
+        turn("executor", said, write("sums.py", WRONG), python("import sums"), after=0),
+        turn("executor", "exit code 0", "It adds.", after=1),
+        verdict("(revision 1)", "approve"),
+        turn("executor", "failed: AssertionError", WRITES, after=2),
+        turn("executor", "wrote sums.py", "Now it does.", after=3),
+        verdict("(revision 2)", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    own = ("python", "-c", "import sums; assert sums.add(1, 2) == 3")
+    await journey.begin(JobInput(TASK, verify=own))
+    first, second = journey.told("verified")
+    assert (first["source"], first["holds"]) == (second["source"], False) == ("job", False)
+    assert (second["holds"], tried(second)) == (True, [(["sums.py"], False)])
+    assert only(journey.told("repaired"))["run"] == second["run"]
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+PLOT = "open('plot.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n')"
+PROGRAMS: dict[str, tuple[list[Written], dict[str, Any], str | None]] = {
+    "an answer": ([python("print(6 * 7)")], {"run": "r1", "command": "print(6 * 7)"}, None),
+    "a plot": ([python(PLOT)], {"run": "r1"}, None),
+    "a plot that is looked at": ([python(PLOT), python("open('plot.png')")], {"run": "r1"}, None),
+    "one from given data": ([python("open('given.csv')")], {"run": "r1"}, None),
+    "an answer that failed": (
+        [python("print(6 * 7)"), python("1 / 0")], {"run": "r2"},
+        "r2 failed, and nothing has been run since: ZeroDivisionError",
+    ),
+    "a document": ([write("essay.md", "Adding.")], {"run": None}, "not executable work"),
+    "a claim": ([call("list_dir")], {"run": None}, "not executable work"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "expected", "problem"), PROGRAMS.values(), ids=PROGRAMS)
+async def test_without_source_files_the_last_program_is_the_work(
+    tmp_path: Path,
+    sandbox: LocalSandbox,
+    calls: list[Written],
+    expected: dict[str, Any],
+    problem: str | None,
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls, files={"given.csv": b"1,2\n"})
+    found = only(journey.told("verified"))
+    assert {name: found[name] for name in expected} == expected
+    assert (found["holds"], found["experiments"]) == (problem is None, [])
+    assert (problem or "") in (found["problem"] or "")
+    assert found["source"] == ("program" if found["run"] else None)
+    assert (await journey.outcome()).approved is (problem is None)
+
+
+@pytest.mark.parametrize("what", ["approve", "revise"])
+async def test_a_job_may_say_that_nothing_has_to_run(
+    tmp_path: Path, sandbox: LocalSandbox, what: str
+) -> None:
+    essay = write("essay.md", "Adding.")
+    journey = await done(tmp_path, sandbox, essay, what=what, evidence="none")
+    assert only(journey.told("verified"))["holds"] is False
+    assert (await journey.outcome()).approved is (what == "approve")
+
+
+async def test_that_holds_for_documents_alone(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    journey = await done(tmp_path, sandbox, WRITES, evidence="none")
+    assert (await journey.outcome()).approved is False
+
+
+async def test_files_that_the_job_was_given_are_not_its_work(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    """A test that imports a given module is no evidence of the one that the job wrote."""
+    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    journey = await done(tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=given)
+    found = only(journey.told("verified"))
+    assert (found["holds"], tried(found)) == (False, [(["shop.py"], True)])
+
+
+async def test_a_person_s_edit_is_verified_before_it_is_shown(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    turns = [
+        PLAN,
+        turn("executor", TASK, WRITES, WRITES_TEST, pytest_over(), after=0),
+        turn("executor", "passed", "It adds.", after=1),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    state = await journey.begin(JobInput(TASK, review=True))
+    shown = only(state["__interrupt__"]).value
+    assert (shown["unproven"], shown["verification"]["holds"]) == (None, True)
+    state = await journey.decide("edit", code=f"open('sums.py', 'w').write({WRONG!r})")
+    shown = only(state["__interrupt__"]).value
+    assert shown["unproven"].startswith("the verification `pytest .` failed: 1 of 1 tests failed")
+    assert [(run["tool"], run["by"]) for run in shown["runs"]] == [
+        ("verify", "executor"), ("python", "Ada"), ("verify", "executor"),
+    ]  # fmt: skip
+    other = RIGHT.replace("a + b", "b + a")
+    state = await journey.decide("edit", code=f"open('sums.py', 'w').write({other!r})")
+    assert only(state["__interrupt__"]).value["unproven"] is None
+    assert only(journey.told("repaired"))["run"] == "r5"
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override) == ("Ada", False)
+
+
+async def test_who_approves_against_a_verification_that_failed_overrides_it(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    """Although another program has succeeded after it."""
+    turns = [
+        PLAN,
+        turn(
+            "executor",
+            TASK,
+            write("sums.py", WRONG),
+            WRITES_TEST,
+            pytest_over(),
+            python("print(1)"),
+        ),
+        turn("executor", "exit code 0", "It adds.", after=1),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox)
+    state = await journey.begin(JobInput(TASK, review=True))
+    assert "failed: 1 of 1 tests failed" in only(state["__interrupt__"]).value["unproven"]
+    await journey.decide("approve")
+    ended = await journey.outcome()
+    assert (ended.approved_by, ended.override) == ("Ada", True)
