@@ -67,9 +67,11 @@ def code(text: str) -> str:
 
 
 def passing(expect: str, text: str, after: int, answer: str = "Done.") -> list[dict[str, Any]]:
-    """A pass of the executor: one run, one answer."""
+    """A pass of the executor: a file, a verification, an answer."""
+    write = call("write_file", path="solution.py", content=text)
+    check = call("verify", command=["python", "-c", "import solution; print('written')"])
     return [
-        turn("executor", expect, call("python", code=code(text)), after=after),
+        turn("executor", expect, write, check, after=after),
         turn("executor", "stdout:\nwritten", answer, after=after + 1),
     ]
 
@@ -105,7 +107,32 @@ async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox
     assert ended.checks is not None
     assert ended.checks["passed"] is True
     assert [each["revision"] for each in journey.told("checked")] == [1, 2]
+    failed, verified = journey.told("verified")
+    assert (failed["source"], failed["holds"], failed["experiments"]) == ("checks", False, [])
+    assert (verified["source"], verified["holds"]) == ("checks", True)
+    (experiment,) = verified["experiments"]
+    assert (experiment["replaced"], experiment["still_green"]) == (["solution.py"], False)
     assert list(journey.ports.workspace.list()) == ["solution.py"]  # no check was ever in it
+
+
+@pytest.mark.parametrize(
+    ("checks", "own", "source"),
+    [
+        (CHECKS, (), "checks"),
+        (Checks({"test_one.py": "def test_one():\n    assert 1 == 1\n"}), (), "model"),
+        (CHECKS, ("python", "-c", "import solution"), "job"),
+    ],
+    ids=["as they are", "some that import nothing", "beside a command of the job's own"],
+)
+async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
+    tmp_path: Path, sandbox: Counted, checks: Checks, own: tuple[str, ...], source: str
+) -> None:
+    turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
+    journey = journey_of(tmp_path, turns, sandbox, checks)
+    await journey.begin(JobInput(TASK, checks=True, verify=own))
+    found = only(journey.told("verified"))
+    assert (found["source"], found["holds"]) == (source, True)
+    assert (await journey.outcome()).approved_by == "critic"
 
 
 @dataclass
@@ -131,7 +158,7 @@ async def test_checks_that_were_made_are_not_made_again(tmp_path: Path, sandbox:
     assert sandbox.runs == 2  # the executor's program, and the checks
     journey.ports = whole
     await journey.go_on()
-    assert sandbox.runs == 4
+    assert sandbox.runs == 5  # and once more, without the solution
     assert (await journey.outcome()).approved_by == "critic"
     assert len(journey.told("checked")) == 2
 
@@ -201,7 +228,7 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
         written_by_tester(WRITTEN),
         PLAN,
         *passing("solution.py: add(a, b)", WRONG, 0),
-        verdict("- test_add.py::test_add: failed", "revise", "Mend it.", run="r1"),
+        verdict("- test_add.py::test_add: failed", "revise", "Fix it.", run="r1"),
         *passing("test_add.py::test_add: failed", RIGHT, 2),
         verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
     ]

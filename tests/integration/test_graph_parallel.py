@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import Journey, PlannedSandbox, Written, call, only, printed, turn, verdict
+from graph_house import ASKED, Journey, PlannedSandbox, Written, call, only, printed, turn, verdict
 from parallel_house import (
     ANSWERS,
     BRANCHES,
@@ -24,9 +24,10 @@ from parallel_house import (
     step,
 )
 
+from agents.evidence.sources import unloadable
 from agents.job import JobInput
 from agents.ports import Bounds
-from sandbox.protocol import Limits
+from sandbox.protocol import Limits, RunResult
 
 DONE = [
     turn("executor", TASK, call("python", code="whole"), after=0),
@@ -167,16 +168,29 @@ async def test_a_branch_whose_run_failed_is_merged_and_its_failure_told(tmp_path
 
 
 async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
+    """No branch is asked for a verification, and the pass that joins them is."""
+    branches = [
+        *branch(1, "one", "more", path="count.py", content="count"),
+        *branch(2, "two", path="draw.py", content="draw"),
+    ]
     joining = [
         turn("executor", "Some of these steps have been done", "Nothing is left to do.", after=0),
+        turn("executor", ASKED, "Nothing to verify.", after=1),
         verdict("(revision 1)", "approve"),
     ]
-    sandbox = PlannedSandbox(ANSWERS)
-    journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], sandbox)
-    assert sandbox.ran[-1] == "two"  # the last program, once more, over all files
-    assert "count.txt" in sandbox.seen[-1]
+    sandbox = PlannedSandbox({**ANSWERS, "two": loads_all})
+    journey = await played(tmp_path, [PLAN, *branches, *joining], sandbox)
+    assert sandbox.ran[-2:] == ["two", "two"]  # the last program over all files, and without them
+    assert {"count.py", "draw.py"} <= set(sandbox.seen[-2])
     assert journey.told("run_finished")[-1]["number"] == 4
+    assert only(journey.told("verified"))["source"] == "default"
     assert (await journey.outcome()).approved_by == "critic"
+
+
+def loads_all(files: Mapping[str, bytes]) -> RunResult:
+    """A program that loads whatever files there are."""
+    lost = any(unloadable("a.py", b"") in content for content in files.values())
+    return printed(code=1) if lost else printed("of two\n")
 
 
 async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path) -> None:
