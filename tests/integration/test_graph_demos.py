@@ -43,6 +43,14 @@ class Stage:
         return Journey.play(SHIPPED_RECORDINGS, name, self.sandbox, files)
 
 
+def evidence(journey: Journey) -> tuple[str, list[str]]:
+    """What the last verification ran, and the files without which it failed."""
+    found = journey.told("verified")[-1]
+    assert (found["source"], found["holds"]) == ("model", True)
+    assert not any(each["still_green"] for each in found["experiments"])
+    return found["command"], [path for each in found["experiments"] for path in each["replaced"]]
+
+
 @pytest.fixture
 def stage(sandbox: LocalSandbox) -> Stage:
     return Stage(sandbox)
@@ -53,6 +61,7 @@ async def test_binary_search_and_its_follow_up(stage: Stage) -> None:
     await first.begin(JobInput(SEARCH))
     done = await first.outcome()
     assert done.approved_by == "critic"
+    assert evidence(first) == ("python check_binary_search.py", ["binary_search.py"])
     files = await first.ports.workspace.files()
     second = stage.set("demo-binary-search-strings", files)
     job = JobInput(
@@ -63,6 +72,7 @@ async def test_binary_search_and_its_follow_up(stage: Stage) -> None:
     await second.begin(job)
     assert (await second.outcome()).approved_by == "critic"
     assert [run["succeeded"] for run in second.told("run_finished")] == [True, True]
+    assert evidence(second) == ("python check_strings.py", ["binary_search.py"])
 
 
 async def test_kmeans_is_shown_to_a_person(stage: Stage) -> None:
@@ -71,6 +81,10 @@ async def test_kmeans_is_shown_to_a_person(stage: Stage) -> None:
     shown: Mapping[str, Any] = only(state["__interrupt__"]).value
     plot = only(shown["artifacts"], lambda artifact: artifact["media_type"] == "image/png")
     assert journey.record.blobs[plot["digest"]].startswith(b"\x89PNG")
+    assert (shown["unproven"], evidence(journey)) == (
+        None,
+        ("pytest test_kmeans.py", ["kmeans.py"]),
+    )
     state = await journey.decide("revise", feedback="Make the X bigger.")
     assert "This is a recording" in only(state["__interrupt__"]).value["answer"]
     await journey.decide("approve")
@@ -98,4 +112,5 @@ async def test_the_bug_is_seen_and_then_gone(stage: Stage) -> None:
     steps = [fact["step"] for fact in journey.told("step_started")]
     assert (steps, journey.told("step_finished")[-1]["step"]) == ([1, 2, 3], 3)
     assert "ZeroDivisionError: division by zero" in first["stderr"]["text"]
+    assert evidence(journey) == ("python check_divide.py", ["divide.py"])
     assert (await journey.outcome()).approved_by == "critic"
