@@ -36,7 +36,7 @@ def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
         assert "\nsucceeded: approved by " in job
     assert "20" in jobs[0]
     assert "the demo approves by itself" in jobs[2]
-    assert re.search(r"\nrun 1: (?!exit 0).*(.|\n)*\nrun 2: exit 0", jobs[3])
+    assert re.search(r"\nrun 1: (?!exit 0).*(.|\n)*\nrun 2: verify, exit 0", jobs[3])
     plot = Path(re.search(r"\nplot: (.*)", jobs[2])[1])
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert list((tmp_path / "tmp").glob("fettle-*")) == []

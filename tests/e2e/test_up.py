@@ -94,7 +94,7 @@ def test_run_list_and_show(house):
     listed = house.json("list", "--label", "first")
     assert [one["id"] for one in listed["jobs"]] == [job["id"]]
     told = house.run("show", job["id"], "--save", "saved")
-    assert "run 1: exit 0" in told
+    assert "run 1: verify, exit 0" in told
     assert "verdict: approve" in told
     assert (house.cwd / "saved" / "binary_search.py").exists()
     assert "succeeded: approved by critic" in house.run("watch", job["id"])
