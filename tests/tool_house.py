@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graph_house import Journey, turn, verdict
+from graph_house import ASKED, Journey, turn, verdict
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -53,7 +53,8 @@ async def use(
     """
     made = [reply if isinstance(reply, list) else [reply] for reply in replies]
     turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(made)]
-    turns += [turn("executor", "", "Done.", after=len(made)), verdict("", "revise", "More.")]
+    turns += [turn("executor", "", "Done.", after=len(made)), turn("executor", ASKED, "No.")]
+    turns += [verdict("", "revise", "More.")]
     journey = Journey.plan(folder, turns, sandbox, files)
     journey.ports = journey.with_ports(limits=limits or Limits(), **ports)
     if tools:

@@ -21,7 +21,7 @@ async def test_the_tools_work_in_containers(tmp_path: Path, docker_engine: engin
             tmp_path,
             sandbox,
             call("shell", command="echo hello | tr a-z A-Z; false | true"),
-            call("run_tests"),
+            call("verify", paths=["."]),
             call("search", pattern="def .*plus"),
             files={"test_plus.py": test, ".packages/plus-1.0-py3-none-any.whl": packed},
         )

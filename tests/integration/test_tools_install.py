@@ -94,7 +94,7 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
         call("install", packages=["greet"]),
         call("python", code=code),
         call("shell", command="python -c 'import greet; print(greet.__file__)'"),
-        call("run_tests"),
+        call("verify", paths=["."]),
         call("install", packages=["greet"]),
         call("search", pattern="sitecustomize|shout"),
         call("install", packages=["greet; " + "(" * 5_000]),

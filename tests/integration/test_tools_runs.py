@@ -39,7 +39,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await local.close()
 
 
-async def test_a_shell_runs_and_its_exit_code_is_evidence(
+async def test_a_shell_runs_and_its_exit_code_decides(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     result = await use(
@@ -65,7 +65,7 @@ async def test_a_shell_runs_and_its_exit_code_is_evidence(
     assert fourth.startswith("stopped: it ran for longer than 1 s")
     assert "timeout_seconds: Input should be greater than or equal to 1" in fifth
     assert [run["tool"] for run in result.runs] == ["shell"] * 6
-    assert [run["succeeded"] for run in result.runs] == [True] + [False] * 4 + [True]
+    assert [run["succeeded"] for run in result.runs] == [True] + [False] * 3 + [True] * 2
     assert [run["id"] for run in result.runs] == ["r1", "r2", "r3", "r4", "r5", "r6"]
     assert result.runs[1]["code"]["text"] == "false\necho never"
     assert [run.get("wall_seconds") for run in result.runs] == [None] * 3 + [1.0] + [None] * 2
@@ -76,12 +76,11 @@ async def test_tests_are_told_one_by_one(tmp_path: Path, sandbox: LocalSandbox) 
     result = await use(
         tmp_path,
         sandbox,
-        call("run_tests"),
-        call("run_tests", paths=["test_good.py"]),
-        call("run_tests", paths=["test_bad.py::test_three"]),
-        call("run_tests", keyword="one or three"),
-        call("run_tests", paths=["../up.py"]),
-        call("run_tests", paths=["-x"]),
+        call("verify", paths=["."]),
+        call("verify", paths=["test_good.py"]),
+        call("verify", paths=["test_bad.py::test_three"]),
+        call("verify", command=["pytest", "-q", "-k", "one or three"]),
+        call("verify", command="python -m pytest 'test_good.py'"),
         files={"test_good.py": GOOD, "test_bad.py": BAD},
     )
     assert result.texts[0].startswith(
@@ -94,12 +93,61 @@ async def test_tests_are_told_one_by_one(tmp_path: Path, sandbox: LocalSandbox) 
     assert result.texts[1] == "passed: 1 passed\npassed test_good.py::test_one"
     assert result.texts[2].startswith("not passed: no test has passed: all were skipped")
     assert result.texts[3].startswith("passed: 1 skipped, 1 passed")
-    assert result.texts[4].startswith("error: a path has no empty parts and no '..'")
-    assert result.texts[5].startswith("error: not a file or directory of tests")
-    assert [run["succeeded"] for run in result.runs] == [False, True, False, True]
-    assert [run["code"]["text"] for run in result.runs[:2]] == ["pytest", "pytest test_good.py"]
+    assert result.texts[4] == result.texts[1]
+    assert [run["succeeded"] for run in result.runs] == [False, True, False, True, True]
+    assert {run["tool"] for run in result.runs} == {"verify"}
+    assert [run["code"]["text"] for run in result.runs] == [
+        "pytest .",
+        "pytest test_good.py",
+        "pytest test_bad.py::test_three",
+        "pytest -q -k 'one or three'",
+        "python -m pytest test_good.py",
+    ]
     assert result.runs[0]["tests"]["counts"] == {"failed": 1, "skipped": 1, "passed": 1}
     assert set(await result.files()) == {"test_good.py", "test_bad.py"}
+
+
+async def test_a_program_is_verified_by_its_exit_code(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("verify", command=["python", "-c", "print(6 * 7)", "$HOME", "a b"]),
+        call("verify", command=["python", "-c", "print('all passed'); raise SystemExit(3)"]),
+        call("verify", command=["sh", "-c", "false; echo done"]),
+        call("verify", command=["no-such-program"]),
+        call("verify", command=["python", "-c", "open('out.txt', 'w').write('1')"]),
+    )
+    assert result.texts[0] == "exit code 0\n\nstdout:\n42"
+    assert result.texts[1].startswith("exit code 3\n\nstdout:\nall passed")
+    assert [run["succeeded"] for run in result.runs][:3] == [True, False, True]
+    assert result.runs[3]["succeeded"] is False
+    assert "tests" not in result.runs[0]
+    assert result.runs[0]["code"]["text"] == "python -c 'print(6 * 7)' '$HOME' 'a b'"
+    assert await result.files() == {"out.txt": b"1"}  # as any run leaves its files
+
+
+REFUSED = [
+    ({}, "give either a command or the paths of tests"),
+    ({"command": ["true"], "paths": ["."]}, "give either a command or the paths of tests"),
+    ({"command": ["python", "a.py", "||", "true"]}, "no shell reads this command, so || means"),
+    ({"command": "pytest -q | tail -n 1"}, "no shell reads this command, so | means nothing"),
+    ({"command": ["", "x"]}, "a command has a program as its first word"),
+    ({"command": ["echo", "a\0b"]}, "a command has a program as its first word, and no null"),
+    ({"command": "echo 'a"}, "not a list of words: No closing quotation"),
+    ({"command": ["x"] * 65}, "at most 64 items"),
+]
+
+
+async def test_a_command_that_only_a_shell_could_run_is_refused(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(tmp_path, sandbox, *(call("verify", **args) for args, _ in REFUSED))
+    assert result.runs == []
+    for text, (_, why) in zip(result.texts, REFUSED, strict=True):
+        assert text.startswith("error: ")
+        assert why in text
 
 
 HOLLOW = {
@@ -130,7 +178,7 @@ async def test_what_shows_nothing_has_not_passed(
 ) -> None:
     files, words = HOLLOW[case]
     limits = Limits(wall_seconds=3 if case == "a limit" else 60)
-    result = await use(tmp_path, sandbox, call("run_tests"), files=files, limits=limits)
+    result = await use(tmp_path, sandbox, call("verify", paths=["."]), files=files, limits=limits)
     assert result.texts[0].startswith("not passed: ")
     assert words in result.texts[0].split("\n")[0]
     assert [run["succeeded"] for run in result.runs] == [False]
@@ -155,8 +203,8 @@ async def test_a_report_of_any_size_is_told_in_bounds(
     result = await use(
         tmp_path,
         sandbox,
-        call("run_tests", paths=["test_a.py"]),
-        call("run_tests", paths=["test_b.py"]),
+        call("verify", paths=["test_a.py"]),
+        call("verify", paths=["test_b.py"]),
         files={"test_a.py": FORGED.encode(), "test_b.py": error.encode()},
     )
     many, one = result.texts
@@ -173,12 +221,12 @@ async def test_a_report_of_any_size_is_told_in_bounds(
 async def test_tests_that_passed_because_pytest_was_not_installed(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
-    """Where `import pytest` fails nothing has passed, by whatever way the tests are run."""
+    """Where `import pytest` fails nothing has passed."""
     missing = {"test_good.py": GOOD, "pytest.py": b"raise ModuleNotFoundError('no pytest')\n"}
     result = await use(
         tmp_path,
         sandbox,
-        call("run_tests"),
+        call("verify", command=["pytest"]),
         call("shell", command="python -m pytest test_good.py | tail -n 3; echo all passed"),
         files=missing,
     )
@@ -266,8 +314,8 @@ async def test_runs_of_all_tools_are_counted_the_same_after_a_crash(
             call("shell", command="echo 3"),
         ],
         [
-            call("run_tests", paths=["-x"]),
-            call("run_tests", paths=["test_a.py"]),
+            call("verify", command=["a", "|", "b"]),
+            call("verify", paths=["test_a.py"]),
             call("python", code="print(5)"),
         ],
     )
@@ -279,4 +327,4 @@ async def test_runs_of_all_tools_are_counted_the_same_after_a_crash(
         await journey.begin(JOB)
     result = await used(journey, None)
     told = [(run["id"], run["tool"]) for run in result.runs]
-    assert told == [("r1", "python"), ("r2", "shell"), ("r3", "run_tests"), ("r4", "python")]
+    assert told == [("r1", "python"), ("r2", "shell"), ("r3", "verify"), ("r4", "python")]
