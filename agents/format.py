@@ -12,13 +12,13 @@ missing for granted no more (`state.get`). A golden checkpoint shows it: see `te
 
 | number | what is different | how it is read |
 |---|---|---|
-| 1 | no number on record | as it is: nodes, state and journal are those of 2. The first builds had checkpoints inside a pass of the executor, and named its calls by them: a pass that one of these left half-way is made again from its start, at its cost |
-| 2 | the record names the number, and the release | as it is |
-| 3 | the state has `repairs`, `level` and `workspace`, runs have `failure`, `on` and `workspace`, answers `workspace` and `artifacts`, critiques have `score`, `failed`, `runs`, `by` and `ends`; the calls of a long pass are named by what the model got, without old output; nodes asker, questions, tester and checks, and `checked`, `reports`, `edits`, `tests`, `interface`, `asked` and `clarified`, which a job that does not want them has not; nodes branch and merge, and `waves`, `merged`, `branches`, `conflicts` and `left_out` of a job that wants steps side by side, whose journal entries of branches begin with a workspace | |
-| 4 | the node verification in place of checks, and `verifications`; `repairs` is gone; answers have `stopped` | 1 to 3 are not read: their evidence was judged in another way. A person is asked whether to begin such a job anew |
+| 1 | no number on record | as it is: such a job has no checkpoint yet, since the number is written with the first one. Its worker has died or been stopped before that, or it is a verification, which has none. (The first builds wrote checkpoints without a number: no release did) |
+| 2 | the record names the number, and the release | see 4 |
+| 3 | the state has `repairs`, `level` and `workspace`, runs have `failure`, `on` and `workspace`, answers `workspace` and `artifacts`, critiques have `score`, `failed`, `runs`, `by` and `ends`; the calls of a long pass are named by what the model got, without old output; nodes asker, questions, tester and checks, and `checked`, `reports`, `edits`, `tests`, `interface`, `asked` and `clarified`, which a job that does not want them has not; nodes branch and merge, and `waves`, `merged`, `branches`, `conflicts` and `left_out` of a job that wants steps side by side, whose journal entries of branches begin with a workspace | see 4 |
+| 4 | the node verification in place of checks, and `verifications`; `repairs` is gone; answers have `stopped` | 2 and 3 are not read: their evidence was judged in another way. A person is asked whether to begin such a job anew |
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
 WRITES = 4
-READS = frozenset({4})
+READS = frozenset({1, 4})
