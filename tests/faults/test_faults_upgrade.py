@@ -1,4 +1,4 @@
-"""Upgrades: what an earlier release has checkpointed is resumed, or a person is asked, in words.
+"""Upgrades: a person is asked, in words, about what an earlier release has checkpointed.
 
 The golden checkpoints were written by earlier releases: see `tests/golden/make.py`.
 """
@@ -39,50 +39,44 @@ NEXT = 9
 MARK = "waits-in-a-mixed-fleet"
 PATIENT = {"lease_seconds": "15", "run_seconds": "300"}
 """A worker that keeps its job and its run, however busy the machine is."""
+PAUSED, KILLED = "5386aaa-paused", "5386aaa-killed"
+BEFORE = 3
+"""The format of these golden checkpoints."""
 
 
 @pytest.mark.quick
 @pytest.mark.invariant("J13")
-@pytest.mark.parametrize(
-    ("parted", "cut", "number"),
-    [("f25a697-paused", "f727470-killed", None), ("c5d204b-paused", "c5d204b-killed", 2)],
-    ids=["format-1", "format-2"],
-)
-async def test_what_earlier_releases_have_left_goes_on(
-    scene: Scene, parted: str, cut: str, number: int | None
+@pytest.mark.parametrize("left", [PAUSED, KILLED])
+async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
+    scene: Scene, left: str
 ) -> None:
-    """One job was paused for a person by the older release, and is sent back once: its second pass
-    adds to what the first had made. The worker of the other died in a pass: nothing is paid again.
-    """
+    """One job was paused for a person, who has decided; the worker of the other died in a pass.
+    Begun anew it is done by today's graph, and what was paid stays paid."""
     house, operations = scene.house, scene.operations
-    paused, killed = Golden.load(parted), Golden.load(cut)
-    await put(scene, paused)
-    await put(scene, killed)
-    house.worker()
-    asked = await house.record_of(operations, paused.job_id)
-    assert asked.status is Status.AWAITING_REVIEW
-    assert (asked.graph.number if asked.graph else None) == number
-    paid = len(await operations.store.charges(paused.job_id))
-    await decide(scene, asked, Action.REVISE, feedback="The three is missing.")
-    await house.told(operations, paused.job_id, "review_opened", times=2)
-    again = await house.until(operations, paused.job_id, Status.AWAITING_REVIEW)
-    assert again.graph is not None
-    assert again.graph.number == WRITES
-    await decide(scene, again, Action.DELEGATE)
-    job = await house.until(operations, paused.job_id)
-    assert job.status is Status.SUCCEEDED, house.logs()
-    assert await left_by(house, job) == {"n.txt": b"1 2 3"}
-    told = await house.kinds(operations, paused.job_id)
-    assert (told.count("planned"), told.count("run_finished")) == (1, 2)
-    # a pass of two calls, and the critic; what the earlier release has paid for stays paid
-    assert len(await operations.store.charges(paused.job_id)) == paid + 3
+    golden = Golden.load(left)
+    await put(scene, golden)
+    if left == PAUSED:
+        asked = await house.record_of(operations, golden.job_id)
+        await decide(scene, asked, Action.REVISE, feedback="The three is missing.")
+    paid = len(await operations.store.charges(golden.job_id))
+    job = await parked(scene, golden, None)
+    assert job.review is not None
+    assert job.review.kind is ReviewKind.UPGRADE
+    assert job.review.payload["found"]["format"] == BEFORE
+    assert f"graph format {BEFORE}" in job.review.payload["reason"]
+    assert len(await operations.store.charges(job.id)) == paid
 
-    job = await house.until(operations, killed.job_id)
-    assert (job.status, job.attempts) == (Status.SUCCEEDED, 2), house.logs()
-    told = await house.kinds(operations, killed.job_id)
-    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 1)
-    assert told.count("model_called") == 4
-    assert len(await operations.store.charges(killed.job_id)) == 4
+    await decide(scene, job, Action.APPROVE)
+    if left == PAUSED:
+        await house.told(operations, job.id, "answered", times=2)
+        job = await house.until(operations, job.id, Status.AWAITING_REVIEW)
+        await decide(scene, job, Action.DELEGATE)
+    job = await house.until(operations, job.id)
+    assert job.status is Status.SUCCEEDED, house.logs()
+    assert job.graph is not None
+    assert job.graph.number == WRITES
+    assert await left_by(house, job) == {"n.txt": b"1 2"}
+    assert len(await operations.store.charges(job.id)) == paid + 4
     await scene.judge()
 
 
@@ -93,7 +87,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     scene: Scene,
 ) -> None:
     house, operations = scene.house, scene.operations
-    job = await parked(scene, Golden.load("f727470-killed"))
+    job = await parked(scene, Golden.load(KILLED))
     assert job.review is not None
     assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
     reason = job.review.payload["reason"]
@@ -135,8 +129,9 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
     """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
     nothing is removed before they say so."""
     house, operations = scene.house, scene.operations
-    golden = Golden.load("c5d204b-killed")
+    golden = Golden.load(KILLED)
     await put(scene, golden)
+    await golden.doctor(house, graph=f"{WRITES} 0.1.0")
     async with Redis.from_url(house.redis_url) as redis:
         damaged = [
             key
@@ -171,7 +166,7 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     scene: Scene,
 ) -> None:
     house, operations = scene.house, scene.operations
-    job = await parked(scene, Golden.load("f727470-killed"))
+    job = await parked(scene, Golden.load(KILLED))
     ended = await decide(scene, job, Action.REJECT, feedback="too old")
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert ended.detail == "too old"
@@ -187,7 +182,7 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
 async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
     """What a person had decided before the upgrade is not asked again."""
     house, operations = scene.house, scene.operations
-    golden = Golden.load("f25a697-paused")
+    golden = Golden.load(PAUSED)
     await put(scene, golden)
     asked = await house.record_of(operations, golden.job_id)
     await decide(scene, asked, Action.APPROVE)
@@ -280,8 +275,9 @@ def accepted(scene: Scene, job_id: str) -> None:
     scene.log.add(Submitted(asked=Moment.now(), status=202, key=job_id, body=job_id, job_id=job_id))
 
 
-async def parked(scene: Scene, golden: Golden) -> JobRecord:
-    """The golden job with a checkpoint that no worker here reads, as a worker has parked it."""
+async def parked(scene: Scene, golden: Golden, graph: str | None = f"{NEXT} 9.0.0") -> JobRecord:
+    """The golden job with a checkpoint that no worker here reads, as a worker has parked it; in the
+    format `graph`, or None: as it is."""
     house, operations = scene.house, scene.operations
     if await operations.store.load(golden.job_id) is None:
         await put(scene, golden)
@@ -290,7 +286,7 @@ async def parked(scene: Scene, golden: Golden) -> JobRecord:
         key = JobKeys(golden.job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
         state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
-        fields = {"graph": f"{NEXT} 9.0.0", "state": json.dumps(state)}
+        fields = {"state": json.dumps(state)} | ({"graph": graph} if graph else {})
         await redis.hset(key, mapping=fields)  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
     house.worker()

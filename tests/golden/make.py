@@ -11,14 +11,10 @@ a real worker, until CUT, and writes every key of it to FILE:
 
 The files kept here were made so, with the libraries of `requirements/dev.lock`:
 
-    python tests/golden/make.py f25a697 paused tests/golden/f25a697-paused.json
-    python tests/golden/make.py f727470 killed tests/golden/f727470-killed.json
-    python tests/golden/make.py c5d204b paused tests/golden/c5d204b-paused.json
-    python tests/golden/make.py c5d204b killed tests/golden/c5d204b-killed.json
+    python tests/golden/make.py 5386aaa paused tests/golden/5386aaa-paused.json
+    python tests/golden/make.py 5386aaa killed tests/golden/5386aaa-killed.json
 
-f25a697 is the first commit that could work on a whole job: its executor kept checkpoints of its own
-inside a pass, and named journal entries after them. f727470 is the last that wrote no graph format;
-c5d204b wrote format 2.
+5386aaa is the last commit that wrote format 3.
 Keys and values are text in Latin-1, a character for each byte.
 """
 
