@@ -19,11 +19,11 @@ from jobs.spec import JobSpec
 
 TESTS = Path(__file__).parent.parent
 PLAIN = JobSpec(task="6 times 7", model="google_genai:gemini-2.5-flash")
-MENDED = JobSpec(task="Write add.", model="anthropic:claude-haiku-4-5", write_tests=True)
+FIXED = JobSpec(task="Write add.", model="anthropic:claude-haiku-4-5", write_tests=True)
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
-WRONG = "open('solution.py', 'w').write('def add(a, b): return a + c')\n"
-RIGHT = "open('solution.py', 'w').write('def add(a, b): return a + b')\n"
-RUN = "from solution import add\nprint(add(1, 2))\n"
+WRONG = "def add(a, b): return a + c\n"
+RIGHT = "def add(a, b): return a + b\n"
+CHECK = "from solution import add\nprint(add(1, 2))\n"
 OF_THE_CALL = {"call", "model", "cost_usd", "seconds", "recorded"}
 """What tells one call, or one run of the same code, from another."""
 OF_THE_ATTEMPT = {"submitted", "started"}
@@ -35,9 +35,9 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield made
 
 
-def mends(request: Request) -> Turn:
-    """Tests first; then code that fails, and code that does not."""
-    if MENDED.task not in str(request.body):
+def fixes(request: Request) -> Turn:
+    """Tests first; then code that fails its verification, and code that does not."""
+    if FIXED.task not in str(request.body):
         return works(request)
     if request.forced_tool == "Tests":
         files = [{"path": "test_add.py", "content": TEST}]
@@ -46,11 +46,17 @@ def mends(request: Request) -> Turn:
     if request.forced_tool == "Verdict":
         said = {"verdict": "approve", "run": "r2"}
         return Reply(tool_calls=(ToolCall("Verdict", said),))
+    if request.forced_tool == "Plan":
+        return works(request)
     if request.messages[-1].speaker != "tool":
-        return works(request, WRONG + RUN)
-    if "NameError" in request.last_text:
-        return Reply(tool_calls=(ToolCall("python", {"code": RIGHT + RUN}),))
-    return Reply("It adds.")
+        return wrote(WRONG)
+    return wrote(RIGHT) if "NameError" in request.last_text else Reply("It adds.")
+
+
+def wrote(content: str) -> Reply:
+    """Writes the solution, and verifies it."""
+    write = ToolCall("write_file", {"path": "solution.py", "content": content})
+    return Reply(tool_calls=(write, ToolCall("verify", {"command": ["python", "-c", CHECK]})))
 
 
 async def test_what_was_recorded_is_played_back_alike_without_a_network(house: House) -> None:
@@ -58,19 +64,19 @@ async def test_what_was_recorded_is_played_back_alike_without_a_network(house: H
     folder.mkdir()
     recorded = []
     async with house.operations() as operations:
-        with ProviderServer(mends) as server:
+        with ProviderServer(fixes) as server:
             house.worker(
                 google_base_url=server.gemini_url,
                 anthropic_base_url=server.url,
                 record=str(folder),
             )
-            for spec in (PLAIN, MENDED):
+            for spec in (PLAIN, FIXED):
                 job_id = await house.submit(operations, spec)
                 job = await house.until(operations, job_id)
                 assert job.status is Status.SUCCEEDED, (job.detail, house.logs())
                 recorded.append((job, await operations.store.events(job_id)))
     kinds = [event.kind for event in recorded[1][1]]
-    assert {"tests_written", "repaired", "checked"} <= set(kinds)
+    assert {"tests_written", "repaired", "checked", "verified"} <= set(kinds)
 
     bodies = [
         {"task": job.spec.task, "write_tests": job.spec.write_tests, "model": f"recording:{job.id}"}
@@ -88,10 +94,17 @@ async def test_what_was_recorded_is_played_back_alike_without_a_network(house: H
 def facts(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     """What was told of the work, without times, prices and who answered."""
     return [
-        (event["kind"], {k: v for k, v in event["data"].items() if k not in OF_THE_CALL})
+        (event["kind"], without(event["data"]))
         for event in json.loads(json.dumps([dict(event) for event in events], default=dict))
         if event["kind"] not in OF_THE_ATTEMPT
     ]
+
+
+def without(data: Any) -> Any:
+    """The same without what differs from one call to the next."""
+    if isinstance(data, dict):
+        return {name: without(value) for name, value in data.items() if name not in OF_THE_CALL}
+    return [without(each) for each in data] if isinstance(data, list) else data
 
 
 def played(folder: Path, bodies: list[Mapping[str, Any]]) -> Any:

@@ -61,6 +61,7 @@ async def test_a_job_goes_through_the_whole_house(shared: House) -> None:
             "run_finished",
             "model_called",
             "answered",
+            "verified",
             "model_called",
             "critiqued",
             "summarized",
