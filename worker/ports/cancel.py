@@ -1,4 +1,4 @@
-"""StoreCancel: asks the record, before a call is made, whether the job is still wanted and ours."""
+"""StoreCancel: asks the record, before every call, whether the job is still wanted and ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worker.ledger import Ledger
 from worker.patience import patient
 
 FRESH_SECONDS = 0.02
-"""Nothing is asked that a write, or a check, has found out so lately."""
+"""A write that was accepted so lately has asked the same question."""
 
 
 class StoreCancel:
@@ -19,14 +19,11 @@ class StoreCancel:
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
-        self._owned_at = float("-inf")
 
     async def check(self) -> None:
         """See agents.ports.Cancel."""
-        asked = time.monotonic()
-        if asked - max(self._ledger.accepted_at, self._owned_at) < FRESH_SECONDS:
+        if time.monotonic() - self._ledger.accepted_at < FRESH_SECONDS:
             return
         held = self._ledger.held
         if not await patient(lambda: self._store.owns(held)):
             raise Stopped(f"job {held.job_id} is no longer this attempt's")
-        self._owned_at = asked

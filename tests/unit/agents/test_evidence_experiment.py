@@ -36,7 +36,11 @@ MANY = ["a.py", "b.py", "c.py", "d.py", "e.py"]
 def test_the_drivers_of_a_command_stay(
     sources: list[str], command: str, expected: list[list[str]]
 ) -> None:
-    assert groups(sources, command) == expected
+    assert groups(sources, sources, command) == expected
+
+
+def test_where_only_tests_were_made_what_they_test_is_replaced() -> None:
+    assert groups(["test_a.py"], ["a.py", "test_a.py"], "pytest") == [["a.py"]]
 
 
 def test_only_the_group_is_replaced_and_nothing_is_lost() -> None:

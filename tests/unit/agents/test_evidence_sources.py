@@ -134,11 +134,10 @@ def test_sql_that_cannot_load(encoding: str) -> None:
 @pytest.mark.parametrize(
     "path", ["a.c", "lib.rs", "Main.java", "main.go", "a.ts", "a.lua", "a.php"]
 )
-def test_text_of_any_other_language_becomes_no_text_at_all(path: str) -> None:
+def test_what_cannot_load_is_still_text(path: str) -> None:
     lost = unloadable(path, b"int main() { return 0; }\n")
     assert lost.endswith(b"int main() { return 0; }\n")
-    with pytest.raises(UnicodeDecodeError):
-        lost.decode()
+    assert len(lost.decode()) > len("int main() { return 0; }\n")
 
 
 def ran(command: list[str], folder: Path) -> int:
