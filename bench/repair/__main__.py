@@ -48,13 +48,16 @@ def show(screen: Screen, told: Sequence[Told], walked: Sequence[Walked]) -> None
 
 
 def _row(walked: Walked) -> tuple[str, str, str]:
-    came = "; ".join((walked.end, *walked.repairs))
-    should = "; ".join((walked.path.end, *walked.path.repairs))
+    came, should = _came(walked.end, walked.repairs), _came(walked.path.end, walked.path.repairs)
     if walked.files != walked.path.files:
         should += f", with {dict(walked.path.files)} and not {dict(walked.files)}"
     if walked.unsaid:
         should += f", with {walked.unsaid} more turns"
     return walked.path.name, came, "right" if walked.right else f"should be: {should}"
+
+
+def _came(end: str, repairs: Sequence[int]) -> str:
+    return "; ".join((end, *(f"repaired at level {level}" for level in repairs)))
 
 
 def summed(told: Sequence[Told], walked: Sequence[Walked], seconds: float) -> dict[str, Any]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from bench.repair.path import PLAN, Path, approve, decides, edits, revise, runs, writes
-from bench.repair.said import CHECK, DONE, RIGHT, TEST, UNREADABLE, WRONG
+from bench.repair.path import (
+    PLAN,
+    Path,
+    approve,
+    decides,
+    edits,
+    revise,
+    runs,
+    verifies,
+    writes,
+)
+from bench.repair.said import CHECK, DONE, RIGHT, TEST, WRONG
 
 IMPORT = "import sums"
 """Runs to its end whatever `sums` does."""
 CHECKS = {"test_sums.py": TEST}
-MEND = f"open('sums.py', 'w').write({RIGHT!r})"
+FIX = f"open('sums.py', 'w').write({RIGHT!r})"
 
 CHECKED = (
     Path(
@@ -22,11 +32,17 @@ CHECKED = (
         files={"sums.py": RIGHT},
     ),
     Path(
-        "the rules approve nothing while the checks fail",
-        (PLAN, writes(WRONG), runs(IMPORT), DONE, *UNREADABLE),
+        "checks that pass are evidence",
+        (PLAN, writes(RIGHT), DONE, approve()),
+        "approved by critic",
+        checks=CHECKS,
+    ),
+    Path(
+        "checks that pass without the work are none",
+        (PLAN, writes(RIGHT), DONE, approve()),
         "unapproved: the revisions ran out",
         job={"max_revisions": 1},
-        checks=CHECKS,
+        checks={"test_one.py": "def test_one():\n    assert 1 == 1\n"},
     ),
     Path(
         "the revision that passed its checks is handed back, and not a later one",
@@ -42,7 +58,7 @@ CHECKED = (
     Path(
         "the revision that was seen to work is handed back, and not a later one",
         (
-            PLAN, writes(RIGHT), runs(CHECK), DONE, revise("Say so."), writes(WRONG), DONE,
+            PLAN, writes(RIGHT), verifies(CHECK), DONE, revise("Say so."), writes(WRONG), DONE,
             revise("No."),
         ),
         "unapproved: the revisions ran out",
@@ -54,11 +70,11 @@ CHECKED = (
         (PLAN, writes(WRONG), runs(IMPORT), DONE),
         "approved by Ada",
         checks=CHECKS,
-        decisions=(decides("edit", code=MEND), decides("approve")),
+        decisions=(decides("edit", code=FIX), decides("approve")),
         files={"sums.py": RIGHT},
     ),
     Path(
-        "a person's edit is handed back, and not what was worse behind it",
+        "a person's edit is handed back, and not what was worse after it",
         (
             PLAN, writes(WRONG), runs(IMPORT), DONE, writes(f"{WRONG}# a sum\n"), runs(IMPORT),
             DONE, revise("No."),
@@ -67,7 +83,7 @@ CHECKED = (
         job={"max_revisions": 1},
         checks=CHECKS,
         decisions=(
-            decides("edit", code=MEND), decides("revise", feedback="Say so."), decides("delegate"),
+            decides("edit", code=FIX), decides("revise", feedback="Say so."), decides("delegate"),
         ),
         files={"sums.py": RIGHT},
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.provider import Refusal, Reply, Tokens, ToolCall, Turn
 
-PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Run it.", "Mend it."]}),))
+PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Run it.", "Check it."]}),))
 DOWN = Refusal(503)
 REFUSED = Refusal(401)
 
@@ -17,17 +17,17 @@ REFUSED = Refusal(401)
 class Path:
     """A job, by what the models say in turn. `end` and `repairs` are what must come of it.
 
-    `repairs`: of each its level and outcome, as `0 fixed`, `1 failed`, `0 same code`. `broken`
-    numbers the sandbox's runs, from 1, that its own trouble ends; `job` are fields of JobInput,
-    `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to. `checks`
-    are the files of its acceptance checks, `decisions` those of Ada, who is asked where there are
-    any, `files` some that must be handed back, with their content.
+    `repairs`: of each verification that passed after one that failed, the level of the model that
+    was at work. `broken` numbers the sandbox's runs, from 1, that its own trouble ends; `job` are
+    fields of JobInput, `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to
+    escalate to. `checks` are the files of its acceptance checks, `decisions` those of Ada, who is
+    asked where there are any, `files` some that must be handed back, with their content.
     """
 
     name: str
     turns: tuple[Turn, ...]
     end: str
-    repairs: tuple[str, ...] = ()
+    repairs: tuple[int, ...] = ()
     stronger: bool = False
     broken: frozenset[int] = frozenset()
     most_tokens: int | None = None
@@ -42,6 +42,16 @@ class Path:
 def runs(code: str) -> Reply:
     """The executor runs a program."""
     return Reply(tool_calls=(ToolCall("python", {"code": code}),))
+
+
+def verifies(code: str) -> Reply:
+    """The executor verifies the work by a program."""
+    return verifies_by("python", "-c", code)
+
+
+def verifies_by(*words: str) -> Reply:
+    """The executor verifies the work by a command."""
+    return Reply(tool_calls=(ToolCall("verify", {"command": list(words)}),))
 
 
 def looks(line: str = "ls") -> Reply:

@@ -13,6 +13,8 @@ from bench.repair.path import (
     looks,
     revise,
     runs,
+    verifies,
+    verifies_by,
     writes,
 )
 from bench.repair.said import (
@@ -26,88 +28,105 @@ from bench.repair.said import (
     KEY,
     KIND,
     OTHER_KEY,
+    TEST,
     TEXT,
     WRONG,
 )
 from bench.repair.trouble import TROUBLE
 
-CURED = (
+FIXED = (
     Path("works at once", (PLAN, runs(GOOD), DONE, approve()), "approved by critic"),
     Path(
         "fixed the first time",
-        (PLAN, runs(KEY), runs(GOOD), DONE, approve(score=0.9, run="r2")),
+        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve(score=0.9, run="r2")),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
     ),
     Path(
         "fixed the second time",
-        (PLAN, runs(KEY), runs(KIND), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(KEY), verifies(KIND), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 failed", "0 fixed"),
+        (0,),
     ),
     Path(
-        "mended by the smallest change to its file",
-        (PLAN, writes(WRONG), runs(CHECK), edits("a - b", "a + b"), runs(CHECK), DONE, approve()),
+        "fixed by the smallest change to its file",
+        (
+            PLAN, writes(WRONG), verifies(CHECK), edits("a - b", "a + b"), verifies(CHECK), DONE,
+            approve(),
+        ),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
+    ),
+    Path(
+        "fixed for its tests",
+        (
+            PLAN, writes(WRONG), writes(TEST, "test_sums.py"), verifies_by("pytest"),
+            edits("a - b", "a + b"), verifies_by("pytest"), DONE, approve(),
+        ),
+        "approved by critic",
+        (0,),
     ),
     Path(
         "too slow, then fixed",
-        (PLAN, runs(ENDLESS), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(ENDLESS), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
         limits={"wall_seconds": 2.0},
     ),
     Path(
         "too large, then fixed",
-        (PLAN, runs(HUNGRY), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(HUNGRY), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
         limits={"memory_bytes": 64 * 1024 * 1024},
     ),
     Path(
-        "mended in the next revision",
-        (PLAN, runs(KEY), Reply("No idea."), revise("Mend it."), runs(GOOD), DONE, approve()),
+        "fixed in the next revision",
+        (
+            PLAN, verifies(KEY), Reply("No idea."), revise("Fix it."), verifies(GOOD), DONE,
+            approve(),
+        ),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
     ),
-)
+)  # fmt: skip
 ESCALATED = (
     Path(
         "escalated after two failed repairs, then fixed",
-        (PLAN, runs(KEY), runs(KIND), runs(TEXT), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(KEY), verifies(KIND), verifies(TEXT), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 failed", "0 failed", "1 fixed"),
+        (1,),
         stronger=True,
     ),
     Path(
-        "escalated at once for the same code",
-        (PLAN, runs(KEY), runs(KEY), runs(GOOD), DONE, approve()),
+        "escalated after two failed repairs that only explore",
+        (PLAN, verifies(KEY), runs(KIND), runs(TEXT), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 same code", "1 fixed"),
+        (1,),
         stronger=True,
     ),
     Path(
         "escalated at once for the same failure",
-        (PLAN, runs(KEY), runs(OTHER_KEY), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(KEY), verifies(OTHER_KEY), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 same failure", "1 fixed"),
+        (1,),
         stronger=True,
     ),
     Path(
-        "escalated after two failed repairs, with a look before each",
+        "escalated at once for the same failure, with a look between",
+        (PLAN, verifies(KEY), looks(), verifies(KEY), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (1,),
+        stronger=True,
+    ),
+    Path(
+        "not escalated for failures in which something has worked between",
         (
-            PLAN, runs(KEY), looks(), runs(KIND), looks(), runs(TEXT), runs(GOOD), DONE, approve(),
+            PLAN, verifies(KEY), looks(), verifies(KIND), looks(), verifies(TEXT), verifies(GOOD),
+            DONE, approve(),
         ),
         "approved by critic",
-        ("0 failed", "0 failed", "1 fixed"),
-        stronger=True,
-    ),
-    Path(
-        "escalated at once for the same code, with a look between",
-        (PLAN, runs(KEY), looks(), runs(KEY), runs(GOOD), DONE, approve()),
-        "approved by critic",
-        ("0 same code", "1 fixed"),
+        (0,),
         stronger=True,
     ),
     Path(
@@ -115,9 +134,10 @@ ESCALATED = (
         (
             PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
             revise("2", score=0.5), runs("print(3)"), Reply("Three."), revise("3", score=0.5),
-            runs("print(4)"), Reply("Four."), approve(score=0.9),
+            verifies(KEY), verifies(GOOD), Reply("Four."), approve(score=0.9),
         ),
         "approved by critic",
+        (1,),
         stronger=True,
         job={"max_revisions": 9},
     ),
@@ -125,28 +145,32 @@ ESCALATED = (
 STUCK = (
     Path(
         "stopped in circles, then fixed with new feedback",
-        (PLAN, *CIRCLE, revise("Look at b."), runs(GOOD), DONE, approve()),
+        (PLAN, *CIRCLE, revise("Look at b."), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 same code", "0 same code", "0 fixed"),
+        (0,),
     ),
     Path(
         "stopped in circles, with looks between",
-        (PLAN, runs(KEY), looks(), runs(KEY), looks(), runs(KEY), revise("Look at b.")),
+        (PLAN, *[verifies(KEY), looks()] * 3, verifies(KEY), revise("Look at b.")),
         "unapproved: the revisions ran out",
-        ("0 same code", "0 same code"),
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "stopped where the same command fails again and again",
+        (PLAN, *[looks("no-such-tool .")] * 4, revise("Look at b.")),
+        "unapproved: the revisions ran out",
         job={"max_revisions": 1},
     ),
     Path(
         "stopped where it makes the same call again and again",
-        (PLAN, *[looks("no-such-tool .")] * 5, revise("Look at b.")),
+        (PLAN, *[looks("ls .")] * 5, revise("Look at b.")),
         "unapproved: the revisions ran out",
         job={"max_revisions": 1},
     ),
     Path(
         "stopped in circles twice",
-        (PLAN, *CIRCLE, revise("Look at b."), runs(INDEX), *[runs(INDEX)] * 2, revise("Look.")),
+        (PLAN, *CIRCLE, revise("Look at b."), *[verifies(INDEX)] * 4, revise("Look.")),
         "unapproved: two revisions in a row went in circles",
-        ("0 same code", "0 same code", "0 failed", "0 same code", "0 same code"),
         job={"max_revisions": 9},
     ),
     Path(
@@ -165,20 +189,13 @@ STUCK = (
         job={"max_revisions": 9},
     ),
     Path(
-        "never fixed, taken as it is",
-        (PLAN, runs(KEY), Reply("No."), revise("1"), runs(KIND), Reply("Nor this."), revise("2")),
+        "never fixed",
+        (
+            PLAN, verifies(KEY), Reply("No."), revise("1"), verifies(KIND), Reply("Nor this."),
+            revise("2"),
+        ),
         "unapproved: the revisions ran out",
-        ("0 failed",),
         job={"max_revisions": 2},
     ),
-    Path(
-        "never fixed, and so failed",
-        (PLAN, runs(KEY), Reply("No."), revise("1"), runs(KIND), Reply("Nor this."), revise("2")),
-        "failed: unapproved",
-        ("0 failed",),
-        job={"max_revisions": 2, "on_exhausted": "fail"},
-    ),
 )  # fmt: skip
-PATHS: tuple[Path, ...] = (
-    *CURED, *ESCALATED, *STUCK, *JUDGED, *CHECKED, *TROUBLE
-)  # fmt: skip
+PATHS: tuple[Path, ...] = (*FIXED, *ESCALATED, *STUCK, *JUDGED, *CHECKED, *TROUBLE)

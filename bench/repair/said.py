@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.provider import Reply
-from bench.repair.path import runs
+from bench.repair.path import verifies
 
 GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"
 KEY = "total = {'a': 1}['b']"
@@ -18,11 +18,12 @@ WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 SAVES = f"with open('sums.py', 'w') as file:\n    file.write({RIGHT!r})\nprint('saved')"
 PYTEST = """import subprocess, sys
-done = subprocess.run([sys.executable, "-m", "pytest", "-q"], capture_output=True, text=True)
-print(done.stdout)
+subprocess.run([sys.executable, "-m", "pytest", "-q"])
 """
 ENDLESS = "total = 0\nwhile True:\n    total += 1"
 HUNGRY = "total = bytearray(2 * 1024 ** 3)\ntotal[::4096] = bytes([1]) * len(total[::4096])"
 DONE = Reply("It adds.")
+NONE = Reply("There is none.")
+"""To the question for a verification."""
 UNREADABLE = (Reply("Fine."), Reply("I said: fine."))
-CIRCLE = (runs(KEY), runs(KEY), runs(KEY))
+CIRCLE = (verifies(KEY),) * 4

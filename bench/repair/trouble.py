@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.repair.path import DOWN, PLAN, REFUSED, Path, approve, costly, runs, writes
+from bench.repair.path import DOWN, PLAN, REFUSED, Path, approve, costly, runs, verifies, writes
 from bench.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, WRONG
 from jobs.lifecycle import RETRIES
 
@@ -11,10 +11,16 @@ FOR_GOOD = (DOWN,) * (RETRIES + 1)
 TROUBLE = (
     Path(
         "trouble of the sandbox is retried and not blamed on the code",
-        (PLAN, runs(KEY), runs(GOOD), DONE, approve()),
+        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve()),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
         broken=frozenset({1, 2, 4}),
+    ),
+    Path(
+        "trouble of the sandbox says nothing of a verification",
+        (PLAN, writes(RIGHT), verifies(CHECK), DONE, approve()),
+        "approved by critic",
+        broken=frozenset({2, 3}),  # the run without its file
     ),
     Path(
         "a sandbox that is down for good",
@@ -24,9 +30,9 @@ TROUBLE = (
     ),
     Path(
         "an outage of the model is waited for",
-        (PLAN, runs(KEY), DOWN, DOWN, runs(GOOD), DONE, DOWN, approve()),
+        (PLAN, verifies(KEY), DOWN, DOWN, verifies(GOOD), DONE, DOWN, approve()),
         "approved by critic",
-        ("0 fixed",),
+        (0,),
     ),
     Path(
         "a model that is down for good is no success",
@@ -34,32 +40,20 @@ TROUBLE = (
         "failed: model_unavailable",
     ),
     Path(
-        "a critic that is down for good leaves it to the rules",
+        "a critic that is down for good approves nothing",
         (PLAN, runs(GOOD), DONE, *FOR_GOOD),
-        "approved by rules",
+        "unapproved: the critic's model could not be reached",
     ),
     Path(
-        "a critic that is down for good approves nothing that failed",
-        (PLAN, runs(KEY), DONE, *FOR_GOOD, DOWN),
-        "failed: model_unavailable",
+        "a critic that refuses to be asked approves nothing, and is not asked again",
+        (PLAN, runs(GOOD), DONE, REFUSED),
+        "unapproved: the critic's model refuses to be asked",
     ),
     Path(
-        "a critic that refuses to be asked leaves it to the rules at once",
-        (PLAN, runs(KEY), runs(GOOD), DONE, REFUSED),
-        "approved by rules",
-        ("0 fixed",),
-    ),
-    Path(
-        "a critic that refuses to be asked approves nothing that failed",
-        (PLAN, runs(KEY), DONE, REFUSED),
-        "unapproved: the revisions ran out",
-        job={"max_revisions": 1},
-    ),
-    Path(
-        "out of budget, with the last repair run",
-        (PLAN, writes(WRONG), runs(CHECK), costly(writes(RIGHT))),
+        "out of budget, with the last repair verified",
+        (PLAN, writes(WRONG), verifies(CHECK), costly(writes(RIGHT))),
         "failed: budget_exhausted",
-        ("0 fixed",),
+        (0,),
         most_tokens=100_000,
     ),
 )

@@ -37,7 +37,7 @@ class Walked:
 
     path: Path
     end: str
-    repairs: tuple[str, ...]
+    repairs: tuple[int, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     unsaid: int = 0
 
@@ -94,7 +94,8 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
             await pool.aclose()
     unsaid = len(path.turns) - len(provider.requests) + len(list(person))
     told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
-    return Walked(path, end, tuple(map(_repair, told)), await _files(path, record), unsaid)
+    repairs = tuple(repair["level"] for repair in told)
+    return Walked(path, end, repairs, await _files(path, record), unsaid)
 
 
 async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
@@ -138,7 +139,7 @@ async def _to_the_end(
             await graph.ainvoke(feed, config, context=trying, durability="sync")
             now = await graph.aget_state(config)
             if not now.interrupts:
-                return _end(outcome(now.values), path)
+                return _end(outcome(now.values))
             if (decision := next(person, None)) is None:
                 return "waits for a person"
             feed = Resume(resume={now.interrupts[0].id: decision})
@@ -155,14 +156,7 @@ async def _to_the_end(
             ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
 
 
-def _end(ended: Outcome, path: Path) -> str:
+def _end(ended: Outcome) -> str:
     if ended.approved_by is not None:
         return f"approved by {ended.approved_by}"
-    if path.job.get("on_exhausted") == "fail":
-        return "failed: unapproved"
     return f"unapproved: {ended.ends or 'the revisions ran out'}"
-
-
-def _repair(told: Mapping[str, Any]) -> str:
-    same = f"same {told['same']}" if told["same"] else "failed"
-    return f"{told['level']} {'fixed' if told['fixed'] else same}"
