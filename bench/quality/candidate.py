@@ -41,7 +41,9 @@ def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] =
 
 
 def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
-    """The run whose program stands for a solution that was never saved: the last that succeeded."""
+    """The run whose program stands for a solution that was never saved: the last of Python that
+    succeeded."""
+    runs = [run for run in runs if run.get("tool", "python") == "python"]
     numbers = [run["number"] for run in runs if run["succeeded"]] or [run["number"] for run in runs]
     return numbers[-1] if numbers else None
 

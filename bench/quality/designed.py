@@ -34,9 +34,9 @@ Kind = Literal["right", "mends", "never", "plausible"]
 
 PATTERN: Sequence[Kind] = ("right", "mends", "right", "never", "right", "mends", "plausible")
 FAULT = "\n\nprint(total_that_nobody_defined)\n"
-CHECK = "import solution\nprint('imported', solution.__name__)\n"
+CHECK = ["python", "-c", "import solution; print('imported', solution.__name__)"]
 FAILED = "NameError"
-STEPS = ["Write the solution into solution.py.", "Run a program that imports it.", "Mend it."]
+STEPS = ["Write the solution into solution.py.", "Verify that it can be imported.", "Fix it."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ def _structured(request: Request) -> Turn:
 
 
 def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
-    """Write, run, and after a failure once more; then words."""
+    """Write, verify, and after a failure once more; then words."""
     writes = sum(call.name == "write_file" for call in _calls(request))
-    runs = sum(call.name == "python" for call in _calls(request))
-    if writes > runs:
-        return _call("python", {"code": CHECK})
+    verified = sum(call.name == "verify" for call in _calls(request))
+    if writes > verified:
+        return _call("verify", {"command": CHECK})
     told = FAILED in request.last_text
     if told and kind == "never" and writes % 2 == 0:
         return _reply("I could not make it work.")
@@ -108,7 +108,7 @@ def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
         return _call(
             "write_file", {"path": exercise.solution, "content": _code(exercise, kind, right=right)}
         )
-    return _reply("It is in solution.py, and a run has imported it.")
+    return _reply("It is in solution.py, and can be imported.")
 
 
 def _code(exercise: Exercise, kind: Kind, *, right: bool) -> str:

@@ -71,9 +71,10 @@ def test_a_job_that_made_nothing():
 
 
 def test_the_last_run_that_succeeded_stands_in_at_the_end():
-    def run(number, *, well):
-        return {"number": number, "succeeded": well}
+    def run(number, *, well, **more):
+        return {"number": number, "succeeded": well, **more}
 
     assert stand_in([]) is None
     assert stand_in([run(1, well=False)]) == 1
     assert stand_in([run(1, well=True), run(2, well=True), run(3, well=False)]) == 2
+    assert stand_in([run(1, well=True), run(2, well=True, tool="verify")]) == 1
