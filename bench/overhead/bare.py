@@ -41,7 +41,9 @@ class Bare:
         record = MemoryRecord()
         ports = ports_over(record, self.sandbox, RoleModels.alone(self.pool, job.MODEL))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
-        feed: Any = initial_state(JobInput(job.TASK, review=True, max_revisions=job.MAX_REVISIONS))
+        most = job.MAX_REVISIONS
+        wanted = JobInput(job.TASK, review=True, max_revisions=most, evidence=job.EVIDENCE)
+        feed: Any = initial_state(wanted)
         pauses = 0
         while True:
             state = await self.graph.ainvoke(feed, config, context=ports, durability="sync")

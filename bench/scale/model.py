@@ -22,12 +22,12 @@ def primes(end):
     return [n for n in range(2, end) if all(n % d for d in range(2, int(n**0.5) + 1))]
 """
 _CHECK = "from primes import primes\nassert primes(12) == [2, 3, 5, 7, 11]\nprint('holds')\n"
-_STEPS = ["Write a function into a file.", "Run it against known values.", "Say what came out."]
+_STEPS = ["Write a function into a file.", "Verify it against known values.", "Say what came out."]
 
 
 def flight(seconds: float) -> str:
     """The name of a model that takes `seconds` for each of a job's 5 calls: the plan, a file, a
-    run of it, an answer, an approval.
+    verification of it, an answer, an approval.
     """
     return f"groq:bench-flight-{seconds:g}"
 
@@ -61,7 +61,7 @@ def _flight_call(replies: int) -> ToolCall | None:
         case 0:
             return ToolCall("write_file", {"path": _FILE, "content": _PRIMES})
         case 1:
-            return ToolCall("python", {"code": _CHECK})
+            return ToolCall("verify", {"command": ["python", "-c", _CHECK]})
     return None
 
 
