@@ -86,7 +86,7 @@ def journey_of(
 
 MENDED = [
     PLAN,
-    *passing("Acceptance tests will be run over your work: tests/test_add.py", WRONG, 0),
+    *passing("Acceptance checks will be run over your work: tests/test_add.py", WRONG, 0),
     verdict("- tests/test_add.py::test_add: failed", "approve", run="r1"),
     *passing("tests/test_add.py::test_add: failed", RIGHT, 2),
     verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
