@@ -126,7 +126,7 @@ def test_without_repair_nothing_is_asked_behind_the_first_run(measuring, capsys)
         request
         for request in measuring.server.requests[before:]
         if request.forced_tool is None
-        and any(call.name == "python" for m in request.messages for call in m.tool_calls)
+        and any(call.name == "verify" for m in request.messages for call in m.tool_calls)
     ]
     assert behind_a_run == []
 
