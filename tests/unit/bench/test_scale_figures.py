@@ -84,7 +84,7 @@ def test_a_job_of_a_flight_makes_the_calls_that_it_is_said_to_make() -> None:
     verdict = model.answer(asked(name, 0, "Verdict"))
     calls = [plan, *loop, verdict]
     assert len(calls) == model.FLIGHT_CALLS
-    assert [call.name for reply in loop for call in reply.tool_calls] == ["write_file", "python"]
+    assert [call.name for reply in loop for call in reply.tool_calls] == ["write_file", "verify"]
     assert {reply.delay_seconds for reply in calls} == {0.5}
 
 
