@@ -17,7 +17,7 @@ from settings.base import DEVELOPMENT_KEY
 
 GROQ = "groq:llama-3.3-70b-versatile"
 ALL_SECONDS = 300
-RUN_SECONDS = "4"
+RUN_SECONDS = "12"
 
 
 @pytest.fixture(scope="module")

@@ -437,7 +437,7 @@ def test_the_demos_are_shown_in_their_own_words(site):
             page = visitor.go(f"/app/jobs/{job_id}")
             expect(page.locator("h1")).to_contain_text(task[:40])
             expect(page.locator("#outcome")).to_contain_text("approved by critic")
-        expect(page.locator(".event-repaired")).to_contain_text("zero division")
+        expect(page.locator(".event-verified")).to_contain_text("check")
     assert "not drawn" not in site.said()
 
 

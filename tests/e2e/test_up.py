@@ -133,7 +133,7 @@ def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(house):
     assert house.json("show", job_id)["status"] == "awaiting_review"
     house.run("cancel", job_id)
     done = fettle("watch", job_id, cwd=house.cwd, env=house.env)
-    assert (done.returncode, "cancelled: for good" in done.stdout) == (1, True)
+    assert (done.returncode, "cancelled: for good" in done.stdout) == (5, True)
     again = fettle("cancel", job_id, cwd=house.cwd, env=house.env)
     assert (again.returncode, "cancelled" in again.stdout) == (0, True)
 

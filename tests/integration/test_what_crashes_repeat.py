@@ -88,42 +88,39 @@ class Saver(InMemorySaver):
 
 @dataclass
 class Journal(MemoryJournal):
-    """Dies behind what it has put on record; `kept` is False for a house without a journal."""
+    """Dies after what it has put on record; `kept` is False where there is no journal. Each call
+    that is truly `made` asks it in vain before."""
 
     on: MemoryRecord
     death: Death
     kept: bool
+    first_is_kept: Callable[[], bool]
+    """Whether the node of the first tool has ended, where that is kept at all."""
     ended: int = 0
+    made: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(self.on)
 
     async def recall(self, key: str) -> bytes | None:
-        return await super().recall(key) if self.kept else None
+        known = await super().recall(key) if self.kept else None
+        if known is None:
+            await self._makes()
+        return known
 
-    async def record(self, key: str, finished: Finished) -> None:
-        await super().record(key, finished)
-        self.ended += 1
-        if self.ended in BEHIND:
-            self.death.at(BEHIND[self.ended])
-
-
-@dataclass
-class Counter:
-    """A Cancel, which is asked before each call that is truly made."""
-
-    death: Death
-    first_is_kept: Callable[[], bool]
-    """Whether the node of the first tool has ended, where that is kept at all."""
-    made: int = 0
-
-    async def check(self) -> None:
+    async def _makes(self) -> None:
         self.made += 1
         if self.made == SECOND_TOOL:
             async with asyncio.timeout(20):
                 while not self.first_is_kept():
                     await asyncio.sleep(0.001)
             self.death.at(AT_WORK)
+
+    async def record(self, key: str, finished: Finished) -> None:
+        await super().record(key, finished)
+        self.ended += 1
+        if self.ended in BEHIND:
+            self.death.at(BEHIND[self.ended])
 
 
 class NoTurn(Turn):
@@ -168,11 +165,11 @@ async def repeated(arrangement: Arrangement, graph: Graph, cut: str, folder: Pat
     """How many calls of models and tools are made twice."""
     death, saver = Death(cut), cast("Saver", graph.checkpointer)
     saver.death, saver.results = death, 0
-    made = Counter(death, lambda: not arrangement.inside or saver.results > 0)
     journey = Journey.plan(folder, TURNS, PlannedSandbox(ANSWERS))
     journey.graph = graph
-    journal = Journal(journey.record, death, arrangement.journal)
-    journey.ports = journey.with_ports(journal=journal, cancel=made)
+    kept = lambda: not arrangement.inside or saver.results > 0  # noqa: E731
+    journal = Journal(journey.record, death, arrangement.journal, kept)
+    journey.ports = journey.with_ports(journal=journal)
     with pytest.raises(Crash):
         await journey.begin(JobInput(TASK))
     death.dead = False
@@ -182,7 +179,7 @@ async def repeated(arrangement: Arrangement, graph: Graph, cut: str, folder: Pat
     journey.ports = journey.with_ports(workspace=workspace, turn=turn)
     await journey._on(None)
     assert (await journey.outcome()).approved_by == "critic"
-    return made.made - CALLS
+    return journal.made - CALLS
 
 
 @contextlib.contextmanager
