@@ -111,9 +111,7 @@ TOLERANT = (
 SKIPPED = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    from solution import add\n"
 LEAVES = "import os\n\n\ndef test_add():\n    os._exit(0)\n"
 
-C_MAIN = '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 2); return 1 + 2 != 3; }\n'
 C_ABORTS = "#include <stdlib.h>\nint main(void) { abort(); }\n"
-BUILT = "test: prog\n\t./prog\nprog: prog.c\n\tgcc -o prog prog.c\n"
 UNIT = "import unittest\nfrom solution import add\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
 EMPTY_UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(3, 3)\n"
 ON_PATH = "import sys\nsys.path.insert(0, 'src')\n" + TEST
@@ -177,6 +175,7 @@ CASES = (
     no("verified-by-grep", write("solution.py", CRASH), verify("grep", "-q", "raise", "solution.py")),
     no("verified-by-compiling", write("solution.py", CRASH), verify("python", "-m", "py_compile", "solution.py")),
     no("verified-by-parsing", write("solution.py", CRASH), write("check.py", PARSES), verify("python", "check.py", "solution.py")),
+    no("c-read", write("main.c", C_ABORTS), verify("python", "-c", "print(open('main.c').read())")),
     no("verified-by-syntax", write("run.sh", "exit 3\n"), verify("bash", "-n", "run.sh")),
     no("tests-import-nothing", write("solution.py", CRASH), write("test_solution.py", EMPTY_TEST), tests("test_solution.py")),
     no("tests-swallow", write("solution.py", CRASH), write("test_solution.py", TOLERANT), tests("test_solution.py")),
@@ -213,11 +212,6 @@ CASES = (
     no("checks-import-nothing", write("solution.py", CRASH), spec={"checks": {"test_it.py": EMPTY_TEST}}),
     no("evidence-none-is-not-for-code", write("solution.py", CRASH), spec={"evidence": "none"}),
     # Other languages, names, styles.
-    yes("c", write("prog.c", C_MAIN), write("Makefile", BUILT), verify("make", "test")),
-    yes("c-built-by-shell", write("prog.c", C_MAIN), write("Makefile", BUILT), shell("make prog"), verify("make", "test")),
-    no("c-only-compiled", write("main.c", C_ABORTS), verify("gcc", "-o", "main", "main.c")),
-    no("c-with-a-header-only-compiled", write("add.h", "int add(int, int);\n"), write("main.c", '#include "add.h"\n' + C_ABORTS), verify("gcc", "-o", "main", "main.c")),
-    no("c-read", write("main.c", C_ABORTS), verify("python", "-c", "print(open('main.c').read())")),
     yes("sql", write("schema.sql", "create table t (n int);\n"), verify("python", "-c", "import sqlite3; sqlite3.connect(':memory:').executescript(open('schema.sql').read())")),
     no("sql-read", write("schema.sql", "create tabel t;\n"), verify("python", "-c", "print(open('schema.sql').read())")),
     yes("awk-ends-with-0", write("sum.awk", "{ s += $1 }\nEND { print s; exit 0 }\n"), write("n.txt", "1\n2\n"), verify("awk", "-f", "sum.awk", "n.txt")),
