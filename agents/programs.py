@@ -18,6 +18,7 @@ VERIFY: Final = "verify"
 """The tool of a verification."""
 STRICT = ("bash", "-e", "-o", "pipefail", "-c")
 """A step that fails ends a command line, in the middle of a pipe, too."""
+_NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
@@ -67,6 +68,12 @@ class Program:
             case _:
                 return cls.verify(shlex.split(text))
 
+    @property
+    def empty(self) -> bool:
+        """Whether it is blank lines and comments: to run nothing shows nothing."""
+        lines = map(str.strip, self.text.splitlines())
+        return all(not line or line.startswith("#") for line in lines)
+
     def within(self, limits: Limits) -> Limits:
         """The job's `limits`, as they hold for this program."""
         if self.seconds is None:
@@ -99,7 +106,8 @@ async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) ->
     report = report_in(changed) if program.tests else None
     changed.pop(FILE, None)
     result = replace(result, changed=changed, deleted=result.deleted - {FILE})
-    return Seen(result, lacking(report, result) if report else None, report)
+    lack = _NOTHING if program.empty else None
+    return Seen(result, lacking(report, result) if report else lack, report)
 
 
 def _is_cache(path: str) -> bool:

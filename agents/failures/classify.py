@@ -194,8 +194,6 @@ def _by_words(result: RunResult, sources: Sources) -> Failure | None:
 def _unknown(result: RunResult) -> Failure:
     if result.end is End.PROCESSES:
         return Failure(FailureClass.UNKNOWN, "all its processes and threads were in use")
-    if result.succeeded:
-        return Failure(FailureClass.UNKNOWN, "there was nothing to run")
     said = _last_line(result.stderr.text) or _last_line(result.stdout.text)
     code = f"exit code {result.exit_code}"
     return Failure(FailureClass.UNKNOWN, f"{code}: {said}" if said else f"{code} without a word")

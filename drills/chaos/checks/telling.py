@@ -18,7 +18,6 @@ ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "run_finished": ("id",),
     "repaired": ("run",),
     "answered": ("revision",),
-    "verified": ("revision", "run", "workspace"),
     "critiqued": ("revision",),
     "summarized": (),
     "review_opened": ("review_id",),
@@ -44,11 +43,15 @@ def gapless(case: Case) -> Iterator[Violation]:
 
 
 def _names(job: JobRead) -> Iterator[Hashable]:
-    """What each event is called; a job that is begun anew says all of its work again."""
-    begun = 0
+    """What each event is called. A job that is begun anew says all of its work again, and each
+    decision of a person may be followed by a verification of the same files."""
+    begun = decisions = 0
     for event in job.events:
         begun += event.kind == "begun_anew"
-        if (name := _name(event)) is not None:
+        decisions += event.kind == "decided"
+        if event.kind == "verified":
+            yield (begun, decisions, event.kind, event.data["revision"])
+        elif (name := _name(event)) is not None:
             yield (begun, name) if event.kind in WORK else name
 
 

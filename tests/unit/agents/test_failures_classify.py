@@ -408,10 +408,6 @@ def test_the_place_in_the_program_is_told() -> None:
     )
 
 
-def test_nothing_was_run() -> None:
-    assert failure(ended(0)).cause == "there was nothing to run"
-
-
 def test_a_cause_is_one_line_of_bounded_length() -> None:
     cause = failure(ended(err=stderr_of("raise ValueError('a b ' * 9999)"))).fields()["cause"]
     assert len(cause) <= LONGEST_CAUSE
