@@ -88,6 +88,7 @@ class Faults:
             await asyncio.sleep(self._house.bounds.lease + fault.seconds / 2)
         finally:
             worker.signal(signal.SIGCONT)
+            self._log.add(Mended(fault=fault.kind))
             self._frozen.discard(worker.pid)
 
     async def supervisor_kill(self, fault: Fault) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from drills.chaos.case import Case, Violation
-from drills.chaos.oplog import Cancelled, Decided
+from drills.chaos.oplog import Called, Cancelled, Decided, Mended
 from drills.chaos.reading import JobRead
 from drills.chaos.story import WORK
 from jobs.events import FINAL_KINDS
@@ -14,6 +14,8 @@ from jobs.record import Reason, Status
 from jobs.review import ReviewKind
 
 ACCEPTED = 202
+SERVER_ERROR = 500
+FREEZE = "worker-freeze"
 ANSWERED = frozenset({"decided", *FINAL_KINDS})
 """What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
 
@@ -82,7 +84,7 @@ def _by_event(
         if (
             review not in expired
             and answers
-            and not any(entry.granted or entry.status is None for entry in answers)
+            and not any(entry.granted or _unknown(entry) for entry in answers)
         ):
             said = f"{action} of review {review} is on record, and was refused to all who asked"
             yield Violation("J10", job.id, said)
@@ -97,6 +99,18 @@ def _to_nobody(case: Case, asked: dict[str, list[Decided]]) -> Iterator[Violatio
             yield Violation("J10", job_id, "a decision was granted for a job that is not there")
 
 
+def _unknown(entry: Decided | Cancelled) -> bool:
+    """Whether the request may have been carried out: no answer came, or one that Redis was lost."""
+    return entry.status is None or entry.status >= SERVER_ERROR
+
+
+def _frozen(case: Case, entry: Cancelled, call: Called) -> bool:
+    """Whether a worker was frozen between the cancel and the call: it may have been about to send
+    it, and no check can come later than that."""
+    thawed = [each.at.mono for each in case.all(Mended) if each.fault == FREEZE]
+    return any(entry.at.mono <= at <= call.at.mono for at in thawed)
+
+
 def cancelled_for_good(case: Case) -> Iterator[Violation]:
     """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
     asked = case.by_job(Cancelled)
@@ -108,13 +122,14 @@ def cancelled_for_good(case: Case) -> Iterator[Violation]:
         done = [entry for entry in granted if entry.status == ACCEPTED]  # 200: it was before
         if len(done) > 1:
             yield Violation("J11", job.id, f"its cancel was granted {len(done)} times")
-        maybe = [entry for entry in answers if entry.granted or entry.status is None]
+        maybe = [entry for entry in answers if entry.granted or _unknown(entry)]
         if job.status is Status.CANCELLED and answers and not maybe:
             yield Violation("J11", job.id, "it is cancelled, and every cancel was refused")
         for entry in granted:
             late = entry.at.mono + case.bounds.cancel
             calls = () if job.id in case.inherited else case.called.get(job.id, ())
-            if after := [call for call in calls if call.at.mono > late]:
+            after = [call for call in calls if call.at.mono > late]
+            if after and not _frozen(case, entry, after[0]):
                 seconds = after[0].at.mono - entry.at.mono
                 said = f"its model was asked {seconds:.1f} s after its cancel was granted"
                 yield Violation("J11", job.id, said)

@@ -300,6 +300,13 @@ def refused_and_kept(story: Story) -> Reading:
     return story.reading()
 
 
+def test_after_an_error_of_the_server_a_decision_may_be_on_record() -> None:
+    story = a_story()
+    story.log = [e for e in story.log if type(e).__name__ != "Decided"]
+    story.log += [story.decided("reviewed", 503), story.decided("reviewed", 409)]
+    assert check(story.log, story.reading(), BOUNDS).told() == ""
+
+
 def decided_twice(story: Story) -> Reading:
     events = list(story.events["reviewed"])
     at = next(i for i, e in enumerate(events) if e.kind == "decided")
@@ -329,6 +336,14 @@ def called_after_its_cancel(story: Story) -> Reading:
     story.at += BOUNDS.cancel + 1
     story.log.append(Called(at=story.moment(), key="key-cancelled", said="more", caller=11))
     return story.reading()
+
+
+def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
+    story = a_story()
+    story.at += BOUNDS.cancel + 1
+    story.log.append(Mended(at=story.moment(), fault="worker-freeze"))
+    reading = called_after_its_cancel(story)
+    assert check(story.log, reading, BOUNDS).told() == ""
 
 
 def cancelled_and_succeeded(story: Story) -> Reading:
