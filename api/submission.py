@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from decimal import Decimal
+
+from pydantic import TypeAdapter
 
 from api import checks, problems
 from api.body import too_large
@@ -19,6 +22,9 @@ from jobs.spec import JobSpec
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
+AS_ASKED = frozenset(JobRequest.model_fields) & {field.name for field in fields(JobSpec)}
+"""Fields that a request and a spec share."""
+_SPEC = TypeAdapter(JobSpec)
 AUTO = "auto"
 
 
@@ -48,31 +54,17 @@ def to_spec(
     kept: CheckSpec | None = None,
 ) -> JobSpec:
     """The spec; its files are in the workspace of this digest, its checks' files as `kept` says."""
-    return JobSpec(
-        task=asked.task,
-        review=asked.review,
-        model=asked.model,
-        steps=tuple(asked.steps),
-        workspace=workspace,
-        conversation_id=asked.conversation_id,
-        max_revisions=asked.max_revisions,
-        on_exhausted=asked.on_exhausted,
-        timeout_seconds=timeout_of(asked.timeout_seconds, settings),
-        priority=asked.priority,
-        labels=tuple(dict.fromkeys(asked.labels)),
-        record=asked.record,
-        repair=asked.repair,
-        checks=kept,
-        write_tests=asked.write_tests,
-        questions=asked.questions,
-        questions_expire_seconds=questions_expire(asked, settings),
-        parallel=asked.parallel,
-        verify=tuple(asked.verify),
-        evidence=asked.evidence,
-        max_cost_usd=asked.max_cost_usd or _text(settings.max_job_cost_usd),
-        max_tokens=asked.max_tokens or settings.max_job_tokens,
-        **policy(asked, settings),
-    )
+    same = {name: getattr(asked, name) for name in AS_ASKED}
+    ours = {
+        "workspace": workspace,
+        "checks": kept,
+        "timeout_seconds": timeout_of(asked.timeout_seconds, settings),
+        "labels": tuple(dict.fromkeys(asked.labels)),
+        "questions_expire_seconds": questions_expire(asked, settings),
+        "max_cost_usd": asked.max_cost_usd or _text(settings.max_job_cost_usd),
+        "max_tokens": asked.max_tokens or settings.max_job_tokens,
+    }
+    return _SPEC.validate_python({**same, **ours, **policy(asked, settings)})
 
 
 def digest(asked: Asked) -> str:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from jobs.checks import CheckSpec
 from jobs.deciding import needed
 from jobs.events import Event, current
@@ -20,6 +22,9 @@ from jobs.review_digest import digest_of
 from jobs.spec import JobSpec
 from jobs.store import Charge
 
+_SPEC = TypeAdapter(JobSpec)
+_NOT_SHOWN = {"workspace", "conversation_id"}
+"""Of a spec: the job's files and its conversation are shown as of the job."""
 MAKERS = frozenset({"run_finished", "tool_used", "merged"})
 """Events that tell of files: what branches made side by side stands as it was merged."""
 
@@ -118,36 +123,8 @@ def whole(
 
 def spec(asked: JobSpec) -> dict[str, Any]:
     """What was asked, as it was asked."""
-    return {
-        "task": asked.task,
-        "review": asked.review,
-        "model": asked.model,
-        "steps": list(asked.steps),
-        "max_revisions": asked.max_revisions,
-        "on_exhausted": str(asked.on_exhausted),
-        "timeout_seconds": asked.timeout_seconds,
-        "priority": str(asked.priority),
-        "labels": list(asked.labels),
-        "retry_of": asked.retry_of,
-        "review_expires_seconds": asked.review_expires_seconds,
-        "on_expiry": str(asked.on_expiry),
-        "review_remind_seconds": asked.review_remind_seconds,
-        "review_escalate_seconds": asked.review_escalate_seconds,
-        "pause": str(asked.pause),
-        "record": asked.record,
-        "approvals": asked.approvals,
-        "repair": asked.repair,
-        "max_cost_usd": asked.max_cost_usd,
-        "max_tokens": asked.max_tokens,
-        "kind": str(asked.kind),
-        "checks": _check_spec(asked.checks),
-        "write_tests": asked.write_tests,
-        "questions": asked.questions,
-        "questions_expire_seconds": asked.questions_expire_seconds,
-        "parallel": asked.parallel,
-        "verify": list(asked.verify),
-        "evidence": str(asked.evidence),
-    }
+    shown = _SPEC.dump_python(asked, mode="json", exclude=_NOT_SHOWN)
+    return {**shown, "checks": _check_spec(asked.checks)}
 
 
 def event(fact: Event) -> dict[str, Any]:

@@ -26,30 +26,8 @@ from api.services import ServicesDep
 
 router = APIRouter()
 
-TEXTS = (
-    "task",
-    "model",
-    "conversation_id",
-    "on_exhausted",
-    "verify",
-    "evidence",
-    "on_expiry",
-    "pause",
-    "priority",
-    "max_cost_usd",
-)
-NUMBERS = (
-    "max_revisions",
-    "timeout_seconds",
-    "review_expires_seconds",
-    "review_remind_seconds",
-    "review_escalate_seconds",
-    "questions_expire_seconds",
-    "approvals",
-    "max_tokens",
-)
-SWITCHES = ("review", "record", "questions", "write_tests", "repair", "parallel")
 OTHERS = ("labels", "steps", "files", "checks")
+"""Fields that a form has in a shape of its own."""
 LEFT_OUT = {
     "workspace": "it is made of the files",
     "conversation_id": "a follow-up brings it along",
@@ -58,9 +36,9 @@ LEFT_OUT = {
 }
 """Fields of a job that nobody fills in here, and why."""
 CHECKS_FILE = "test_acceptance.py"
-_FIELDS = tuple(
-    name for name in (*TEXTS, *NUMBERS, *SWITCHES, *OTHERS) if name != "conversation_id"
-)
+PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
+"""Fields that a form has as the text of one value."""
+_FIELDS = tuple(name for name in JobRequest.model_fields if name != "conversation_id")
 MOST_PARTS = 1_100
 """Files and fields of a form; a job's own limit of files is a setting."""
 
@@ -123,9 +101,7 @@ async def _asked(sent: FormData) -> dict[str, Any]:
     """The body that the API would be sent: what was left empty is left out."""
     texts = {name: str(value) for name, value in sent.items() if isinstance(value, str)}
     lines = texts.get("task", "").replace("\r\n", "\n").strip()
-    asked: dict[str, Any] = {name: texts[name] for name in TEXTS if texts.get(name)}
-    asked |= {name: _number(texts[name]) for name in NUMBERS if texts.get(name)}
-    asked |= {name: texts[name] for name in SWITCHES if texts.get(name)}
+    asked: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
     asked["task"] = lines
     asked["labels"] = [part.strip() for part in texts.get("labels", "").split(",") if part.strip()]
     asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
@@ -143,11 +119,6 @@ def _cases(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         wrong = {"field": "checks", "message": f"the program checks are no JSON: {error}"}
         raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
-
-
-def _number(text: str) -> int | str:
-    """The number, or what cannot be one, which is then refused."""
-    return int(text) if text.strip().lstrip("-").isdecimal() else text
 
 
 async def _files(sent: FormData) -> dict[str, str]:

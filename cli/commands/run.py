@@ -18,12 +18,16 @@ from cli.exit_codes import DETACHED, HELP
 from cli.following import to_the_end
 from cli.screen import Screen, print_json
 
+OF_THE_CHECKS = frozenset({"check_command", "cases"})
+"""Options that are part of the field `checks`; every other has the name of its field."""
+
 
 @click.command(epilog=HELP)
 @click.argument("task")
 @click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
 @click.option(
     "--review-expires",
+    "review_expires_seconds",
     metavar="TIME",
     type=Duration(),
     help="How long a review waits for a person, as in 2h.",
@@ -31,8 +35,20 @@ from cli.screen import Screen, print_json
 @click.option(
     "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What counts then."
 )
-@click.option("--remind", metavar="TIME", type=Duration(), help="Tell of a review again after it.")
-@click.option("--escalate", metavar="TIME", type=Duration(), help="Tell of it as escalated after.")
+@click.option(
+    "--remind",
+    "review_remind_seconds",
+    metavar="TIME",
+    type=Duration(),
+    help="Tell of a review again after it.",
+)
+@click.option(
+    "--escalate",
+    "review_escalate_seconds",
+    metavar="TIME",
+    type=Duration(),
+    help="Tell of it as escalated after.",
+)
 @click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve.")
 @click.option(
     "--pause",
@@ -48,7 +64,12 @@ from cli.screen import Screen, print_json
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A text file that the job starts with; may be given again.",
 )
-@click.option("--conversation", metavar="ID", help="The conversation that this job follows up.")
+@click.option(
+    "--conversation",
+    "conversation_id",
+    metavar="ID",
+    help="The conversation that this job follows up.",
+)
 @click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan.")
 @click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
 @click.option("--priority", type=click.Choice(["high", "normal", "low"]))
@@ -95,11 +116,14 @@ from cli.screen import Screen, print_json
 @click.option("--parallel", is_flag=True, help="Let independent steps of the plan go side by side.")
 @click.option(
     "--questions-expire",
+    "questions_expire_seconds",
     type=int,
     metavar="SECONDS",
     help="How long they wait; then its own answers count.",
 )
-@click.option("--timeout", type=int, metavar="SECONDS", help="Bound on the running time.")
+@click.option(
+    "--timeout", "timeout_seconds", type=int, metavar="SECONDS", help="Bound on the running time."
+)
 @click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models.")
 @click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use.")
 @click.option(
@@ -146,35 +170,13 @@ def command(
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
-    spec = {
-        "task": task,
-        "review": asked["review"] or None,
-        "model": asked["model"],
-        "files": dict(_file(path, "--file") for path in asked["files"]),
-        "conversation_id": asked["conversation"],
-        "steps": list(asked["steps"]),
-        "labels": list(asked["labels"]),
-        "priority": asked["priority"],
-        "max_revisions": asked["max_revisions"],
-        "on_exhausted": asked["on_exhausted"],
-        "verify": asked["verify"],
-        "evidence": asked["evidence"],
-        "timeout_seconds": asked["timeout"],
-        "review_expires_seconds": asked["review_expires"],
-        "on_expiry": asked["on_expiry"],
-        "review_remind_seconds": asked["remind"],
-        "review_escalate_seconds": asked["escalate"],
-        "approvals": asked["approvals"],
-        "pause": asked["pause"],
-        "max_cost_usd": asked["max_cost_usd"],
-        "max_tokens": asked["max_tokens"],
-        "checks": _checks(asked),
-        "write_tests": asked["write_tests"] or None,
-        "questions": asked["questions"] or None,
-        "parallel": asked["parallel"] or None,
-        "questions_expire_seconds": asked["questions_expire"],
+    files = dict(_file(path, "--file") for path in asked["files"])
+    spec = {**asked, "task": task, "files": files, "checks": _checks(asked)}
+    return {
+        name: value
+        for name, value in spec.items()
+        if name not in OF_THE_CHECKS and value is not False and value not in (None, (), {})
     }
-    return {name: value for name, value in spec.items() if value not in (None, {}, [])}
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:

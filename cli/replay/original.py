@@ -15,13 +15,6 @@ from cli.written import as_text
 CASES_PATH = ".fettle/cases.json"
 """Where the files of the checks have their cases."""
 
-ASKED = (
-    *("task", "review", "steps", "max_revisions", "on_exhausted", "timeout_seconds", "repair"),
-    *("pause", "write_tests", "questions", "parallel", "verify", "evidence"),
-)
-"""What of a job's spec its life depends on, as a request has it."""
-OF_ITS_OWN = ("model", "files", "checks")
-"""What a request has besides: the recording, and files that are fetched."""
 OF_NO_MATTER = (
     *("priority", "labels", "record"),  # no prompt, no run and no verdict tells of them
     *("review_expires_seconds", "on_expiry", "review_remind_seconds", "review_escalate_seconds"),
@@ -29,7 +22,9 @@ OF_NO_MATTER = (
     *("max_cost_usd", "max_tokens"),  # a job that they ended is not played
     "conversation_id",  # nor one that follows up another
 )
-"""What is not asked again."""
+"""What is not asked again of a spec. All else is: a new field is taken along."""
+OF_ITS_OWN = ("model", "checks", "kind", "retry_of")
+"""What is asked otherwise: the recording, and files that are fetched; or what does not vary."""
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
@@ -64,7 +59,8 @@ def fetch(service: Service, job_id: str) -> Original:
     if why := _unfit(job):
         raise _unplayable(job_id, why)
     recording = _recording(service, job_id)
-    spec = {name: job["spec"][name] for name in ASKED if name in job["spec"]}
+    left_out = {*OF_NO_MATTER, *OF_ITS_OWN}
+    spec = {name: value for name, value in job["spec"].items() if name not in left_out}
     files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
     asked = {**spec, "files": files, "model": f"recording:{job_id}"}
     if checks := job["spec"].get("checks"):

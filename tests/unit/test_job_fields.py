@@ -1,0 +1,49 @@
+"""A field of a job is declared in `jobs.spec`, and described in `JobRequest`: all else follows."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from enum import StrEnum
+from typing import get_args
+
+import click
+
+from api.schemas.job import Spec
+from api.schemas.job_request import JobRequest
+from cli.commands import run
+from jobs import view
+from jobs.codec import dump, read_spec
+from jobs.spec import JobSpec
+
+MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind"}
+ONLY_OVER_HTTP = {"repair"}
+
+
+def test_a_request_asks_for_every_field():
+    asked = JobRequest.model_fields.keys() - {"files"}
+    assert {field.name for field in fields(JobSpec)} == asked | MADE_BY_THE_SERVICE
+
+
+def test_an_answer_shows_every_field():
+    shown = view.spec(JobSpec("x", conversation_id="c", verify=("pytest",)))
+    assert shown.keys() == Spec.model_fields.keys()
+    assert Spec.model_validate(shown).verify == ["pytest"]
+
+
+def test_the_command_line_has_an_option_for_every_field():
+    options = {param.name: param.type for param in run.command.params}
+    assert JobRequest.model_fields.keys() - options.keys() == ONLY_OVER_HTTP
+    for name, field in JobRequest.model_fields.items():
+        kinds = [*get_args(field.annotation), field.annotation]
+        enums = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, StrEnum)]
+        if enums and name in options:
+            choice = options[name]
+            assert isinstance(choice, click.Choice)
+            assert set(choice.choices) == set(enums[0])
+
+
+def test_a_spec_of_another_release_can_be_read():
+    spec = JobSpec("x", labels=("a",), verify=("pytest", "-q"))
+    kept = {"task": "x", "labels": ["a"], "verify": ["pytest", "-q"], "steps": [], "later": 1}
+    assert read_spec(kept) == spec
+    assert dump(view.spec(spec))
