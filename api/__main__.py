@@ -7,8 +7,8 @@ import sys
 
 from pydantic import ValidationError
 
-from api.main import create_app
-from api.server import Server
+from api.app import create_app
+from api.http.server import Server
 from api.services import opened
 from api.startup import Unfit, check
 from settings import logs

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
 from api import problems
-from api.field_errors import field_errors
-from api.pages import trouble
+from api.http.field_errors import field_errors
+from api.pages import error_pages
 from api.problems import Kind, Refused, response
 from jobs.errors import (
     BlobMissing,
@@ -103,8 +103,8 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 def _answer(request: Request, refused: Refused) -> Response:
-    if trouble.here(request):
-        return trouble.answer(request, refused)
+    if error_pages.here(request):
+        return error_pages.answer(request, refused)
     return response(refused, request.scope.get("request_id", ""))
 
 

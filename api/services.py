@@ -12,13 +12,13 @@ import structlog
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from api.admission import Admission
-from api.attempts import Attempts
+from api.auth.attempts import Attempts
+from api.auth.rate_limit import RateLimit
+from api.auth.slots import Slots, searches, streams
 from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
-from api.rate_limit import RateLimit
-from api.slots import Slots, searches, streams
+from api.submission.admission import Admission
 from jobs.admission import Room
 from jobs.blobs import Blobs
 from jobs.credentials import Credentials

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.foreign_text import first_line
+from api.http.foreign_text import first_line
 from api.quantities import duration, money, plural, size
 from cli.events import Event
 from cli.render.branches import merged_parts, of_step

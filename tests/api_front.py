@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from api.main import create_app
+from api.app import create_app
 from api.services import Services
 from jobs.blobs import digest_of
 from jobs.events import NewEvent

@@ -10,7 +10,7 @@ from fastapi import Request
 from pydantic import ValidationError
 
 from api import problems
-from api.body import bounded
+from api.http.body import bounded
 from api.problems import Refused
 from api.refusals import invalid
 from api.schemas.wire import Asked

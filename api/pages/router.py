@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 
-from api.pages import downloads, job, jobs, live, new, numbers, review, sign_in, static, system
+from api.pages import sign_in, static
+from api.pages.views import downloads, job, jobs, live, new, review, stats, system
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, job, live, review, downloads, new, numbers, system, sign_in, static):
+for part in (jobs, job, live, review, downloads, new, stats, system, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

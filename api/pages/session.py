@@ -27,8 +27,7 @@ LINK_SECONDS = 15 * 60
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A key's id, the stamp it had (see `api.caller.stamp_of`), and what tells this sign-in from
-    others."""
+    """A key's id, the stamp it had (see `api.auth.caller.stamp_of`), and the id of this sign-in."""
 
     key_id: str
     stamp: str

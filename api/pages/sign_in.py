@@ -8,9 +8,9 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.body import bounded
-from api.caller import attempted, holder, known, stamp_of
-from api.pages.drawing import page
+from api.auth.caller import attempted, holder, known, stamp_of
+from api.http.body import bounded
+from api.pages.rendering import page
 from api.pages.session import COOKIE, Session
 from api.pages.visitor import Leaver, check_origin, seen
 from api.services import Services, ServicesDep

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from api import problems
-from api.caller import admit, holder
+from api.auth.caller import admit, holder
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
 from api.services import Services, ServicesDep

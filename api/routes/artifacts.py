@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from api import links, problems
-from api.answers import as_json, unchanged, untrusted_headers
-from api.caller import Reader
-from api.documented import conditional, download, headers, responses
+from api import problems
+from api.auth.caller import Reader
+from api.http import links
+from api.http.answers import as_json, unchanged, untrusted_headers
+from api.openapi import conditional, download, headers, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.schemas import patterns

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from api.answers import as_json
-from api.caller import Overseer
-from api.documented import as_table, responses
+from api.auth.caller import Overseer
+from api.http.answers import as_json
+from api.http.tables import as_csv
+from api.openapi import as_table, responses
 from api.schemas.decision import Decided, DecidedList
 from api.services import ServicesDep
-from api.tables import as_csv
 from jobs import decisions
 from jobs.view import iso
 

@@ -11,14 +11,14 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
 from api import problems
-from api.access import AccessRecheck
-from api.caller import Reader, holder, stamp_of
-from api.documented import responses
+from api.auth.access_recheck import AccessRecheck
+from api.auth.caller import Reader, holder, stamp_of
+from api.http.token_stream import with_tokens
+from api.openapi import responses
 from api.routes.found import found
 from api.schemas import patterns
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
-from api.token_stream import with_tokens
 from jobs import view
 from jobs.codec import dump
 from jobs.errors import StoreUnavailable

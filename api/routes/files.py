@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from api import links, problems
-from api.answers import as_json, unchanged, untrusted_headers
-from api.archive import archived
-from api.caller import Reader
-from api.documented import conditional, download, responses
+from api import problems
+from api.auth.caller import Reader
+from api.http import links
+from api.http.answers import as_json, unchanged, untrusted_headers
+from api.http.archive import archived
+from api.openapi import conditional, download, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.schemas.file import File, FileList

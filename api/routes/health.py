@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from api import problems
-from api.answers import as_json
-from api.documented import refusals
+from api.http.answers import as_json
+from api.openapi import refusals
 from api.problems import Refused
 from api.schemas.system import Health
 from api.services import ServicesDep

@@ -11,16 +11,18 @@ import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BeforeValidator
 
-from api import body, checks, links, problems, submission
-from api.answers import as_json
-from api.caller import Admin, Reader, Submitter
-from api.documented import body_responses, makes_job, responses, with_body
+from api import problems
+from api.auth.caller import Admin, Reader, Submitter
+from api.http import body, links
+from api.http.answers import as_json
+from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
+from api.submission import checks, job_requests
 from jobs import manifest, view
 from jobs.blob_index import HeldBlobs
 from jobs.credentials import Credential, Scope
@@ -71,8 +73,8 @@ async def submit(
     settings = house.settings
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, size = await body.read(request, JobRequest, settings, most)
-    submission.check(asked, size, settings)
-    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    job_requests.check(asked, size, settings)
+    once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
     return submitted_answer(
         await replayed(house, caller, once)
         or await accept(house, caller, asked, request.scope["request_id"], once)
@@ -108,7 +110,7 @@ async def accept(
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await house.operations.submit(
         caller.tenant,
-        submission.to_spec(asked, workspace, house.settings, kept),
+        job_requests.to_spec(asked, workspace, house.settings, kept),
         by=caller.name,
         key_id=caller.id,
         request_id=request_id,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import structlog
 from fastapi import APIRouter, Request, Response
 
-from api import body, problems
-from api.answers import as_json
-from api.caller import CONFIGURED_ID, Admin, Operator, configured
-from api.documented import body_responses, responses, with_body
+from api import problems
+from api.auth.caller import CONFIGURED_ID, Admin, Operator, configured
+from api.http import body
+from api.http.answers import as_json
+from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SpentToday
 from api.services import Services, ServicesDep

@@ -10,9 +10,9 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from api import problems
-from api.documented import refusals
+from api.openapi import refusals
+from api.routes.undelivered import undelivered
 from api.services import Services, ServicesDep
-from api.undelivered import undelivered
 from jobs.credentials import OPERATOR
 from jobs.errors import StoreUnavailable
 from jobs.spec import Priority

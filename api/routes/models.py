@@ -7,14 +7,15 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from api import body, problems
-from api.answers import as_json
-from api.caller import Operator, Overseer
-from api.documented import body_responses, responses, with_body
+from api import problems
+from api.auth.caller import Operator, Overseer
+from api.http import body
+from api.http.answers import as_json
+from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.models import Checked, CheckedModel, CheckRequest, Models
 from api.services import Services, ServicesDep
-from api.submission import is_allowed
+from api.submission.job_requests import is_allowed
 
 router = APIRouter(tags=["system"])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from api import problems
-from api.answers import untrusted_headers
-from api.caller import Reader
-from api.documented import headers, responses
+from api.auth.caller import Reader
+from api.http.answers import untrusted_headers
+from api.openapi import headers, responses
 from api.problems import Refused
 from api.routes.found import found
 from api.services import ServicesDep

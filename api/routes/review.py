@@ -7,9 +7,10 @@ from typing import Any
 import structlog
 from fastapi import APIRouter, Request, Response
 
-from api import body, problems
-from api.caller import Reviewer
-from api.documented import body_responses, with_body
+from api import problems
+from api.auth.caller import Reviewer
+from api.http import body
+from api.openapi import body_responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.found import found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import structlog
 from fastapi import APIRouter, Response
 
-from api.answers import as_json
-from api.caller import Overseer, stamp_of
-from api.documented import responses
+from api.auth.caller import Overseer, stamp_of
+from api.http.answers import as_json
+from api.openapi import responses
 from api.pages.session import LINK_SECONDS
 from api.schemas.key import SignInLink
 from api.services import ServicesDep

@@ -10,12 +10,12 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from api.answers import as_json
-from api.caller import Overseer
-from api.documented import responses
+from api.auth.caller import Overseer
+from api.http.answers import as_json
+from api.openapi import responses
+from api.routes.undelivered import undelivered
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
-from api.undelivered import undelivered
 from jobs.credentials import Credential
 from jobs.fitness import Fitness
 from jobs.view import iso

@@ -8,10 +8,11 @@ from dataclasses import asdict
 import structlog
 from fastapi import APIRouter, Request, Response
 
-from api import body, problems
-from api.answers import as_json
-from api.caller import Admin, Operator
-from api.documented import body_responses, responses, with_body
+from api import problems
+from api.auth.caller import Admin, Operator
+from api.http import body
+from api.http.answers import as_json
+from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.routes.keys import spent_today
 from api.schemas import patterns

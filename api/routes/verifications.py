@@ -5,15 +5,17 @@ from __future__ import annotations
 import structlog
 from fastapi import APIRouter, Request, Response
 
-from api import body, checks, problems, submission, verification
-from api.caller import Submitter
-from api.documented import body_responses, makes_job, with_body
+from api import problems
+from api.auth.caller import Submitter
+from api.http import body
+from api.openapi import body_responses, makes_job, with_body
 from api.refusals import from_refusal
 from api.routes.found import found
 from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
 from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
 from api.services import ServicesDep
+from api.submission import checks, job_requests, verification_requests
 from jobs.blob_index import HeldBlobs
 from jobs.lifecycle import Refusal
 from jobs.store import Idempotency
@@ -48,19 +50,19 @@ async def verify(
     settings = house.settings
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, _ = await body.read(request, VerificationRequest, settings, most)
-    verification.check(asked, settings)
-    once = Idempotency(idempotency_key, submission.digest(asked)) if idempotency_key else None
+    verification_requests.check(asked, settings)
+    once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
     if known := await replayed(house, caller, once):
         return submitted_answer(known)
     job = (await found(house, caller, asked.job_id)).record if asked.job_id else None
     await house.admission.check(caller.tenant)
     brought: list[str] = []
     blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
-    base = await verification.base(blobs, asked, job)
+    base = await verification_requests.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
     submitted = await house.operations.submit(
         caller.tenant,
-        verification.to_spec(asked, base.workspace, kept, settings),
+        verification_requests.to_spec(asked, base.workspace, kept, settings),
         by=caller.name,
         key_id=caller.id,
         request_id=request.scope["request_id"],

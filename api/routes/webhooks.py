@@ -6,9 +6,9 @@ import structlog
 from fastapi import APIRouter, Response
 
 from api import problems
-from api.answers import as_json
-from api.caller import Operator
-from api.documented import responses
+from api.auth.caller import Operator
+from api.http.answers import as_json
+from api.openapi import responses
 from api.problems import Refused
 from api.schemas.webhook import Delivery, DeliveryList
 from api.services import ServicesDep

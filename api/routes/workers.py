@@ -6,8 +6,8 @@ import structlog
 from fastapi import APIRouter, Response
 
 from api import problems
-from api.caller import Operator
-from api.documented import responses
+from api.auth.caller import Operator
+from api.openapi import responses
 from api.problems import Refused
 from api.services import ServicesDep
 

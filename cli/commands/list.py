@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from api.foreign_text import first_line
+from api.http.foreign_text import first_line
 from cli.context import open_service
 from cli.render.words import printable
 from cli.screen import Screen, print_json

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from api.foreign_text import first_line
+from api.http.foreign_text import first_line
 from api.quantities import plural
 from cli.context import open_service
 from cli.render.words import printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from api.foreign_text import first_line
+from api.http.foreign_text import first_line
 from cli.render.parts import Line, Output, Part, Tone
 from cli.render.words import clip, printable
 

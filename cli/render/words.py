@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.foreign_text import visible
+from api.http.foreign_text import visible
 from api.quantities import money, plural
 
 

@@ -11,7 +11,7 @@ import pytest
 import redis_servers
 from api_front import settings_for, started
 
-from api import admission
+from api.submission import admission
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from api_process import environment, running
 
-from api.connections import HEAD_BYTES, MOST_PIPELINED
+from api.http.connections import HEAD_BYTES, MOST_PIPELINED
 from settings.base import DEVELOPMENT_KEY
 
 PATIENCE = 20

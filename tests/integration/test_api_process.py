@@ -20,7 +20,7 @@ from api_front import RESULT, done
 from api_process import environment, refused, running, stream
 from preloaded import REPOSITORY
 
-from api.lingering import LINGER_BYTES
+from api.http.lingering import LINGER_BYTES
 from jobs.events import NewEvent
 from jobs.operations import Operations
 from jobs.redis_events import LOOK_SECONDS

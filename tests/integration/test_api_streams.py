@@ -7,7 +7,7 @@ import contextlib
 import pytest
 from api_front import settings_for, started
 
-from api.caller import CONFIGURED_ID
+from api.auth.caller import CONFIGURED_ID
 
 OF_A_KEY = 500
 

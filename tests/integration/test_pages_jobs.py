@@ -12,11 +12,11 @@ from api_front import a_run, charge, done, settings_for, started, text
 from pages_browser import visiting
 from structlog.testing import capture_logs
 
-from api.pages import difference, telling
-from api.pages.live import DRAWING_PART
-from api.pages.new import LEFT_OUT
-from api.pages.review import MOST_FILES, files_since
-from api.pages.ways import ways
+from api.pages.format import difference, job_view
+from api.pages.views.form_choices import ways
+from api.pages.views.live import DRAWING_PART
+from api.pages.views.new import LEFT_OUT
+from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
 from jobs import manifest
 from jobs.delivery import Delivery
@@ -379,14 +379,14 @@ async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
 async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatch):
     job_id = await front.submit()
     held = await front.claim(job_id)
-    draw, drawn = telling.regions, []
+    draw, drawn = job_view.regions, []
 
     def slowly(values):
         drawn.append(time.monotonic())
         time.sleep(0.2)
         return draw(values)
 
-    monkeypatch.setattr(telling, "regions", slowly)
+    monkeypatch.setattr(job_view, "regions", slowly)
     async with visiting(front.app) as visit:
         stream = asyncio.create_task(visit.get(f"/app/jobs/{job_id}/live"))
         async with asyncio.timeout(20):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from api.answers import untrusted_headers
+from api.http.answers import untrusted_headers
 from drills.attacks.attack import Attack
 from drills.attacks.judges import broken, reached, reported
 from drills.attacks.seen import Seen, Verdict

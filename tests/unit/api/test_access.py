@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from api import access
-from api.access import RECHECK_SECONDS, AccessRecheck
+from api.auth import access_recheck
+from api.auth.access_recheck import RECHECK_SECONDS, AccessRecheck
 
 
 async def test_nothing_passes_once_the_time_to_notice_is_over(monkeypatch):
     now, revoked, asked = 0.0, False, []
-    monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(access_recheck, "time", SimpleNamespace(monotonic=lambda: now))
 
     async def allowed() -> bool:
         asked.append(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
-from api.answers import unchanged, untrusted_headers
+from api.http.answers import unchanged, untrusted_headers
 
 SHA = "ab" * 32
 

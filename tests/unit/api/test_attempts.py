@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api import attempts as module
-from api.attempts import Attempts
+from api.auth import attempts as module
+from api.auth.attempts import Attempts
 
 
 class Clock:

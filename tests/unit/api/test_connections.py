@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from api.connections import CLOSE_SECONDS, Addresses, Connection, counted_as
+from api.http.connections import CLOSE_SECONDS, Addresses, Connection, counted_as
 
 
 @pytest.mark.parametrize(

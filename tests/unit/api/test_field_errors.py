@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from api.field_errors import field_errors
+from api.http.field_errors import field_errors
 from api.schemas.job_request import JobRequest
 from api.schemas.key import KeyRequest
 from api.schemas.review import ReviewRequest

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.foreign_text import first_line, visible
+from api.http.foreign_text import first_line, visible
 
 
 def test_control_characters_and_direction_marks_are_spelled_out():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.hosts import is_known
+from api.http.hosts import is_known
 
 ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
 

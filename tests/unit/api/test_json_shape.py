@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.json_shape import DEEPEST, MARKS_A_VALUE, JsonShape
+from api.http.json_shape import DEEPEST, MARKS_A_VALUE, JsonShape
 
 MOST = 20
 TEXTS = st.text(alphabet='a"\\[]{},: ü\n', max_size=12)

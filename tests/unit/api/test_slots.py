@@ -7,8 +7,8 @@ import contextlib
 import pytest
 
 from api import problems
+from api.auth.slots import Slots
 from api.problems import Refused
-from api.slots import Slots
 
 
 def slots(of_a_key: int, of_all: int) -> Slots:

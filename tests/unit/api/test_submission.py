@@ -7,9 +7,9 @@ import hashlib
 import pytest
 from pydantic import ValidationError
 
-from api import submission
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
+from api.submission import job_requests
 from jobs.spec import OnExpiry
 from sandbox.protocol import Limits
 from settings.api import ApiSettings
@@ -21,7 +21,7 @@ SETTINGS = ApiSettings(
 
 def refused(size=100, **fields):
     with pytest.raises(Refused) as caught:
-        submission.check(JobRequest(task="x", **fields), size, SETTINGS)
+        job_requests.check(JobRequest(task="x", **fields), size, SETTINGS)
     return caught.value
 
 
@@ -30,7 +30,7 @@ def errors(**fields):
 
 
 def test_a_plain_job_passes():
-    submission.check(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
+    job_requests.check(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
 
 
 def test_files_are_bounded_in_number_and_bytes():
@@ -66,8 +66,8 @@ def test_what_settings_allow_fits_a_sandbox():
 
 
 def test_the_allow_list_decides_on_models():
-    submission.check(JobRequest(task="x", model="groq:any"), 100, SETTINGS)
-    submission.check(JobRequest(task="x", model="a:b"), 100, SETTINGS)
+    job_requests.check(JobRequest(task="x", model="groq:any"), 100, SETTINGS)
+    job_requests.check(JobRequest(task="x", model="a:b"), 100, SETTINGS)
     assert errors(model="a:bc") == [("model", ["groq:*", "a:b"])]
     assert errors(model="groqs:x") == [("model", ["groq:*", "a:b"])]
 
@@ -75,23 +75,23 @@ def test_the_allow_list_decides_on_models():
 def test_a_running_time_is_bounded():
     assert errors(timeout_seconds=3_601) == [("timeout_seconds", 3_600)]
     asked = JobRequest(task="x")
-    assert submission.to_spec(asked, None, SETTINGS).timeout_seconds == 900
+    assert job_requests.to_spec(asked, None, SETTINGS).timeout_seconds == 900
     short = SETTINGS.model_copy(update={"max_timeout_seconds": 60})
-    assert submission.to_spec(asked, None, short).timeout_seconds == 60
+    assert job_requests.to_spec(asked, None, short).timeout_seconds == 60
 
 
 def test_files_do_not_excuse_a_large_rest():
     assert refused(size=1001).kind.status == 413
     assert refused(size=1001, files={"a": ""}, steps=["y" * 1000]).kind.status == 413
-    submission.check(JobRequest(task="x", files={"a": "1"}), 1001, SETTINGS)
+    job_requests.check(JobRequest(task="x", files={"a": "1"}), 1001, SETTINGS)
 
 
 def test_bodies_are_the_same_by_their_values():
     plain = JobRequest.model_validate_json('{"task":"x"}')
     spelled = JobRequest.model_validate_json('{ "review": false, "task": "\\u0078" }')
     other = JobRequest.model_validate_json('{"task":"x","files":{"a":"1"}}')
-    assert submission.digest(plain) == submission.digest(spelled)
-    assert submission.digest(plain) != submission.digest(other)
+    assert job_requests.digest(plain) == job_requests.digest(spelled)
+    assert job_requests.digest(plain) != job_requests.digest(other)
 
 
 def test_an_expiry_that_decides_wants_a_time():
@@ -99,40 +99,40 @@ def test_an_expiry_that_decides_wants_a_time():
         body = f'{{"task": "x", "review": true, "on_expiry": "{on_expiry}"}}'
         asked = JobRequest.model_validate_json(body)
         with pytest.raises(Refused, match="review_expires_seconds"):
-            submission.check(asked, len(body), SETTINGS)
+            job_requests.check(asked, len(body), SETTINGS)
     asked = JobRequest.model_validate_json(
         '{"task": "x", "review": true, "on_expiry": "approve", "review_expires_seconds": 60}'
     )
-    spec = submission.to_spec(asked, None, SETTINGS)
+    spec = job_requests.to_spec(asked, None, SETTINGS)
     assert (spec.on_expiry, spec.review_expires_seconds) == (OnExpiry.APPROVE, 60)
 
 
 @pytest.mark.invariant("J2")
 def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
     plain = JobRequest(task="x")
-    assert submission.digest(plain) == submission.digest(JobRequest(task="x", max_revisions=3))
-    assert submission.digest(plain) != submission.digest(JobRequest(task="x", max_revisions=4))
+    assert job_requests.digest(plain) == job_requests.digest(JobRequest(task="x", max_revisions=3))
+    assert job_requests.digest(plain) != job_requests.digest(JobRequest(task="x", max_revisions=4))
     as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
-    assert submission.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
+    assert job_requests.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
 
 
 def test_a_job_may_not_ask_for_more_than_the_operator_allows():
     settings = ApiSettings(max_job_cost_usd="0.5", max_job_tokens=1000)
     asked = JobRequest(task="x", max_cost_usd="0.51", max_tokens=1001)
     with pytest.raises(Refused) as caught:
-        submission.check(asked, 100, settings)
+        job_requests.check(asked, 100, settings)
     errors = [(error.field, error.limit) for error in caught.value.more["errors"]]
     assert errors == [("max_cost_usd", "0.5"), ("max_tokens", 1000)]
-    submission.check(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
+    job_requests.check(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
 
 
 def test_a_job_that_asks_for_no_limit_has_the_operators():
     settings = ApiSettings(max_job_cost_usd="0.50", max_job_tokens=1000)
-    spec = submission.to_spec(JobRequest(task="x"), None, settings)
+    spec = job_requests.to_spec(JobRequest(task="x"), None, settings)
     assert (spec.max_cost_usd, spec.max_tokens) == ("0.50", 1000)
-    spec = submission.to_spec(JobRequest(task="x", max_cost_usd="0.1"), None, settings)
+    spec = job_requests.to_spec(JobRequest(task="x", max_cost_usd="0.1"), None, settings)
     assert (spec.max_cost_usd, spec.max_tokens) == ("0.1", 1000)
-    spec = submission.to_spec(JobRequest(task="x"), None, ApiSettings())
+    spec = job_requests.to_spec(JobRequest(task="x"), None, ApiSettings())
     assert (spec.max_cost_usd, spec.max_tokens) == (None, None)
 
 
@@ -183,4 +183,4 @@ def test_what_no_program_can_be_run_by_is_refused_in_words(asked, said):
 
 def test_the_same_command_is_the_same_body_however_it_is_written():
     line, words = (JobRequest(task="x", verify=v) for v in ("pytest -q", ["pytest", "-q"]))
-    assert submission.digest(line) == submission.digest(words)
+    assert job_requests.digest(line) == job_requests.digest(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from api.pages.costs import MOST, OTHERS, by_model
+from api.pages.format.costs import MOST, OTHERS, by_model
 
 
 def spent(day, model, cost, calls=1):

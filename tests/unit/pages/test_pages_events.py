@@ -6,8 +6,8 @@ import pytest
 from job_examples import VERIFIED
 from structlog.testing import capture_logs
 
-from api.pages import telling
-from api.pages.drawing import FOLDER, drawn
+from api.pages.format import job_view
+from api.pages.rendering import FOLDER, drawn
 from jobs.events import Event
 
 TEXT = {"text": "x", "dropped_bytes": 0, "digest": None}
@@ -88,7 +88,7 @@ def test_every_template_has_an_example_here():
 def test_each_kind_is_told_in_its_own_words(kind, opened):
     runs = frozenset({1} if opened else ())
     with capture_logs() as said:
-        (entry,) = telling.timeline("j", [Event(1, 0, kind, WHOLE[kind])], 0, runs)
+        (entry,) = job_view.timeline("j", [Event(1, 0, kind, WHOLE[kind])], 0, runs)
     assert said == []
     assert entry["body"].strip()
 
@@ -97,5 +97,5 @@ def test_each_kind_is_told_in_its_own_words(kind, opened):
 @pytest.mark.parametrize("data", [{}, {"text": None, "number": None, "diff": 3, "steps": 1}])
 def test_no_shape_of_an_event_takes_the_page_away(kind, data):
     with capture_logs():
-        entries = telling.timeline("j", [Event(1, 0, kind, data)], 0)
+        entries = job_view.timeline("j", [Event(1, 0, kind, data)], 0)
     assert 'id="e1"' in drawn("timeline.html", entries=entries)

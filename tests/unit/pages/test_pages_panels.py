@@ -8,10 +8,10 @@ import pytest
 from api_front import a_run, text
 from job_examples import VERIFIED
 
-from api.pages import telling
-from api.pages.drawing import drawn
+from api.pages.format import job_view
+from api.pages.format.job_view import Told
+from api.pages.rendering import drawn
 from api.pages.session import Session
-from api.pages.telling import Told
 from api.pages.visitor import Visitor
 from jobs.checks import CheckSpec
 from jobs.credentials import EVERY_SCOPE, Credential
@@ -39,7 +39,7 @@ def a_record(runs=(), **changed):
 
 def panel(name, record, events=(), charges=(), by="ada"):
     told = Told(record, events, charges, 60_000)
-    return drawn(f"job_{name}.html", **telling.values(told, visitor(by), "http://h"))
+    return drawn(f"job_{name}.html", **job_view.values(told, visitor(by), "http://h"))
 
 
 def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
@@ -119,7 +119,7 @@ def test_what_an_exit_code_alone_has_decided_is_said():
         result = Result("42", "critic", checks=checks)
         html = panel("outcome", a_record(status=Status.SUCCEEDED, review=None, result=result))
         events = [Event(1, 0, "checked", checks)]
-        (entry,) = telling.timeline("j", events, 0)
+        (entry,) = job_view.timeline("j", events, 0)
         record = a_record(status=Status.RUNNING, review=None)
         brought = replace(record.spec, checks=CheckSpec("m" * 64, ("Makefile",), "make check"))
         asked = panel("asked", replace(record, spec=brought), events)
@@ -176,5 +176,5 @@ def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
 
 def test_what_was_answered_is_on_the_timeline():
     data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
-    (entry,) = telling.timeline("j", [Event(1, 0, "decided", data)], 0)
+    (entry,) = job_view.timeline("j", [Event(1, 0, "decided", data)], 0)
     assert "<li>ISO &lt;dates&gt;</li><li>as the default has it</li>" in entry["body"]

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from api.pages.drawing import drawn
-from api.pages.telling import plan_steps
+from api.pages.format.job_view import plan_steps
+from api.pages.rendering import drawn
 
 
 def page(status: str, progress: list[str] | None) -> str:

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from api.pages.drawing import FOLDER as TEMPLATES
+from api.pages.rendering import FOLDER as TEMPLATES
 from api.pages.static import BUNDLES, DOCUMENTATION, FOLDER, address, asset
 
 VENDOR = FOLDER / "vendor"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.pages.system import sandboxes
+from api.pages.views.system import sandboxes
 
 ON, OFF = [{"name": "seccomp", "active": True}], [{"name": "seccomp", "active": False}]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages import code, difference, prose, terminal, words
+from api.pages.format import code, difference, prose, terminal, words
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 

@@ -11,8 +11,10 @@ from urllib.parse import quote
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from api import foreign_text, quantities
-from api.pages import code, difference, prose, static, terminal, words
+from api import quantities
+from api.http import foreign_text
+from api.pages import static
+from api.pages.format import code, difference, prose, terminal, words
 from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"

@@ -8,9 +8,10 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import documented, refusals
+from api import openapi, refusals
+from api.http.query import known_parameters
+from api.middleware import Wall
 from api.pages import router as pages
-from api.query import known_parameters
 from api.routes import (
     artifacts,
     decisions,
@@ -22,11 +23,11 @@ from api.routes import (
     keys,
     metrics,
     models,
-    numbers,
     problems,
     recording,
     review,
     sign_in_links,
+    stats,
     system,
     tenants,
     verifications,
@@ -35,7 +36,6 @@ from api.routes import (
 )
 from api.services import opened
 from api.startup import check
-from api.wall import Wall
 from settings.api import ApiSettings
 
 ROUTES = (
@@ -47,7 +47,7 @@ ROUTES = (
     files,
     artifacts,
     recording,
-    numbers,
+    stats,
     keys,
     tenants,
     sign_in_links,
@@ -63,7 +63,7 @@ ROUTES = (
 )
 
 KEYLESS = (health, metrics, problems)
-"""Of the API, what takes no key: there nothing is looked at before the query (see `api.caller`)."""
+"""Routes without a key: nothing is checked before the query (see `api.auth.caller`)."""
 
 
 def create_app(settings: ApiSettings) -> FastAPI:
@@ -79,8 +79,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
     app = FastAPI(
         title="Fettle",
         version=version("fettle"),
-        description=documented.ABOUT,
-        openapi_tags=documented.TAGS,
+        description=openapi.ABOUT,
+        openapi_tags=openapi.TAGS,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # it would send a caller to whatever Host says
@@ -90,6 +90,6 @@ def create_app(settings: ApiSettings) -> FastAPI:
         first = [Depends(known_parameters)] if noun in KEYLESS else []
         app.include_router(noun.router, dependencies=first)
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
-    documented.install(app)
+    openapi.install(app)
     app.add_middleware(Wall)
     return app

@@ -12,9 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api import hosts, problems
+from api import problems
+from api.http import hosts
 from api.metrics import Metrics
-from api.pages import trouble
+from api.pages import error_pages
 from api.problems import Refused, response
 from settings.api import ApiSettings
 
@@ -72,8 +73,8 @@ def _refused_unread(scope: Scope) -> Refused | None:
 
 def _told(request: Request, broken: Refused) -> Response:
     """The failure as a page where a person asked, else as a problem."""
-    if trouble.here(request):
-        return trouble.answer(request, broken)
+    if error_pages.here(request):
+        return error_pages.answer(request, broken)
     return response(broken, request.scope["request_id"])
 
 

@@ -2,7 +2,7 @@
 
 `timeline` carries new events as list items, with the event's number as the stream's id, so that a
 browser that comes back names the last one it has; each region of the page comes under its own name
-whenever it has changed; `tokens` is what models say meanwhile, see `api.token_stream`. Whoever
+whenever it has changed; `tokens` is what models say meanwhile, see `api.http.token_stream`. Whoever
 comes back gets the regions anew, and keeps those that he has.
 """
 
@@ -17,15 +17,15 @@ import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
-from api.access import AccessRecheck
-from api.pages import telling
-from api.pages.drawing import drawn
-from api.pages.telling import Told
+from api.auth.access_recheck import AccessRecheck
+from api.http.token_stream import with_tokens
+from api.pages.format import job_view
+from api.pages.format.job_view import Told
+from api.pages.rendering import drawn
 from api.pages.visitor import Reader, Visitor, seen
 from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
 from api.services import Services, ServicesDep
-from api.token_stream import with_tokens
 from jobs.errors import StoreUnavailable
 from jobs.events import WORK
 
@@ -48,7 +48,7 @@ async def live(
     last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
 ) -> Response:
     """The stream; it ends behind the final event, and soon after the session or its key does."""
-    told = await telling.load(house, visitor, job_id)
+    told = await job_view.load(house, visitor, job_id)
     house.streams.check(visitor.credential.id)
     start = min(max(after, int(last_event_id or 0)), told.last)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -125,13 +125,13 @@ class _Follower:
     def _new(self) -> bytes:
         """The events that the page has not; of very many, as a page that is opened has them."""
         record, last = self._told.record, self._told.last
-        head, gap, tail = telling.window(self._told.events, self._after)
-        runs = telling.newest_runs(self._told)
+        head, gap, tail = job_view.window(self._told.events, self._after)
+        runs = job_view.newest_runs(self._told)
         parts = ((head, gap), (tail, None))
         drawings = [
             drawn(
                 "timeline.html",
-                entries=telling.timeline(record.id, events, record.created_at, runs),
+                entries=job_view.timeline(record.id, events, record.created_at, runs),
                 gap=left_out,
                 job_id=record.id,
             )
@@ -152,7 +152,7 @@ class _Follower:
         return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
 
     def _regions(self, told: Told) -> Mapping[str, str]:
-        return telling.regions(telling.values(told, self._visitor, self._base_url))
+        return job_view.regions(job_view.values(told, self._visitor, self._base_url))
 
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; whether there were any."""

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from api.pages import words
-from api.pages.drawing import HEADERS, drawn, long_page
+from api.pages.format import words
+from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep
 from jobs import view

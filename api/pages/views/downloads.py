@@ -10,7 +10,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.answers import unchanged, untrusted_headers
+from api.http.answers import unchanged, untrusted_headers
 from api.pages.visitor import Reader
 from api.problems import Refused
 from api.routes import artifacts, files, recording

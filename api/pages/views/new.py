@@ -11,18 +11,20 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from api import problems, submission
-from api.body import PIECE_BYTES, bounded
-from api.pages import form, offers
-from api.pages.drawing import page
-from api.pages.examples import EXAMPLES
+from api import problems
+from api.http.body import PIECE_BYTES, bounded
+from api.pages import form
+from api.pages.rendering import page
+from api.pages.views import offers
+from api.pages.views.examples import EXAMPLES
+from api.pages.views.form_choices import ways
 from api.pages.visitor import Author, Submitter, Visitor
-from api.pages.ways import ways
 from api.problems import Refused
 from api.routes.jobs import accept
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
+from api.submission import job_requests
 
 router = APIRouter()
 
@@ -70,7 +72,7 @@ async def submit(request: Request, house: ServicesDep, visitor: Submitter) -> Re
     sent = await _parts(request, raw)
     try:
         asked = form.checked(JobRequest, await _asked(sent))
-        submission.check(asked, len(raw), house.settings)
+        job_requests.check(asked, len(raw), house.settings)
     except Refused as refused:
         return _told(visitor, refused)
     submitted = await accept(house, visitor.credential, asked, request.scope["request_id"])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from api import foreign_text
+from api.http import foreign_text
 from api.quantities import money, plural
 
 _UNITS = (("day", 86_400), ("h", 3_600), ("min", 60))

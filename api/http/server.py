@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from api.connections import Addresses, Connection
+from api.http.connections import Addresses, Connection
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from api.paths import path_errors
 from api.schemas.checks import MOST_BYTES, CaseRequest, ChecksRequest
 from api.schemas.problem import FieldError
+from api.submission.paths import path_errors
 from jobs import manifest
 from jobs.blobs import Blobs
 from jobs.checks import CASES_PATH, CheckSpec

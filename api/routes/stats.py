@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from api.answers import as_json
-from api.caller import Reader
-from api.documented import as_table, responses
-from api.schemas.numbers import Numbers
+from api.auth.caller import Reader
+from api.http.answers import as_json
+from api.http.tables import as_csv
+from api.openapi import as_table, responses
+from api.schemas.stats import Numbers
 from api.services import Services, ServicesDep
-from api.tables import as_csv
 from jobs import numbers_view
 from jobs.numbers import DAYS_KEPT, Counts
 

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from api import problems
-from api.pages.drawing import page
+from api.pages.rendering import page
 from api.problems import Refused
 
 

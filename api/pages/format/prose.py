@@ -12,8 +12,8 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
-from api.foreign_text import visible
-from api.pages.code import coloured
+from api.http.foreign_text import visible
+from api.pages.format.code import coloured
 
 MOST = 200_000
 """Characters that are taken for Markdown; a longer text is shown as it is."""

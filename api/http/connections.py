@@ -2,8 +2,8 @@
 
 uvicorn bounds neither the size of a request's head nor the time that it takes, with `httptools`.
 Here a head has so many bytes and so many seconds, and an address so many connections. A body has
-its own bounds (`api.body`), which depend on the route. Who is refused while he sends can read why
-(`api.lingering`).
+its own bounds (`api.http.body`), which depend on the route. A client that is refused while it sends
+can read why (`api.http.lingering`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from api.lingering import LingeringTransport
+from api.http.lingering import LingeringTransport
 
 log = structlog.get_logger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from api.foreign_text import visible
-from api.pages import code
+from api.http.foreign_text import visible
+from api.pages.format import code
 
 AROUND = 3
 MOST = 4_000

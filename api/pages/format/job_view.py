@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from markupsafe import Markup
 
-from api.pages.drawing import drawn, known_templates
+from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.routes.found import found
 from api.services import Services

@@ -1,5 +1,5 @@
 """Reading a body: after the key was checked, never more of it than may be, as strict JSON. How
-deep and how large in values it is, is counted while it arrives (api.json_shape).
+deep and how large in values it is, is counted while it arrives (api.http.json_shape).
 
 FastAPI would read and parse a body before it asks who sent it.
 """
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from api import problems
-from api.json_shape import JsonShape, TooComplex
+from api.http.json_shape import JsonShape, TooComplex
 from api.problems import Refused
 from api.refusals import invalid
 from api.schemas.problem import FieldError

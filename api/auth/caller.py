@@ -11,9 +11,9 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader
 
 from api import problems
-from api.connections import counted_as
+from api.http.connections import counted_as
+from api.http.query import known_parameters
 from api.problems import Refused
-from api.query import known_parameters
 from api.services import Services, ServicesDep
 from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
 from settings.api import ApiSettings

@@ -10,7 +10,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 from rich.text import Text
 
-from api.foreign_text import visible
+from api.http.foreign_text import visible
 
 _OTHER = re.compile(
     r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|\[[0-?]*[ -/]*[@-ln-~])"

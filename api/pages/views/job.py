@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.pages import telling
-from api.pages.drawing import long_page
+from api.pages.format import job_view
+from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
 from api.routes import jobs as asked_over_http
@@ -23,22 +23,22 @@ router = APIRouter(prefix="/jobs/{job_id}")
 @router.get("")
 async def job(job_id: str, request: Request, house: ServicesDep, visitor: Reader) -> Response:
     """The whole page; of a long story its beginning and its end."""
-    told = await telling.load(house, visitor, job_id)
+    told = await job_view.load(house, visitor, job_id)
     base_url = str(request.base_url).rstrip("/")
     values = await asyncio.to_thread(_whole, told, visitor, base_url)
     return await long_page("job.html", **values)
 
 
-def _whole(told: telling.Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
-    values = telling.values(told, visitor, base_url)
-    head, gap, tail = telling.window(told.events)
+def _whole(told: job_view.Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
+    values = job_view.values(told, visitor, base_url)
+    head, gap, tail = job_view.window(told.events)
     job_id, created = told.record.id, told.record.created_at
     return {
         **values,
-        "region": telling.regions(values),
-        "head": telling.timeline(job_id, head, created),
+        "region": job_view.regions(values),
+        "head": job_view.timeline(job_id, head, created),
         "gap": gap,
-        "tail": telling.timeline(job_id, tail, created, telling.newest_runs(told)),
+        "tail": job_view.timeline(job_id, tail, created, job_view.newest_runs(told)),
         "last": told.last,
     }
 
@@ -54,10 +54,10 @@ async def part(
     """Some of the events between two numbers, and what is left of the gap behind them."""
     record = (await found(house, visitor.credential, job_id)).record
     events = await house.store.events(job_id, after, max(before - after - 1, 0))
-    shown, rest = events[: telling.PART], events[telling.PART :]
+    shown, rest = events[: job_view.PART], events[job_view.PART :]
     runs = sum(fact.kind == "run_finished" for fact in rest)
-    gap = telling.Gap(shown[-1].seq, before, runs) if rest else None
-    entries = await asyncio.to_thread(telling.timeline, job_id, shown, record.created_at)
+    gap = job_view.Gap(shown[-1].seq, before, runs) if rest else None
+    entries = await asyncio.to_thread(job_view.timeline, job_id, shown, record.created_at)
     return await long_page("timeline.html", visitor, entries=entries, gap=gap, job_id=job_id)
 
 
@@ -68,7 +68,7 @@ async def run(job_id: str, number: int, house: ServicesDep, visitor: Reader) -> 
     shown = view.run(await house.store.events(job_id), number)
     if shown is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    return await long_page("run.html", visitor, run=telling.Facts(shown), job_id=job_id)
+    return await long_page("run.html", visitor, run=job_view.Facts(shown), job_id=job_id)
 
 
 @router.get("/files/shown")

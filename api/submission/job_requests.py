@@ -9,14 +9,15 @@ from decimal import Decimal
 
 from pydantic import TypeAdapter
 
-from api import checks, problems
-from api.body import too_large
-from api.paths import path_errors
+from api import problems
+from api.http.body import too_large
 from api.problems import Refused
-from api.review_policy import policy, policy_errors, questions_expire
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.schemas.wire import Asked
+from api.submission import checks
+from api.submission.paths import path_errors
+from api.submission.review_policy import policy, policy_errors, questions_expire
 from jobs.checks import CheckSpec
 from jobs.spec import JobSpec
 from settings.api import ApiSettings

@@ -11,7 +11,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from api.foreign_text import visible
+from api.http.foreign_text import visible
 
 MOST = 50_000
 """Characters that are coloured; of more the time would be felt."""

@@ -10,10 +10,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from api.pages import form, telling
-from api.pages.code import coloured
-from api.pages.difference import Row, side_by_side
-from api.pages.drawing import long_page
+from api.pages import form
+from api.pages.format import job_view
+from api.pages.format.code import coloured
+from api.pages.format.difference import Row, side_by_side
+from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
 from api.routes.found import found
 from api.routes.review import settle
@@ -59,7 +60,7 @@ async def decide(job_id: str, request: Request, house: ServicesDep, visitor: Rev
 @router.get("/edit")
 async def edit(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     """The form to change the code of the last run, with the whole of it."""
-    told = await telling.load(house, visitor, job_id)
+    told = await job_view.load(house, visitor, job_id)
     job = view.whole(told.record, told.events, told.charges, told.now)
     code = await _text(house.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
     return await long_page("review_edit.html", visitor, job=job, code=code)
@@ -68,7 +69,7 @@ async def edit(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
 @router.get("/changes")
 async def changes(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
     """What is not as it was at the last pause, or, at the first one, as it was brought."""
-    told = await telling.load(house, visitor, job_id)
+    told = await job_view.load(house, visitor, job_id)
     before = last_pause(told.events)
     files = await files_since(house, told.record, before, told.events)
     code = await _code(house, before, told.events)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.services import Services
-from api.submission import is_allowed
+from api.submission.job_requests import is_allowed
 
 
 @dataclass(frozen=True, slots=True)

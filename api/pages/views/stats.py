@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from api.pages.costs import by_model
-from api.pages.drawing import page
+from api.pages.format.costs import by_model
+from api.pages.rendering import page
 from api.pages.visitor import Reader
-from api.routes import numbers as asked_over_http
-from api.routes.numbers import Table
+from api.routes import stats as asked_over_http
+from api.routes.stats import Table
 from api.services import ServicesDep
 from jobs import numbers_view
 from jobs.numbers import DAYS_KEPT

@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from api.pages import offers
-from api.pages.drawing import page
+from api.pages.rendering import page
+from api.pages.views import offers
 from api.pages.visitor import Overseer
 from api.routes import system as asked_over_http
 from api.services import ServicesDep

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api import checks
-from api.paths import path_errors
 from api.schemas.checks import VerificationRequest
-from api.submission import file_errors, refuse, timeout_error, timeout_of
+from api.submission import checks
+from api.submission.job_requests import file_errors, refuse, timeout_error, timeout_of
+from api.submission.paths import path_errors
 from jobs import manifest
 from jobs.blobs import Blobs
 from jobs.checks import CheckSpec

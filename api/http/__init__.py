@@ -1,0 +1,1 @@
+"""The HTTP wire: connections and their bounds, bodies, answers."""
