@@ -10,29 +10,23 @@ from fastapi import Depends, FastAPI
 
 from api import openapi, refusals
 from api.http.query import known_parameters
-from api.middleware import Wall
+from api.middleware import RequestMiddleware
 from api.pages import router as pages
 from api.routes import (
     artifacts,
-    decisions,
     docs,
     events,
     files,
-    health,
     jobs,
+    keyless,
     keys,
-    metrics,
     models,
-    problems,
-    recording,
-    review,
-    sign_in_links,
+    reviews,
     stats,
     system,
     tenants,
     verifications,
     webhooks,
-    workers,
 )
 from api.services import opened
 from api.startup import check
@@ -42,28 +36,19 @@ ROUTES = (
     jobs,
     verifications,
     events,
-    review,
-    decisions,
+    reviews,
     files,
     artifacts,
-    recording,
     stats,
     keys,
     tenants,
-    sign_in_links,
     webhooks,
-    workers,
     system,
     models,
-    health,
-    metrics,
-    problems,
+    keyless,
     docs,
     pages,
 )
-
-KEYLESS = (health, metrics, problems)
-"""Routes without a key: nothing is checked before the query (see `api.auth.caller`)."""
 
 
 def create_app(settings: ApiSettings) -> FastAPI:
@@ -87,9 +72,9 @@ def create_app(settings: ApiSettings) -> FastAPI:
         lifespan=lifespan,
     )
     for noun in ROUTES:
-        first = [Depends(known_parameters)] if noun in KEYLESS else []
+        first = [Depends(known_parameters)] if noun is keyless else []  # else `caller` does it
         app.include_router(noun.router, dependencies=first)
     refusals.install(app, [route for noun in ROUTES for route in noun.router.routes])
     openapi.install(app)
-    app.add_middleware(Wall)
+    app.add_middleware(RequestMiddleware)
     return app

@@ -5,7 +5,7 @@
 | accept | a new job is put on record |
 | decision | a person's Decision is put on record |
 | cancel | a cancel is put on record |
-| hint | workers are told of a job; behind it, the caller has no answer yet |
+| hint | workers are sent a hint; after it, the caller has no answer yet |
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MortalStore(RedisStore):
 
 
 def mortal(hint: Callable[[JobRecord], None], point: FailPoint) -> Callable[[JobRecord], None]:
-    """A sender of hints that dies before or behind one."""
+    """A sender of hints that dies before or after one."""
 
     def send(record: JobRecord) -> None:
         with point.around("hint"):

@@ -81,7 +81,7 @@ class Metrics:
         workers: int,
         webhooks: Undelivered,
     ) -> None:
-        """The state of the house, as Redis tells it."""
+        """The state of the service, as Redis has it."""
         self._up.set(1)
         self._used.set(memory.used_bytes)
         self._most.set(memory.most_bytes)
@@ -101,7 +101,7 @@ class Metrics:
             self._longest.labels(str(priority)).set(seconds)
 
     def unreachable(self) -> None:
-        """Redis did not answer: the figures before are not told again."""
+        """Redis did not answer: the figures before are not shown again."""
         self._up.set(0)
         self._used.set(0)
         self._workers.set(0)

@@ -1,4 +1,4 @@
-"""Wall: the outermost layer around a request. Its id, its log line, its figures, its last catch."""
+"""RequestMiddleware: the outermost layer of a request: its id, log line, figures and last catch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 _ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
-class Wall:
+class RequestMiddleware:
     """Pure ASGI, so that streams pass through it as they come."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -52,7 +52,7 @@ class Wall:
                 if request.status:
                     raise  # half an answer is out: all that is left is to cut it off
                 broken = Refused(problems.INTERNAL, "look it up in the log by its request id")
-                await _told(Request(scope), broken)(scope, receive, request.send)
+                await _failure(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
 
@@ -71,7 +71,7 @@ def _refused_unread(scope: Scope) -> Refused | None:
     return Refused(problems.UNKNOWN_HOST, detail)
 
 
-def _told(request: Request, broken: Refused) -> Response:
+def _failure(request: Request, broken: Refused) -> Response:
     """The failure as a page where a person asked, else as a problem."""
     if error_pages.here(request):
         return error_pages.answer(request, broken)

@@ -55,7 +55,7 @@ Fettle takes a coding task in plain English and hands back code that has been ru
 
 Send a task to `POST /jobs`, follow it at `GET /jobs/{id}/events` or poll `GET /jobs/{id}`, answer
 its review at `POST /jobs/{id}/review`, and read its result. Every call carries a key in
-`X-API-Key` (press **Authorize**). Whatever goes wrong is told as `application/problem+json` (RFC
+`X-API-Key` (press **Authorize**). Every error is an `application/problem+json` (RFC
 9457): `retryable` says whether the same request may succeed later.
 """
 TAGS = [
@@ -67,7 +67,7 @@ TAGS = [
         "name": "artifacts",
         "description": "Files that runs and tools have made, and the whole outputs of runs.",
     },
-    {"name": "numbers", "description": "What jobs add up to, by day."},
+    {"name": "stats", "description": "What jobs add up to, by day."},
     {"name": "keys", "description": "API keys and tenants: who may do what, and spend what."},
     {"name": "system", "description": "Whether all is well, and what is not."},
 ]
@@ -167,7 +167,7 @@ def _schema(app: FastAPI) -> dict[str, Any]:
     components = schema.setdefault("components", {}).setdefault("schemas", {})
     components.update(ours["$defs"])
     _name_kinds(components)
-    components["Event"] = components.pop("Event")  # behind what it is made of, for generators
+    components["Event"] = components.pop("Event")  # after its parts, for generators
     for path in schema["paths"].values():
         for operation in path.values():
             for status, answer in operation["responses"].items():

@@ -28,7 +28,7 @@ class Kind:
         """A URI reference that can be followed."""
         return f"/problems/{self.name}"
 
-    def told(self) -> ProblemKind:
+    def explained(self) -> ProblemKind:
         """The entry as it goes over the wire."""
         return ProblemKind(
             type=self.type,
@@ -110,7 +110,7 @@ NOT_OFFERED = Kind(
     409,
     "This review does not take that decision",
     "A review of kind upgrade asks what to do with a job whose checkpoint no worker here can read. "
-    "It takes approve (begin anew), delegate (leave it to a worker that reads it) and reject.",
+    "It takes approve (start over), delegate (leave it to a worker that reads it) and reject.",
 )
 CONFIGURED_KEY = Kind(
     "configured-key",
@@ -265,7 +265,7 @@ OUTCOME_UNKNOWN = Kind(
     503,
     "It is not known whether this was done",
     "The job record did not answer in time, and the request may or may not have been carried out. "
-    "The same Idempotency-Key tells: sent again with it, the request is answered with the job that "
+    "Use the same Idempotency-Key: sent again with it, the request is answered with the job that "
     "it stands for, or accepted now. A cancel, a limit and a revocation can be sent again as they "
     "are, and so can a decision that names its review: a 409 says what was decided. Look before "
     "you send anything else again.",

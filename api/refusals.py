@@ -83,7 +83,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(StoreUnavailable)
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
         log.warning("store unavailable", error=str(error))
-        # the error names the server's address, which is nobody's business outside
+        # the error names the server's address, which outsiders need not know
         return _answer(request, _silent(request, error))
 
     @app.exception_handler(OSError)
@@ -121,7 +121,7 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
 
 
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
-    """Every method of the path: the library tells those of one route of several only."""
+    """Every method of the path: the library lists those of one route only."""
     here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     methods = [route.methods or () for route in here if isinstance(route, Route)]
     return sorted({name for names in methods for name in names})
@@ -150,7 +150,7 @@ def _silent(request: Request, error: StoreUnavailable) -> Refused:
         return _later(problems.STORE_UNAVAILABLE, detail)
     asked = "it came without an Idempotency-Key: look before you send it again"
     if "idempotency-key" in request.headers:
-        asked = "send it again with the same Idempotency-Key: the answer tells"
+        asked = "send it again with the same Idempotency-Key to learn the outcome"
     return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {asked}")
 
 

@@ -29,12 +29,12 @@ class Unfit(Exception):
         super().__init__(f"fettle refuses to start:\n{lines}")
 
 
-async def check(house: Services) -> None:
+async def check(services: Services) -> None:
     """Raise Unfit in production, and anywhere on a server that cannot be used; else warn."""
-    production = house.settings.env is Environment.PRODUCTION
-    reasons = list(key_reasons(house.settings))
+    production = services.settings.env is Environment.PRODUCTION
+    reasons = list(key_reasons(services.settings))
     unusable = False
-    fitness = await _fitness(house, PATIENCE_SECONDS if production else 0.0)
+    fitness = await _fitness(services, PATIENCE_SECONDS if production else 0.0)
     if fitness is None:
         reasons.append("Redis does not answer at FETTLE_REDIS_URL, so it cannot be checked")
     else:
@@ -42,7 +42,7 @@ async def check(house: Services) -> None:
         reasons += complaints
         for finding in fitness.at(Verdict.WARN):
             log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
-        if production and house.settings.first_key() is None and not await _has_admin(house):
+        if production and services.settings.first_key() is None and not await _has_admin(services):
             reasons.append(
                 "there is no key: set FETTLE_API_KEY to a random one, such as "
                 "`openssl rand -hex 32` prints"
@@ -65,12 +65,12 @@ def key_reasons(settings: ApiSettings) -> Sequence[str]:
     return []
 
 
-async def _fitness(house: Services, patience: float) -> Fitness | None:
+async def _fitness(services: Services, patience: float) -> Fitness | None:
     loop = asyncio.get_running_loop()
     ends = loop.time() + patience
     while True:
         try:
-            return await house.fitness()
+            return await services.fitness()
         except StoreUnavailable as error:
             if loop.time() >= ends:
                 log.warning("redis unreachable", error=str(error))
@@ -78,5 +78,5 @@ async def _fitness(house: Services, patience: float) -> Fitness | None:
             await asyncio.sleep(0.5)
 
 
-async def _has_admin(house: Services) -> bool:
-    return any(key.active and key.may(Scope.ADMIN) for key in await house.credentials.every())
+async def _has_admin(services: Services) -> bool:
+    return any(key.active and key.may(Scope.ADMIN) for key in await services.credentials.every())

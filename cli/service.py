@@ -171,12 +171,12 @@ class Service:
         return answer.text, int(answer.headers["X-Total-Count"])
 
     def webhooks(self) -> Mapping[str, Any]:
-        """GET /webhooks: {waiting, waiting_total, dead, dead_total}."""
-        return self._json("GET", "/webhooks")
+        """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
+        return self._json("GET", "/webhook-deliveries")
 
     def retry_webhook(self, delivery_id: str) -> None:
-        """POST /webhooks/{id}/retry."""
-        self._send("POST", f"/webhooks/{quote(delivery_id, safe='')}/retry")
+        """POST /webhook-deliveries/{id}/retry."""
+        self._send("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry")
 
     def system(self) -> Mapping[str, Any]:
         """GET /system: what API and workers say of themselves."""

@@ -11,8 +11,8 @@ docs/operations.md."""
 
 
 class AccessRecheck:
-    """Asks anew whether the reader may read, before what it passes on, once in `RECHECK_SECONDS` at
-    most: a stream outlives the request that it was allowed by."""
+    """Checks before a chunk, every `RECHECK_SECONDS` at most, whether the reader may still read: a
+    stream outlives the request that it was allowed by."""
 
     def __init__(self, allowed: Callable[[], Awaitable[bool]]) -> None:
         self._allowed = allowed

@@ -45,11 +45,11 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
 
     async def caller(
         request: Request,
-        house: ServicesDep,
+        services: ServicesDep,
         secret: Annotated[str | None, Security(_header)] = None,
     ) -> Credential:
-        credential = await _known(request, house, secret)
-        await admit(house, credential, *scopes)
+        credential = await _known(request, services, secret)
+        await admit(services, credential, *scopes)
         await known_parameters(request)
         return credential
 
@@ -66,11 +66,11 @@ async def operator(
     return caller
 
 
-async def admit(house: Services, credential: Credential, *scopes: Scope) -> None:
+async def admit(services: Services, credential: Credential, *scopes: Scope) -> None:
     """Let a request of a known key pass that has one of the scopes. Raises Refused: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
-    if wait := await house.rate_limit.wait_seconds(credential.id):
-        detail = f"the limit of {house.rate_limit.rate} is used up; wait {wait} s"
+    if wait := await services.rate_limit.wait_seconds(credential.id):
+        detail = f"the limit of {services.rate_limit.rate} is used up; wait {wait} s"
         raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
     if not any(credential.may(scope) for scope in scopes):
         wanted = " or ".join(scopes)
@@ -96,53 +96,53 @@ def stamp_of(settings: ApiSettings, credential: Credential) -> str:
     return digest_of(first)[:16]
 
 
-async def holder(house: Services, key_id: str, stamp: str) -> Credential | None:
+async def holder(services: Services, key_id: str, stamp: str) -> Credential | None:
     """The key of this id, if it is still good and has the stamp that it had."""
-    first = configured(house.settings) if key_id == CONFIGURED_ID else None
-    found = first or await house.credentials.get(key_id)
+    first = configured(services.settings) if key_id == CONFIGURED_ID else None
+    found = first or await services.credentials.get(key_id)
     if found is None or not found.active:
         return None
-    return found if hmac.compare_digest(stamp, stamp_of(house.settings, found)) else None
+    return found if hmac.compare_digest(stamp, stamp_of(services.settings, found)) else None
 
 
-async def _known(request: Request, house: Services, secret: str | None) -> Credential:
+async def _known(request: Request, services: Services, secret: str | None) -> Credential:
     if not secret:
         raise _unauthorized("the header X-API-Key is missing")
-    found = await attempted(request, house, secret, known(house, secret))
+    found = await attempted(request, services, secret, known(services, secret))
     if found is None:
         raise _unauthorized("the key in X-API-Key is unknown or revoked")
     return found
 
 
 async def attempted(
-    request: Request, house: Services, secret: str, looked_up: Coroutine[Any, Any, T | None]
+    request: Request, services: Services, secret: str, looked_up: Coroutine[Any, Any, T | None]
 ) -> T | None:
     """What belongs to a secret, None where it is wrong. Raises Refused, 429, and looks nothing up,
     where the address has brought too many wrong ones."""
     peer, digest = counted_as(request.client.host if request.client else ""), digest_of(secret)
-    if wait := house.attempts.begin(peer, digest):
+    if wait := services.attempts.begin(peer, digest):
         looked_up.close()
-        detail = f"{house.attempts.rate} have come from this address; wait {wait} s"
+        detail = f"{services.attempts.rate} have come from this address; wait {wait} s"
         raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
     try:
         found = await looked_up
     except BaseException:
-        house.attempts.forgive(peer)
+        services.attempts.forgive(peer)
         raise
     if found is None:
-        house.attempts.wrong(peer, digest)
+        services.attempts.wrong(peer, digest)
     else:
-        house.attempts.good(peer, digest)
+        services.attempts.good(peer, digest)
     return found
 
 
-async def known(house: Services, secret: str) -> Credential | None:
+async def known(services: Services, secret: str) -> Credential | None:
     """Whose key this is; None where it is unknown or revoked."""
     digest = digest_of(secret)
-    first = house.settings.first_key()
+    first = services.settings.first_key()
     if first is not None and hmac.compare_digest(digest, digest_of(first)):
-        return configured(house.settings)
-    found = await house.credentials.find(digest)
+        return configured(services.settings)
+    found = await services.credentials.find(digest)
     return found if found is not None and found.active else None
 
 

@@ -19,10 +19,10 @@ from api.http.json_shape import JsonShape, TooComplex
 from api.problems import Refused
 from api.refusals import invalid
 from api.schemas.problem import FieldError
-from api.schemas.wire import Asked
+from api.schemas.wire import RequestModel
 from settings.api import ApiSettings
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=RequestModel)
 
 OTHER_VALUES = 500
 """Of a body, beside its files."""

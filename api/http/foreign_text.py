@@ -1,4 +1,4 @@
-"""Text that a model, a program or a stranger wrote, made harmless to whoever reads it. Pure."""
+"""Text that a model, a program or a stranger wrote, made harmless to its readers. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def visible(text: Any) -> str:
     """The text, '' for None, whose control characters, invisible signs and direction marks are
     spelled out: they could move a terminal's cursor, hide code, or show it in an order in which it
     does not run."""
-    told = "" if text is None else str(text)
-    return _HIDDEN.sub(_spelled, told.replace("\r\n", "\n"))
+    shown = "" if text is None else str(text)
+    return _HIDDEN.sub(_spelled, shown.replace("\r\n", "\n"))
 
 
 def first_line(text: str, width: int = 72) -> str:

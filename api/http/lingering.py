@@ -1,6 +1,6 @@
 """Lingering: a connection that is closed while its client still sends lets the client read first.
 
-Closing a socket that holds bytes which nobody has read resets the connection, and a reset takes
+Closing a socket that holds unread bytes resets the connection, and a reset takes
 from the client the answer that is on its way (RFC 9112, section 9.6). So our half is closed, what
 still comes is dropped, and the whole is closed when the client has ended its half.
 """

@@ -33,19 +33,19 @@ def file(job_id: str, path: str, at: str = "now") -> str:
     return f"/jobs/{job_id}/files/{quote(path)}{then}"
 
 
-def add_to_job(told: dict[str, Any]) -> dict[str, Any]:
+def add_to_job(shown: dict[str, Any]) -> dict[str, Any]:
     """A job's JSON with its links: itself, its artifacts, the texts of its runs."""
-    job_id = told["id"]
-    results = [told["result"]["artifacts"]] if told["result"] else []
-    runs = [_with_texts(job_id, run) for run in told["runs"]]
-    repairs = [_with_diff(job_id, repair) for repair in told["repairs"]]
-    for listed in (told["artifacts"], *results, *(run["artifacts"] for run in runs)):
+    job_id = shown["id"]
+    results = [shown["result"]["artifacts"]] if shown["result"] else []
+    runs = [_with_texts(job_id, run) for run in shown["runs"]]
+    repairs = [_with_diff(job_id, repair) for repair in shown["repairs"]]
+    for listed in (shown["artifacts"], *results, *(run["artifacts"] for run in runs)):
         listed[:] = _with_hrefs(job_id, listed)
-    review = told["review"] and {
-        **told["review"],
-        "payload": _with_review_links(job_id, told["review"]["payload"]),
+    review = shown["review"] and {
+        **shown["review"],
+        "payload": _with_review_links(job_id, shown["review"]["payload"]),
     }
-    return {**told, "runs": runs, "repairs": repairs, "review": review, "links": job(job_id)}
+    return {**shown, "runs": runs, "repairs": repairs, "review": review, "links": job(job_id)}
 
 
 def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:

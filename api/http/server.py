@@ -52,6 +52,6 @@ class Server(uvicorn.Server):
                 log.info("listening", url=f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn, which waits for open responses: streams are told to end first."""
+        """See uvicorn, which waits for open responses: streams end first."""
         self._app.state.services.closing.set()
         await super().shutdown(sockets)

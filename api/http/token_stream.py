@@ -14,21 +14,21 @@ from jobs.codec import dump
 
 EVENT = "tokens"
 MOST_MESSAGES = 64
-"""Batches that a reader may be behind; of what he is too slow for, he misses the older part."""
+"""Batches that a reader may lag by; a slower one misses the older ones."""
 
 
 async def with_tokens(
-    house: Services, job_id: str, events: AsyncIterator[bytes]
+    services: Services, job_id: str, events: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """`events` as they come, and between them the job's tokens, each batch once, without an id."""
-    async with house.store.tokens.heard(job_id) as queue:
+    async with services.store.tokens.heard(job_id) as queue:
         event = asyncio.ensure_future(_next(events))
         heard = asyncio.ensure_future(queue.get())
         try:
             while True:
                 await asyncio.wait((event, heard), return_when=asyncio.FIRST_COMPLETED)
                 if heard.done():
-                    yield _told(heard.result(), queue)
+                    yield _encoded(heard.result(), queue)
                     heard = asyncio.ensure_future(queue.get())
                 if event.done():
                     if (chunk := event.result()) is None:
@@ -46,8 +46,8 @@ async def _next(events: AsyncIterator[bytes]) -> bytes | None:
     return await anext(events, None)
 
 
-def _told(message: str, queue: asyncio.Queue[str]) -> bytes:
-    """A batch, and all that have come behind it."""
+def _encoded(message: str, queue: asyncio.Queue[str]) -> bytes:
+    """A batch, and all that have come after it."""
     batches = [message]
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:

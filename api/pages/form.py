@@ -13,10 +13,10 @@ from api import problems
 from api.http.body import bounded
 from api.problems import Refused
 from api.refusals import invalid
-from api.schemas.wire import Asked
+from api.schemas.wire import RequestModel
 from settings.api import ApiSettings
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=RequestModel)
 MOST_FIELDS = 100
 ENCODED = 3
 """A form may take so many times the bytes of its text."""

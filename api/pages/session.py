@@ -55,10 +55,10 @@ class Sessions:
     async def read(self, cookie: str) -> Session | None:
         """The session of a cookie; None where it is forged, too old or was ended."""
         try:
-            told = (await self._serializer()).loads(cookie, max_age=self.seconds)
+            kept = (await self._serializer()).loads(cookie, max_age=self.seconds)
         except BadSignature:
             return None
-        session = Session(*told)
+        session = Session(*kept)
         ended = await reached(self._redis.exists(keys.ended_session(session.nonce)))
         return None if ended else session
 
@@ -74,23 +74,23 @@ class Sessions:
     async def link(self, key_id: str, stamp: str) -> str:
         """The token of a link that signs in once, within `LINK_SECONDS`."""
         token = secrets.token_urlsafe(24)
-        told = json.dumps([key_id, stamp])
+        kept = json.dumps([key_id, stamp])
         place = keys.sign_in_link(digest_of(token))
-        await reached(self._urgently([("SET", place, told, "EX", LINK_SECONDS)]))
+        await reached(self._urgently([("SET", place, kept, "EX", LINK_SECONDS)]))
         return token
 
     async def linked(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays good."""
         place = keys.sign_in_link(digest_of(token))
-        told = await reached(cast("Awaitable[Any]", self._redis.get(place)))
-        return Session.begin(*json.loads(told)) if told else None
+        kept = await reached(cast("Awaitable[Any]", self._redis.get(place)))
+        return Session.begin(*json.loads(kept)) if kept else None
 
     async def follow(self, token: str) -> Session | None:
         """The session that a link begins; None where it was used before, or is too old."""
-        told = await reached(
+        kept = await reached(
             cast("Awaitable[Any]", self._redis.getdel(keys.sign_in_link(digest_of(token))))
         )
-        return Session.begin(*json.loads(told)) if told else None
+        return Session.begin(*json.loads(kept)) if kept else None
 
     async def _serializer(self) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(await self._key(), salt="session")

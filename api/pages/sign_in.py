@@ -23,55 +23,55 @@ FORM_BYTES = 8 * 1024
 
 
 @router.get("/sign-in")
-async def form(request: Request, house: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
-    """The form; whoever is signed in already goes on."""
-    if await seen(request, house):
+async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
+    """The form; a visitor who is signed in goes on."""
+    if await seen(request, services):
         return RedirectResponse(_own(next), 303)
     return page("sign_in.html", None, next=_own(next), wrong="")
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, house: ServicesDep) -> Response:
+async def sign_in(request: Request, services: ServicesDep) -> Response:
     """Begin a session with the key that the form brings."""
     check_origin(request)
-    raw = await bounded(request, FORM_BYTES, house.settings.body_seconds)
+    raw = await bounded(request, FORM_BYTES, services.settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"))
     wanted = _own(sent.get("next", [FRONT])[0])
     secret = sent.get("key", [""])[0].strip()
-    found = await attempted(request, house, secret, known(house, secret))
+    found = await attempted(request, services, secret, known(services, secret))
     if found is None:
         wrong = "This key is unknown or revoked."
         return page("sign_in.html", None, status=401, next=wanted, wrong=wrong)
-    session = Session.begin(found.id, stamp_of(house.settings, found))
+    session = Session.begin(found.id, stamp_of(services.settings, found))
     log.info("signed in", caller=found.name, by="key")
-    return await _begun(request, house, session, wanted)
+    return await _begun(request, services, session, wanted)
 
 
 @router.get("/sign-in/{token}")
-async def ask(token: str, request: Request, house: ServicesDep) -> Response:
+async def ask(token: str, request: Request, services: ServicesDep) -> Response:
     """Whom a link signs in, and a button. Following the link does nothing yet: a program that looks
     ahead must not use it up, and nobody becomes another person unasked."""
-    if await seen(request, house):
+    if await seen(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await attempted(request, house, token, house.sessions.linked(token))
-    found = await holder(house, session.key_id, session.stamp) if session else None
+    session = await attempted(request, services, token, services.sessions.linked(token))
+    found = await holder(services, session.key_id, session.stamp) if session else None
     if found is None:
         return _used()
     return page("sign_in_link.html", None, token=token, name=found.name, tenant=found.tenant)
 
 
 @router.post("/sign-in/{token}")
-async def follow(token: str, request: Request, house: ServicesDep) -> Response:
+async def follow(token: str, request: Request, services: ServicesDep) -> Response:
     """Begin a session by a link. A session that goes on is kept: nobody is made another person by
     a link that he was sent."""
     check_origin(request)
-    if await seen(request, house):
+    if await seen(request, services):
         return RedirectResponse(FRONT, 303)
-    session = await attempted(request, house, token, house.sessions.follow(token))
+    session = await attempted(request, services, token, services.sessions.follow(token))
     if session is None:
         return _used()
     log.info("signed in", caller=session.key_id, by="link")
-    return await _begun(request, house, session, FRONT)
+    return await _begun(request, services, session, FRONT)
 
 
 def _used() -> Response:
@@ -80,25 +80,25 @@ def _used() -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(house: ServicesDep, visitor: Leaver) -> Response:
+async def sign_out(services: ServicesDep, visitor: Leaver) -> Response:
     """End the session, everywhere."""
-    await house.sessions.end(visitor.session)
+    await services.sessions.end(visitor.session)
     gone = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
     gone.delete_cookie(COOKIE, path=FRONT)
     return gone
 
 
-async def _begun(request: Request, house: Services, session: Session, wanted: str) -> Response:
-    secure = house.settings.secure_cookies
+async def _begun(request: Request, services: Services, session: Session, wanted: str) -> Response:
+    secure = services.settings.secure_cookies
     answer = RedirectResponse(wanted, 303)
     answer.set_cookie(
         COOKIE,
-        await house.sessions.write(session),
-        max_age=house.sessions.seconds,
+        await services.sessions.write(session),
+        max_age=services.sessions.seconds,
         path=FRONT,
         secure=request.url.scheme == "https" if secure is None else secure,
         httponly=True,
-        samesite="lax",  # strict would ask whoever follows a link to a job for his key
+        samesite="lax",  # strict would ask a visitor who follows a link to a job for a key
     )
     return answer
 

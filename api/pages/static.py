@@ -1,7 +1,7 @@
 """Static: scripts, styles and pictures of the pages, from the package itself.
 
 The address of a file carries its digest, so that it may be kept for ever and a new release is seen
-at once. A bundle is its parts, one behind the other: there is no build step.
+at once. A bundle is its parts, one after the other: there is no build step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUNDLES = {
         "css/job.css",
         "css/review.css",
         "css/new.css",
-        "css/numbers.css",
+        "css/stats.css",
         "css/code.css",
     ),
     "fettle.js": (

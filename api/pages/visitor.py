@@ -39,11 +39,11 @@ def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     Raises Refused: 401 (a page then shows the sign-in form), 403, 429.
     """
 
-    async def visitor(request: Request, house: ServicesDep) -> Visitor:
-        found = await seen(request, house)
+    async def visitor(request: Request, services: ServicesDep) -> Visitor:
+        found = await seen(request, services)
         if found is None:
             raise Refused(problems.UNAUTHORIZED, "you are not signed in, or not any more")
-        await admit(house, found.credential, *scopes)
+        await admit(services, found.credential, *scopes)
         return found
 
     return visitor
@@ -53,27 +53,27 @@ def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     """A dependency: the visitor who posts something from one of our own pages."""
     look = looking(*scopes)
 
-    async def visitor(request: Request, house: ServicesDep) -> Visitor:
+    async def visitor(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
-        found = await look(request, house)
+        found = await look(request, services)
         brought = request.headers.get(FORM_TOKEN, "")
         if not hmac.compare_digest(brought.encode(), found.form_token.encode()):
-            raise Refused(problems.FORBIDDEN, "this form is of another session: load the page anew")
+            raise Refused(problems.FORBIDDEN, "this form is of another session: reload the page")
         return found
 
     return visitor
 
 
-async def seen(request: Request, house: Services) -> Visitor | None:
+async def seen(request: Request, services: Services) -> Visitor | None:
     """The visitor, if there is a session and its key is still good."""
     cookie = request.cookies.get(COOKIE)
-    session = await house.sessions.read(cookie) if cookie else None
+    session = await services.sessions.read(cookie) if cookie else None
     if session is None:
         return None
-    credential = await holder(house, session.key_id, session.stamp)
+    credential = await holder(services, session.key_id, session.stamp)
     if credential is None:
         return None
-    return Visitor(credential, session, await house.sessions.form_token(session))
+    return Visitor(credential, session, await services.sessions.form_token(session))
 
 
 def check_origin(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Artifacts: what runs and tools have made, and the whole texts of runs."""
+"""Artifacts: what runs and tools have made, the whole texts of runs, and a job's recording."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from api.http import links
 from api.http.answers import as_json, unchanged, untrusted_headers
 from api.openapi import conditional, download, headers, responses
 from api.problems import Refused
-from api.routes.found import found
+from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.run import Artifact, ArtifactList, Part
 from api.services import Services, ServicesDep
 from jobs import view
+from jobs.blobs import digest_of
+from jobs.recording import SUFFIX, recording
 
 router = APIRouter(tags=["artifacts"])
 
@@ -42,10 +44,10 @@ RunId = Annotated[
     summary="List artifacts",
     responses=responses(problems.NOT_FOUND),
 )
-async def listing(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+async def listing(job_id: str, services: ServicesDep, caller: Reader) -> Response:
     """The files that the job's runs and tools have made: of each its newest version."""
-    await found(house, caller, job_id)
-    made = view.artifacts(await house.store.events(job_id))
+    await find_job(services, caller, job_id)
+    made = view.artifacts(await services.store.events(job_id))
     listed = [Artifact(**one, href=links.artifact(job_id, one["name"])) for one in made.values()]
     return as_json(ArtifactList(artifacts=listed))
 
@@ -65,20 +67,20 @@ async def artifact(
     job_id: str,
     name: str,
     request: Request,
-    house: ServicesDep,
+    services: ServicesDep,
     caller: Reader,
     digest: Version = None,
 ) -> Response:
     """Its bytes, with its type and its digest as ETag; never active content."""
-    await found(house, caller, job_id)
-    events = await house.store.events(job_id)
+    await find_job(services, caller, job_id)
+    events = await services.store.events(job_id)
     made = view.version(events, name, digest) if digest else view.artifacts(events).get(name)
     if made is None:
         raise Refused(problems.NOT_FOUND, "this job has made no such file")
     sent = untrusted_headers(name, made["media_type"], made["digest"])
     if unchanged(request, made["digest"]):
         return Response(status_code=304, headers=sent)
-    return Response(await house.blobs.get(made["digest"]), headers=sent)
+    return Response(await services.blobs.get(made["digest"]), headers=sent)
 
 
 @router.get(
@@ -96,14 +98,14 @@ async def artifact(
     },
 )
 async def run_text(
-    job_id: str, number: int, part: Part, house: ServicesDep, caller: Reader
+    job_id: str, number: int, part: Part, services: ServicesDep, caller: Reader
 ) -> Response:
     """The code, stdout or stderr of a run; of a long one the job shows head and tail."""
-    await found(house, caller, job_id)
-    run = view.run(await house.store.events(job_id), number)
+    await find_job(services, caller, job_id)
+    run = view.run(await services.store.events(job_id), number)
     if run is None:
         raise Refused(problems.NOT_FOUND, f"the job has no run {number}")
-    return await _text(house, f"{part}.txt", run[part])
+    return await _text(services, f"{part}.txt", run[part])
 
 
 @router.get(
@@ -120,19 +122,45 @@ async def run_text(
         **responses(problems.NOT_FOUND),
     },
 )
-async def repair_diff(job_id: str, run: RunId, house: ServicesDep, caller: Reader) -> Response:
+async def repair_diff(job_id: str, run: RunId, services: ServicesDep, caller: Reader) -> Response:
     """All that was changed between a failed run and its repair; `run` is the repair's id."""
-    await found(house, caller, job_id)
-    repair = view.repair(await house.store.events(job_id), run)
+    await find_job(services, caller, job_id)
+    repair = view.repair(await services.store.events(job_id), run)
     if repair is None:
         raise Refused(problems.NOT_FOUND, f"the job has no repair {run}")
-    return await _text(house, f"{run}.diff.txt", repair["diff"])
+    return await _text(services, f"{run}.diff.txt", repair["diff"])
 
 
-async def _text(house: Services, name: str, kept: Mapping[str, Any]) -> Response:
+async def _text(services: Services, name: str, kept: Mapping[str, Any]) -> Response:
     digest = kept.get("digest")
-    content = await house.blobs.get(digest) if digest else kept["text"].encode()
+    content = await services.blobs.get(digest) if digest else kept["text"].encode()
     sent = untrusted_headers(name, "text/plain", digest or "")
     if not digest:
         del sent["ETag"]
+    return Response(content, headers=sent)
+
+
+@router.get(
+    "/jobs/{job_id}/recording",
+    operation_id="download_recording",
+    summary="Download the recording",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {"application/yaml": {"schema": {"type": "string"}}},
+            "description": "As far as the job has come",
+            "headers": headers("ETag", "Content-Disposition"),
+        },
+        **responses(problems.NOT_FOUND),
+    },
+)
+async def recorded(job_id: str, services: ServicesDep, caller: Reader) -> Response:
+    """What the job asked of its models and what they said, without secrets; 404 if it was not
+    recorded. It holds this job's prompts and no other's."""
+    await find_job(services, caller, job_id)
+    content = await recording(job_id, await services.store.events(job_id), services.blobs)
+    if content is None:
+        said = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
+        raise Refused(problems.NOT_FOUND, said)
+    sent = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_of(content))
     return Response(content, headers=sent)

@@ -15,7 +15,7 @@ from api.auth.access_recheck import AccessRecheck
 from api.auth.caller import Reader, holder, stamp_of
 from api.http.token_stream import with_tokens
 from api.openapi import responses
-from api.routes.found import found
+from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
@@ -27,7 +27,7 @@ from jobs.events import Event
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["events"])
 
-# Lines without a blank one behind them: some clients take every blank line for an event.
+# Lines without a blank one after them: some clients take every blank line for an event.
 RECONNECT = b"retry: 1000\n"
 HEARTBEAT = b": still here\n"
 BROKEN = b": the record cannot be reached: connect again\n"
@@ -61,7 +61,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 async def events(
     job_id: str,
     request: Request,
-    house: ServicesDep,
+    services: ServicesDep,
     caller: Reader,
     after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
     last_event_id: Annotated[
@@ -86,71 +86,75 @@ async def events(
     With `tokens=true` there is more in between: `event: tokens`, without an id, {call, role, part,
     text, try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON); a higher
     `try` of the same call means that what came before does not count. They are kept nowhere: a
-    reader gets what is said while he is there, and the whole reply is told by events.
+    reader gets what is said while it is connected, and events have the whole reply.
     """
-    loaded = await found(house, caller, job_id)
+    loaded = await find_job(services, caller, job_id)
     start = max(after, int(last_event_id or 0))
     if form == "json" or "application/json" in request.headers.get("accept", ""):
-        return _listed(await house.store.events(job_id, start))
-    if loaded.record.status.final and not await house.store.events(job_id, start, limit=1):
-        return Response(status_code=204)  # tells an EventSource not to connect again
-    house.streams.check(caller.id)
+        return _listed(await services.store.events(job_id, start))
+    if loaded.record.status.final and not await services.store.events(job_id, start, limit=1):
+        return Response(status_code=204)  # an EventSource does not connect again then
+    services.streams.check(caller.id)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
     async def stays() -> bool:
-        return await holder(house, caller.id, stamp_of(house.settings, caller)) is not None
+        return await holder(services, caller.id, stamp_of(services.settings, caller)) is not None
 
-    told = _told(house, job_id, start)
+    chunks = _encoded_events(services, job_id, start)
     if tokens:
-        told = with_tokens(house, job_id, told)
-    guarded = AccessRecheck(stays).guard(told)
-    return EventSourceResponse(_stream(house, caller.id, job_id, guarded), headers=headers)
+        chunks = with_tokens(services, job_id, chunks)
+    guarded = AccessRecheck(stays).guard(chunks)
+    return EventSourceResponse(_stream(services, caller.id, job_id, guarded), headers=headers)
 
 
-async def _told(house: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
-    async for facts in _followed(house, job_id, after):
+async def _encoded_events(services: Services, job_id: str, after: int) -> AsyncIterator[bytes]:
+    async for facts in _followed(services, job_id, after):
         for chunk in _chunks(facts):
             yield chunk
 
 
 async def _stream(
-    house: Services, key_id: str, job_id: str, told: AsyncIterator[bytes]
+    services: Services, key_id: str, job_id: str, chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    with house.metrics.streams.track_inprogress(), house.streams.held(key_id):
+    with services.metrics.streams.track_inprogress(), services.streams.held(key_id):
         yield RECONNECT
         try:
-            async for chunk in told:
+            async for chunk in chunks:
                 yield chunk
         except StoreUnavailable as error:
             log.warning("stream broken", job_id=job_id, error=str(error))
             yield BROKEN
-        if house.closing.is_set():
+        if services.closing.is_set():
             yield CLOSING
 
 
-async def _followed(house: Services, job_id: str, after: int) -> AsyncIterator[Sequence[Event]]:
+async def _followed(services: Services, job_id: str, after: int) -> AsyncIterator[Sequence[Event]]:
     """Events as they come, nothing for each quiet heartbeat; until the final one or the end."""
-    while not house.closing.is_set():
-        facts = await next_events(house, job_id, after, house.settings.stream_heartbeat_seconds)
-        if facts or not house.closing.is_set():
+    while not services.closing.is_set():
+        facts = await next_events(
+            services, job_id, after, services.settings.stream_heartbeat_seconds
+        )
+        if facts or not services.closing.is_set():
             yield facts
         if facts:
             after = facts[-1].seq
             over = facts[-1].final
         else:
             # a caller may have named a number that no event will ever exceed
-            loaded = await house.store.load(job_id)
+            loaded = await services.store.load(job_id)
             ended = loaded is None or loaded.record.status.final
-            # which may have come since the look: its last events are still to be told
-            over = ended and not await house.store.events(job_id, after, limit=1)
+            # which may have come since the look: its last events are still to be sent
+            over = ended and not await services.store.events(job_id, after, limit=1)
         if over:
             return
 
 
-async def next_events(house: Services, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+async def next_events(
+    services: Services, job_id: str, after: int, seconds: float
+) -> Sequence[Event]:
     """The next events; none when it stays quiet for so long or the server closes."""
-    waiting = asyncio.ensure_future(house.store.wait_events(job_id, after, seconds))
-    closing = asyncio.ensure_future(house.closing.wait())
+    waiting = asyncio.ensure_future(services.store.wait_events(job_id, after, seconds))
+    closing = asyncio.ensure_future(services.closing.wait())
     try:
         await asyncio.wait((waiting, closing), return_when=asyncio.FIRST_COMPLETED)
         return waiting.result() if waiting.done() else ()
@@ -173,11 +177,11 @@ def _chunks(facts: Sequence[Event]) -> Iterator[bytes]:
 
 
 def _encoded(fact: Event) -> bytes:
-    told = dump(view.event(fact))
-    return format_sse_event(data_str=told, event=fact.kind, id=str(fact.seq))
+    data = dump(view.event(fact))
+    return format_sse_event(data_str=data, event=fact.kind, id=str(fact.seq))
 
 
 def _listed(facts: Sequence[Event]) -> Response:
     """An EventList. As they were recorded: an older release's may lack what today's tell."""
-    told = {"events": [view.event(fact) for fact in facts], "final": any(f.final for f in facts)}
-    return Response(dump(told), media_type="application/json")
+    listed = {"events": [view.event(fact) for fact in facts], "final": any(f.final for f in facts)}
+    return Response(dump(listed), media_type="application/json")

@@ -15,7 +15,7 @@ from api.http.answers import as_json, unchanged, untrusted_headers
 from api.http.archive import archived
 from api.openapi import conditional, download, responses
 from api.problems import Refused
-from api.routes.found import found
+from api.routes.lookup import find_job
 from api.schemas.file import File, FileList
 from api.services import ServicesDep
 from jobs import manifest
@@ -39,10 +39,10 @@ When = Annotated[
     summary="List the workspace",
     responses=responses(problems.NOT_FOUND),
 )
-async def listing(job_id: str, house: ServicesDep, caller: Reader, at: When = "now") -> Response:
+async def listing(job_id: str, services: ServicesDep, caller: Reader, at: When = "now") -> Response:
     """The files with their digests and sizes."""
-    digest = _workspace((await found(house, caller, job_id)).record, at)
-    workspace = await manifest.load(house.blobs, digest)
+    digest = _workspace((await find_job(services, caller, job_id)).record, at)
+    workspace = await manifest.load(services.blobs, digest)
     files = [
         File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path, at))
         for path, entry in sorted(workspace.files.items())
@@ -61,15 +61,15 @@ async def listing(job_id: str, house: ServicesDep, caller: Reader, at: When = "n
     },
     openapi_extra=conditional(),
 )
-async def archive(job_id: str, request: Request, house: ServicesDep, caller: Reader) -> Response:
+async def archive(job_id: str, request: Request, services: ServicesDep, caller: Reader) -> Response:
     """All files as one archive: regular files only, no links, no times."""
-    digest = (await found(house, caller, job_id)).record.workspace
+    digest = (await find_job(services, caller, job_id)).record.workspace
     tag = digest or "empty"
     if unchanged(request, tag):
         return Response(status_code=304, headers={"ETag": f'"{tag}"'})
-    workspace = await manifest.load(house.blobs, digest)
+    workspace = await manifest.load(services.blobs, digest)
     headers = untrusted_headers(f"{job_id}.tar.gz", "application/gzip", tag)
-    return StreamingResponse(archived(workspace, house.blobs), headers=headers)
+    return StreamingResponse(archived(workspace, services.blobs), headers=headers)
 
 
 @router.get(
@@ -87,20 +87,20 @@ async def file(
     job_id: str,
     path: str,
     request: Request,
-    house: ServicesDep,
+    services: ServicesDep,
     caller: Reader,
     at: When = "now",
 ) -> Response:
     """One file's bytes; its digest is the ETag."""
-    digest = _workspace((await found(house, caller, job_id)).record, at)
-    entry = (await manifest.load(house.blobs, digest)).files.get(path)
+    digest = _workspace((await find_job(services, caller, job_id)).record, at)
+    entry = (await manifest.load(services.blobs, digest)).files.get(path)
     if entry is None:
         raise Refused(problems.NOT_FOUND, "the workspace has no such file")
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
     headers = untrusted_headers(path, media_type, entry.digest)
     if unchanged(request, entry.digest):
         return Response(status_code=304, headers=headers)
-    return Response(await house.blobs.get(entry.digest), headers=headers)
+    return Response(await services.blobs.get(entry.digest), headers=headers)
 
 
 def _workspace(record: JobRecord, at: str) -> str | None:

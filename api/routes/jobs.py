@@ -17,7 +17,7 @@ from api.http import body, links
 from api.http.answers import as_json
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
-from api.routes.found import found
+from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest
@@ -63,54 +63,57 @@ IdempotencyKey = Annotated[
     openapi_extra=with_body(JobRequest),
 )
 async def submit(
-    request: Request, house: ServicesDep, caller: Submitter, idempotency_key: IdempotencyKey = None
+    request: Request,
+    services: ServicesDep,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Put a job on record. When this answers 202 the job is durable.
 
     The whole body may have as many bytes as its own limit and that of the files together; what is
     left without the files has to keep to its own (both in `GET /system`).
     """
-    settings = house.settings
+    settings = services.settings
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, size = await body.read(request, JobRequest, settings, most)
     job_requests.check(asked, size, settings)
     once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
     return submitted_answer(
-        await replayed(house, caller, once)
-        or await accept(house, caller, asked, request.scope["request_id"], once)
+        await replayed(services, caller, once)
+        or await accept(services, caller, asked, request.scope["request_id"], once)
     )
 
 
 async def replayed(
-    house: Services, caller: Credential, once: Idempotency | None
+    services: Services, caller: Credential, once: Idempotency | None
 ) -> Submitted | None:
     """The job that this Idempotency-Key stands for already, however full the queue is by now.
 
     Raises Refused: 422, where it came with another request.
     """
-    known = await house.operations.replayed(caller.tenant, once)
+    known = await services.operations.replayed(caller.tenant, once)
     if isinstance(known, Refusal):
         raise from_refusal(known)
     return known
 
 
 async def accept(
-    house: Services,
+    services: Services,
     caller: Credential,
     asked: JobRequest,
     request_id: str,
     once: Idempotency | None = None,
 ) -> Submitted:
     """Put a checked request on record. Raises Refused: 422, 429, 503."""
-    await house.admission.check(caller.tenant)
+    await services.admission.check(caller.tenant)
     files = {path: text.encode() for path, text in asked.files.items()}
     brought: list[str] = []
-    blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
+    blobs = HeldBlobs(services.blobs, services.store.blobs, brought.append)
     workspace = await manifest.save(blobs, files)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
-    submitted = await house.operations.submit(
+    submitted = await services.operations.submit(
         caller.tenant,
-        job_requests.to_spec(asked, workspace, house.settings, kept),
+        job_requests.to_spec(asked, workspace, services.settings, kept),
         by=caller.name,
         key_id=caller.id,
         request_id=request_id,
@@ -135,7 +138,7 @@ _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
     responses=responses(problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY),
 )
 async def listing(
-    house: ServicesDep,
+    services: ServicesDep,
     caller: Reader,
     *,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
@@ -158,8 +161,8 @@ async def listing(
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
     searches = text or waiting or (status and label)
-    with house.searches.slot(caller.id) if searches else contextlib.nullcontext():
-        page = await house.store.page(
+    with services.searches.slot(caller.id) if searches else contextlib.nullcontext():
+        page = await services.store.page(
             caller.tenant,
             limit=limit,
             offset=offset,
@@ -169,7 +172,7 @@ async def listing(
             kind=kind or Kind.TASK,
             waits_for=caller.person if waiting else None,
         )
-    now = await house.store.now() if page.records else 0
+    now = await services.store.now() if page.records else 0
     jobs = [
         JobSummary(
             **view.summary(record, page.charges.get(record.id, ()), now),
@@ -189,10 +192,10 @@ async def listing(
     summary="Read a job",
     responses=responses(problems.NOT_FOUND),
 )
-async def read(job_id: str, house: ServicesDep, caller: Reader) -> Response:
+async def read(job_id: str, services: ServicesDep, caller: Reader) -> Response:
     """The whole job: plan, runs, critiques, the open review, result, cost, times."""
-    loaded = await found(house, caller, job_id)
-    return await job_answer(house, loaded.record, loaded.now)
+    loaded = await find_job(services, caller, job_id)
+    return await job_answer(services, loaded.record, loaded.now)
 
 
 @router.post(
@@ -206,15 +209,15 @@ async def read(job_id: str, house: ServicesDep, caller: Reader) -> Response:
         **responses(problems.NOT_FOUND, problems.WRONG_STATE),
     },
 )
-async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response:
+async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Response:
     """End a job for good. After this no new model call and no new run starts.
 
     Cancelling it again is a 200 and changes nothing; what has succeeded or failed is a 409.
     """
-    await found(house, caller, job_id)
-    cancelled = await house.operations.cancel(job_id, caller.name)
+    await find_job(services, caller, job_id)
+    cancelled = await services.operations.cancel(job_id, caller.name)
     if isinstance(cancelled, Refusal):
-        loaded = await found(house, caller, job_id)
+        loaded = await find_job(services, caller, job_id)
         if loaded.record.status is Status.CANCELLED:
             return changed_answer(loaded.record, 200)
         raise from_refusal(cancelled)
@@ -230,14 +233,14 @@ async def cancel(job_id: str, house: ServicesDep, caller: Submitter) -> Response
     response_class=Response,
     responses=responses(problems.NOT_FOUND, problems.WRONG_STATE),
 )
-async def delete(job_id: str, house: ServicesDep, caller: Admin) -> Response:
+async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Remove a job that has ended, with its events, its decisions, its turn in the conversation,
     and what a retry would go on from. Its files go some time later; what it has cost stays counted.
 
     It takes an admin key, since who decided what goes with it. Nothing brings it back.
     """
-    await found(house, caller, job_id)
-    if (refused := await house.operations.delete(job_id)) is not None:
+    await find_job(services, caller, job_id)
+    if (refused := await services.operations.delete(job_id)) is not None:
         raise from_refusal(refused)
     log.info("job deleted", job_id=job_id)
     return Response(status_code=204)
@@ -248,7 +251,7 @@ async def delete(job_id: str, house: ServicesDep, caller: Admin) -> Response:
     operation_id="retry_job",
     status_code=202,
     response_model=JobReceipt,
-    summary="Try a job anew",
+    summary="Retry a job",
     responses={
         **makes_job(),
         **responses(
@@ -263,21 +266,21 @@ async def delete(job_id: str, house: ServicesDep, caller: Admin) -> Response:
 async def retry(
     request: Request,
     job_id: str,
-    house: ServicesDep,
+    services: ServicesDep,
     caller: Submitter,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """A new job, of the same conversation, that goes on where a failed or cancelled one stopped.
 
     What that has paid for is not paid again. A job that was rejected, or that no critic approved,
-    has nothing to go on from: the new one begins anew.
+    has nothing to go on from: the new one starts over.
     """
     once = Idempotency(idempotency_key, f"retry of {job_id}") if idempotency_key else None
-    if known := await replayed(house, caller, once):
+    if known := await replayed(services, caller, once):
         return submitted_answer(known)
-    await found(house, caller, job_id)
-    await house.admission.check(caller.tenant)
-    begun = await house.operations.try_anew(
+    await find_job(services, caller, job_id)
+    await services.admission.check(caller.tenant)
+    begun = await services.operations.try_anew(
         job_id,
         by=caller.name,
         key_id=caller.id,
@@ -286,14 +289,14 @@ async def retry(
     )
     if isinstance(begun, Refusal):
         raise from_refusal(begun)
-    log.info("job tried anew", job_id=begun.record.id, retry_of=job_id, new=begun.new)
+    log.info("job retried", job_id=begun.record.id, retry_of=job_id, new=begun.new)
     return submitted_answer(begun)
 
 
-async def job_answer(house: Services, record: JobRecord, now: int) -> Response:
+async def job_answer(services: Services, record: JobRecord, now: int) -> Response:
     """A whole job as the answer. What else is read is at least as new as the record."""
     events, charges = await asyncio.gather(
-        house.store.events(record.id), house.store.charges(record.id)
+        services.store.events(record.id), services.store.charges(record.id)
     )
     if len(events) <= SHORT_STORY:
         return _whole(record, events, charges, now)
@@ -306,8 +309,8 @@ def _whole(
     charges: Sequence[Charge],
     now: int,
 ) -> Response:
-    told = links.add_to_job(view.whole(record, events, charges, now))
-    return as_json(Job.model_validate(told))
+    shown = links.add_to_job(view.whole(record, events, charges, now))
+    return as_json(Job.model_validate(shown))
 
 
 def submitted_answer(submitted: Submitted) -> Response:

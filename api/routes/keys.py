@@ -1,4 +1,4 @@
-"""Keys: make, list, revoke."""
+"""Keys: make, list, revoke; links that sign a browser in."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.auth.caller import CONFIGURED_ID, Admin, Operator, configured
+from api.auth.caller import CONFIGURED_ID, Admin, Operator, Overseer, configured, stamp_of
 from api.http import body
 from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
+from api.pages.session import LINK_SECONDS
 from api.problems import Refused
-from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SpentToday
+from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, in_dollars
 from jobs.credentials import Credential, digest_of, new_id, new_secret
@@ -30,13 +31,13 @@ router = APIRouter(tags=["keys"])
     responses=body_responses(problems.NAME_TAKEN),
     openapi_extra=with_body(KeyRequest),
 )
-async def create(request: Request, house: ServicesDep, caller: Admin) -> Response:
+async def create(request: Request, services: ServicesDep, caller: Admin) -> Response:
     """A new key. Its secret is in this answer and nowhere else.
 
     Admin keys make keys for their own tenant; those of the tenant `default`, the operator's, for
     any. Limits are the operator's to set: what a tenant's admin makes has those of the settings.
     """
-    asked, _ = await body.read(request, KeyRequest, house.settings)
+    asked, _ = await body.read(request, KeyRequest, services.settings)
     tenant = asked.tenant or caller.tenant
     if not caller.governs(tenant):
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
@@ -49,16 +50,16 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
         name=asked.name,
         tenant=tenant,
         scopes=tuple(dict.fromkeys(asked.scopes)),
-        created_at=await house.store.now(),
+        created_at=await services.store.now(),
         created_by=caller.name,
         max_cost_usd_per_day=asked.max_cost_usd_per_day,
         max_tokens_per_day=asked.max_tokens_per_day,
     )
-    if not await house.credentials.add(credential, digest_of(secret)):
+    if not await services.credentials.add(credential, digest_of(secret)):
         detail = f"an active key of the tenant {tenant} is named {asked.name}"
         raise Refused(problems.NAME_TAKEN, detail)
     log.info("key created", key=credential.id, key_name=asked.name, key_tenant=tenant)
-    return as_json(NewKey(**_told(credential), secret=secret), 201, {"Cache-Control": "no-store"})
+    return as_json(NewKey(**_shown(credential), secret=secret), 201, {"Cache-Control": "no-store"})
 
 
 @router.get(
@@ -68,16 +69,16 @@ async def create(request: Request, house: ServicesDep, caller: Admin) -> Respons
     summary="List keys",
     responses=responses(),
 )
-async def listing(house: ServicesDep, caller: Admin) -> Response:
+async def listing(services: ServicesDep, caller: Admin) -> Response:
     """The keys you govern, revoked ones included, without their secrets."""
-    first = configured(house.settings)
-    every = [*([first] if first else []), *await house.credentials.every()]
+    first = configured(services.settings)
+    every = [*([first] if first else []), *await services.credentials.every()]
     governed = [key for key in every if caller.governs(key.tenant)]
-    spent = await house.store.budgets.of_keys_today([key.id for key in governed])
+    spent = await services.store.budgets.of_keys_today([key.id for key in governed])
     return as_json(
         KeyList(
             keys=[
-                Key(**_told(key), spent_today=spent_today(amount))
+                Key(**_shown(key), spent_today=spent_today(amount))
                 for key, amount in zip(governed, spent, strict=True)
             ]
         )
@@ -92,17 +93,17 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
     responses=body_responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
     openapi_extra=with_body(DayLimits),
 )
-async def limit(key_id: str, request: Request, house: ServicesDep, caller: Operator) -> Response:
+async def limit(key_id: str, request: Request, services: ServicesDep, caller: Operator) -> Response:
     """Replace both limits. They count within seconds, for jobs that are running, too. The operator
     alone may: a tenant's admin could raise what binds him."""
-    asked, _ = await body.read(request, DayLimits, house.settings)
-    if key_id == CONFIGURED_ID and configured(house.settings):
+    asked, _ = await body.read(request, DayLimits, services.settings)
+    if key_id == CONFIGURED_ID and configured(services.settings):
         said = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise Refused(problems.CONFIGURED_KEY, said)
-    await _governed(key_id, house, caller)
-    await house.credentials.limit(key_id, asked.max_cost_usd_per_day, asked.max_tokens_per_day)
+    await _governed(key_id, services, caller)
+    await services.credentials.limit(key_id, asked.max_cost_usd_per_day, asked.max_tokens_per_day)
     log.info("key limited", key=key_id, **asked.model_dump())
-    return as_json(Key(**_told(await _governed(key_id, house, caller))))
+    return as_json(Key(**_shown(await _governed(key_id, services, caller))))
 
 
 @router.delete(
@@ -113,18 +114,18 @@ async def limit(key_id: str, request: Request, house: ServicesDep, caller: Opera
     response_class=Response,
     responses=responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
 )
-async def revoke(key_id: str, house: ServicesDep, caller: Admin) -> Response:
+async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Close a key for good, at once. Revoking it again does nothing."""
-    if key_id == CONFIGURED_ID and configured(house.settings):
+    if key_id == CONFIGURED_ID and configured(services.settings):
         raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
-    await _governed(key_id, house, caller)
-    await house.credentials.revoke(key_id, await house.store.now())
+    await _governed(key_id, services, caller)
+    await services.credentials.revoke(key_id, await services.store.now())
     log.info("key revoked", key=key_id)
     return Response(status_code=204)
 
 
-async def _governed(key_id: str, house: Services, caller: Credential) -> Credential:
-    known = await house.credentials.get(key_id)
+async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
+    known = await services.credentials.get(key_id)
     if known is None or not caller.governs(known.tenant):
         raise Refused(problems.NOT_FOUND, "there is no such key")
     return known
@@ -137,7 +138,7 @@ def spent_today(amount: Amount) -> SpentToday | None:
     return SpentToday(cost_usd=in_dollars(amount.cost), tokens=amount.tokens)
 
 
-def _told(credential: Credential) -> dict[str, object]:
+def _shown(credential: Credential) -> dict[str, object]:
     return {
         "id": credential.id,
         "name": credential.name,
@@ -149,3 +150,22 @@ def _told(credential: Credential) -> dict[str, object]:
         "max_cost_usd_per_day": credential.max_cost_usd_per_day,
         "max_tokens_per_day": credential.max_tokens_per_day,
     }
+
+
+@router.post(
+    "/sign-in-links",
+    operation_id="create_sign_in_link",
+    status_code=201,
+    response_model=SignInLink,
+    summary="Make a link that signs in a browser",
+    responses=responses(),
+)
+async def sign_in_link(services: ServicesDep, caller: Overseer) -> Response:
+    """A path under this server that signs a browser in with your key: once, and for a short time.
+
+    Anyone who follows it acts with your key's scopes and name until the session ends.
+    """
+    token = await services.sessions.link(caller.id, stamp_of(services.settings, caller))
+    log.info("sign-in link made", key=caller.id)
+    link = SignInLink(path=f"/app/sign-in/{token}", expires_seconds=LINK_SECONDS)
+    return as_json(link, 201, {"Cache-Control": "no-store"})

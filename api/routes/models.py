@@ -31,12 +31,12 @@ CHECK_MODELS = "check_models"
     summary="Which models there are",
     responses=responses(),
 )
-async def models(house: ServicesDep, caller: Overseer) -> Response:
+async def models(services: ServicesDep, caller: Overseer) -> Response:
     """Models by role, their prices, and what is missing where one cannot be asked.
 
-    How many workers there are, and which of them differ, is told to the operator alone.
+    How many workers there are, and which of them differ, is shown to the operator alone.
     """
-    said = await _said(house)
+    said = await _said(services)
     latest = said[0]["models"] if said else {}
     differing = [str(each["id"]) for each in said if each["models"] != latest]
     return as_json(
@@ -47,7 +47,7 @@ async def models(house: ServicesDep, caller: Overseer) -> Response:
             offered=latest.get("offered", []),
             providers=latest.get("providers", []),
             recordings=latest.get("recordings", []),
-            allowed=list(house.settings.models),
+            allowed=list(services.settings.models),
         )
     )
 
@@ -60,18 +60,18 @@ async def models(house: ServicesDep, caller: Overseer) -> Response:
     responses=body_responses(problems.NOT_READY),
     openapi_extra=with_body(CheckRequest),
 )
-async def check(request: Request, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """One worker asks each model one short question, and tells what came of it.
+async def check(request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
+    """One worker asks each model one short question, and reports the outcome.
 
     That costs a few tokens; they are charged to no job, so only the operator may. Takes as long as
     the slowest model, 30 s at most.
     """
-    asked, _ = await body.read(request, CheckRequest, house.settings)
-    said = await _said(house)
+    asked, _ = await body.read(request, CheckRequest, services.settings)
+    said = await _said(services)
     offered = [each["name"] for each in (said[0]["models"].get("offered", ()) if said else ())]
     names = asked.models or offered
-    _refuse_unknown(names, offered, house.settings.models)
-    answer = await house.store.inquiries.ask(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
+    _refuse_unknown(names, offered, services.settings.models)
+    answer = await services.store.inquiries.ask(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
     if answer is None or "error" in answer:
         detail = str((answer or {}).get("error", "no worker has answered: is one running?"))
         raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
@@ -85,14 +85,14 @@ def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple
             raise Refused(problems.INVALID, error["message"], {"errors": [error]})
 
 
-async def _said(house: Services) -> list[Mapping[str, Any]]:
-    """What the workers announce that were seen lately, the latest first; an older release tells
+async def _said(services: Services) -> list[Mapping[str, Any]]:
+    """What the workers announce that were seen lately, the latest first; an older release reports
     of no models in this way."""
-    now = await house.store.now()
-    lately = now - house.settings.worker_seen_seconds * 1000
+    now = await services.store.now()
+    lately = now - services.settings.worker_seen_seconds * 1000
     workers = [
         each
-        for each in await house.store.workers()
+        for each in await services.store.workers()
         if each["seen_at"] >= lately and "offered" in each.get("models", ())
     ]
     return sorted(workers, key=lambda each: each["seen_at"], reverse=True)

@@ -1,4 +1,4 @@
-"""Numbers: what a tenant's jobs add up to."""
+"""Stats: what a tenant's jobs add up to."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from api.auth.caller import Reader
 from api.http.answers import as_json
 from api.http.tables import as_csv
 from api.openapi import as_table, responses
-from api.schemas.stats import Numbers
+from api.schemas.stats import Stats
 from api.services import Services, ServicesDep
 from jobs import numbers_view
 from jobs.numbers import DAYS_KEPT, Counts
 
-router = APIRouter(tags=["numbers"])
+router = APIRouter(tags=["stats"])
 
 
 class Table(StrEnum):
@@ -50,14 +50,14 @@ COLUMNS = {
 
 
 @router.get(
-    "/numbers",
-    operation_id="read_numbers",
-    response_model=Numbers,
+    "/stats",
+    operation_id="read_stats",
+    response_model=Stats,
     summary="What jobs add up to",
     responses={**as_table("As asked for"), **responses()},
 )
-async def numbers(
-    house: ServicesDep,
+async def stats(
+    services: ServicesDep,
     caller: Reader,
     days: Annotated[int, Query(ge=1, le=DAYS_KEPT)] = 30,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
@@ -68,18 +68,18 @@ async def numbers(
 
     As JSON all of it; as CSV one `table`.
     """
-    found = await read(house, caller.tenant, days)
+    found = await read(services, caller.tenant, days)
     if form == "csv":
         rows = numbers_view.table(table, found)
         return as_csv(f"fettle-{table}", COLUMNS[table], rows)
-    standing = await house.store.standing(caller.tenant)
-    told = numbers_view.whole(found, {str(status): n for status, n in standing.items()})
-    return as_json(Numbers.model_validate(told))
+    standing = await services.store.standing(caller.tenant)
+    whole = numbers_view.whole(found, {str(status): n for status, n in standing.items()})
+    return as_json(Stats.model_validate(whole))
 
 
-async def read(house: Services, tenant: str, days: int) -> dict[str, Counts]:
+async def read(services: Services, tenant: str, days: int) -> dict[str, Counts]:
     """The counts of the last days, oldest first."""
-    today = datetime.fromtimestamp(await house.store.now() / 1000, UTC).date()
+    today = datetime.fromtimestamp(await services.store.now() / 1000, UTC).date()
     names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
-    counts = await house.store.numbers.days(tenant, names)
+    counts = await services.store.numbers.days(tenant, names)
     return dict(zip(names, counts, strict=True))

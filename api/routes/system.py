@@ -1,4 +1,4 @@
-"""System: what `fettle doctor` prints."""
+"""System: what `fettle doctor` prints, and a worker's stop in good order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+import structlog
 from fastapi import APIRouter, Response
 
-from api.auth.caller import Overseer
+from api import problems
+from api.auth.caller import Operator, Overseer
 from api.http.answers import as_json
 from api.openapi import responses
-from api.routes.undelivered import undelivered
+from api.problems import Refused
+from api.routes.webhooks import undelivered
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
 from jobs.credentials import Credential
@@ -31,16 +34,16 @@ router = APIRouter(tags=["system"])
     summary="The whole deployment",
     responses=responses(),
 )
-async def system(house: ServicesDep, caller: Overseer) -> Response:
+async def system(services: ServicesDep, caller: Overseer) -> Response:
     """What models jobs may name, limits, and your tenant's jobs. To the operator, whose key has
     `admin` in the tenant `default`: those of all tenants, the queue, Redis and whether it keeps
     jobs safely, workers and what they can do."""
-    return as_json(await read(house, caller))
+    return as_json(await read(services, caller))
 
 
-async def read(house: Services, caller: Credential) -> System:
+async def read(services: Services, caller: Credential) -> System:
     """What this caller may know. Raises StoreUnavailable."""
-    store, settings = house.store, house.settings
+    store, settings = services.store, services.settings
     announced, now = await asyncio.gather(store.workers(), store.now())
     workers = [_worker(facts, now) for facts in announced]
     jobs = await (store.counts() if caller.operates else store.standing(caller.tenant))
@@ -51,14 +54,14 @@ async def read(house: Services, caller: Credential) -> System:
         jobs={str(status): count for status, count in jobs.items()},
         models=list(settings.models),
         limits=_limits(settings),
-        **(await _operators(house, workers) if caller.operates else {}),
+        **(await _operators(services, workers) if caller.operates else {}),
     )
 
 
-async def _operators(house: Services, workers: list[Worker]) -> dict[str, Any]:
-    """What is told to the operator alone: hosts, processes, what adds up over all tenants."""
+async def _operators(services: Services, workers: list[Worker]) -> dict[str, Any]:
+    """What only the operator is shown: hosts, processes, what adds up over all tenants."""
     fitness, queue, webhooks = await asyncio.gather(
-        house.fitness(), house.store.queue_depth(), undelivered(house.store)
+        services.fitness(), services.store.queue_depth(), undelivered(services.store)
     )
     return {
         "redis": _redis(fitness),
@@ -90,3 +93,25 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
         "max_job_cost_usd": settings.max_job_cost_usd and f"{settings.max_job_cost_usd:f}",
         "max_job_tokens": settings.max_job_tokens,
     }
+
+
+log = structlog.get_logger(__name__)
+
+
+@router.post(
+    "/workers/{worker}/drain",
+    operation_id="drain_worker",
+    status_code=202,
+    summary="Have a worker stop in good order",
+    response_class=Response,
+    responses=responses(problems.NOT_FOUND),
+)
+async def drain(worker: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
+    """By its next heartbeat, as at SIGTERM: it takes no more jobs, and hands on what it holds.
+
+    `worker` is its `id` in GET /system. What supervises it may start another in its place.
+    """
+    if not await services.store.drains.ask(worker):
+        raise Refused(problems.NOT_FOUND, "no worker of that name was seen lately")
+    log.info("worker asked to drain", worker=worker)
+    return Response(status_code=202)

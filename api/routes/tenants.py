@@ -31,13 +31,13 @@ router = APIRouter(tags=["keys"])
     summary="List tenants",
     responses=responses(),
 )
-async def listing(house: ServicesDep, caller: Admin) -> Response:
+async def listing(services: ServicesDep, caller: Admin) -> Response:
     """Your tenant with its limits; to the operator all that have a key or limits."""
     names = {caller.tenant}
     if caller.operates:
-        keys = await house.credentials.every()
-        names |= {OPERATOR, *await house.credentials.tenants(), *(key.tenant for key in keys)}
-    return as_json(TenantList(tenants=[await _told(house, name) for name in sorted(names)]))
+        keys = await services.credentials.every()
+        names |= {OPERATOR, *await services.credentials.tenants(), *(key.tenant for key in keys)}
+    return as_json(TenantList(tenants=[await _shown(services, name) for name in sorted(names)]))
 
 
 @router.put(
@@ -48,19 +48,19 @@ async def listing(house: ServicesDep, caller: Admin) -> Response:
     responses=body_responses(problems.NOT_FOUND),
     openapi_extra=with_body(DayLimits),
 )
-async def limit(tenant: str, request: Request, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
+async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
     """Replace both limits, of all its keys together. They count within seconds. The operator alone
     may; a tenant need not have a key yet."""
-    asked, _ = await body.read(request, DayLimits, house.settings)
+    asked, _ = await body.read(request, DayLimits, services.settings)
     if not re.fullmatch(patterns.TENANT, tenant):
         raise Refused(problems.NOT_FOUND, "no tenant can have this name")
     limits = TenantLimits(asked.max_cost_usd_per_day, asked.max_tokens_per_day)
-    await house.credentials.limit_tenant(tenant, limits)
+    await services.credentials.limit_tenant(tenant, limits)
     log.info("tenant limited", limited_tenant=tenant, **asked.model_dump())
-    return as_json(await _told(house, tenant))
+    return as_json(await _shown(services, tenant))
 
 
-async def _told(house: Services, name: str) -> Tenant:
-    limits = asdict(await house.credentials.tenant(name))
-    spent = await house.store.budgets.of_tenant_today(name)
+async def _shown(services: Services, name: str) -> Tenant:
+    limits = asdict(await services.credentials.tenant(name))
+    spent = await services.store.budgets.of_tenant_today(name)
     return Tenant(name=name, **limits, spent_today=spent_today(spent))

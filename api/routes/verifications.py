@@ -10,8 +10,8 @@ from api.auth.caller import Submitter
 from api.http import body
 from api.openapi import body_responses, makes_job, with_body
 from api.refusals import from_refusal
-from api.routes.found import found
 from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
+from api.routes.lookup import find_job
 from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
 from api.services import ServicesDep
@@ -39,28 +39,31 @@ router = APIRouter(tags=["jobs"])
     openapi_extra=with_body(VerificationRequest),
 )
 async def verify(
-    request: Request, house: ServicesDep, caller: Submitter, idempotency_key: IdempotencyKey = None
+    request: Request,
+    services: ServicesDep,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Have a worker judge checks over a job's workspace, over files of the body, or both.
 
     The answer is a job of kind `verification`: no model is asked, no conversation is touched. It
     ends `succeeded` with the report in `result.checks`, passed or not; `failed` only where
-    something of the house's own stood in the way.
+    the service itself failed.
     """
-    settings = house.settings
+    settings = services.settings
     most = settings.max_body_bytes + settings.max_files_bytes
     asked, _ = await body.read(request, VerificationRequest, settings, most)
     verification_requests.check(asked, settings)
     once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
-    if known := await replayed(house, caller, once):
+    if known := await replayed(services, caller, once):
         return submitted_answer(known)
-    job = (await found(house, caller, asked.job_id)).record if asked.job_id else None
-    await house.admission.check(caller.tenant)
+    job = (await find_job(services, caller, asked.job_id)).record if asked.job_id else None
+    await services.admission.check(caller.tenant)
     brought: list[str] = []
-    blobs = HeldBlobs(house.blobs, house.store.blobs, brought.append)
+    blobs = HeldBlobs(services.blobs, services.store.blobs, brought.append)
     base = await verification_requests.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
-    submitted = await house.operations.submit(
+    submitted = await services.operations.submit(
         caller.tenant,
         verification_requests.to_spec(asked, base.workspace, kept, settings),
         by=caller.name,

@@ -1,6 +1,8 @@
-"""Webhooks: what has not arrived."""
+"""Webhooks: what has not arrived, and how much of it."""
 
 from __future__ import annotations
+
+import asyncio
 
 import structlog
 from fastapi import APIRouter, Response
@@ -10,9 +12,11 @@ from api.auth.caller import Operator
 from api.http.answers import as_json
 from api.openapi import responses
 from api.problems import Refused
+from api.schemas.system import Undelivered
 from api.schemas.webhook import Delivery, DeliveryList
 from api.services import ServicesDep
 from jobs import delivery
+from jobs.store import Store
 from jobs.view import iso
 
 SHOWN = 100
@@ -22,43 +26,43 @@ router = APIRouter(tags=["system"])
 
 
 @router.get(
-    "/webhooks",
-    operation_id="list_webhooks",
+    "/webhook-deliveries",
+    operation_id="list_webhook_deliveries",
     response_model=DeliveryList,
     summary="See the outbox",
     responses=responses(),
 )
-async def listing(house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
+async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
     """The messages of every tenant that have not arrived: the operator's alone to see."""
-    waiting, waiting_total = await house.store.outbox.waiting(SHOWN)
-    dead, dead_total = await house.store.outbox.dead(SHOWN)
+    waiting, waiting_total = await services.store.outbox.waiting(SHOWN)
+    dead, dead_total = await services.store.outbox.dead(SHOWN)
     return as_json(
         DeliveryList(
-            waiting=[_told(each) for each in waiting],
+            waiting=[_shown(each) for each in waiting],
             waiting_total=waiting_total,
-            dead=[_told(each) for each in dead],
+            dead=[_shown(each) for each in dead],
             dead_total=dead_total,
         )
     )
 
 
 @router.post(
-    "/webhooks/{delivery_id}/retry",
-    operation_id="retry_webhook",
+    "/webhook-deliveries/{delivery_id}/retry",
+    operation_id="retry_webhook_delivery",
     status_code=202,
     summary="Send a dead message again",
     response_class=Response,
     responses=responses(problems.NOT_FOUND),
 )
-async def retry(delivery_id: str, house: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """It begins anew, under the same id."""
-    if not await house.store.outbox.again(delivery_id):
+async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
+    """It starts over, under the same id."""
+    if not await services.store.outbox.again(delivery_id):
         raise Refused(problems.NOT_FOUND, "there is no such dead message")
     log.info("webhook sent again", delivery=delivery_id)
     return Response(status_code=202)
 
 
-def _told(each: delivery.Delivery) -> Delivery:
+def _shown(each: delivery.Delivery) -> Delivery:
     return Delivery(
         id=each.id,
         type=each.type,
@@ -70,3 +74,16 @@ def _told(each: delivery.Delivery) -> Delivery:
         due_at=iso(each.due_at or None),
         data=dict(each.data),
     )
+
+
+LOOKED_AT = 50
+"""Of those that wait, by when they are due: of more, an older one may rest between its tries."""
+
+
+async def undelivered(store: Store) -> Undelivered:
+    """The outbox, in figures. Raises StoreUnavailable."""
+    (waiting, count), (_, dead), now = await asyncio.gather(
+        store.outbox.waiting(LOOKED_AT), store.outbox.dead(1), store.now()
+    )
+    oldest = min((each.at for each in waiting), default=now)
+    return Undelivered(dead=dead, waiting=count, oldest_seconds=max(now - oldest, 0) / 1000)

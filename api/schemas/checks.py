@@ -8,8 +8,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from api.schemas.job_fields import Label
-from api.schemas.wire import Asked, Told
+from api.schemas.fields import Label
+from api.schemas.wire import RequestModel, ResponseModel
 from jobs.run_data import CheckOutcome, JudgedBy
 from jobs.spec import Priority
 
@@ -45,7 +45,7 @@ def _words(argv: list[str]) -> list[str]:
     return argv
 
 
-class CaseRequest(Asked):
+class CaseRequest(RequestModel):
     """A program that is started over a copy of the workspace, and what it must leave."""
 
     argv: Annotated[list[str], AfterValidator(_words)] = Field(
@@ -82,7 +82,7 @@ class CaseRequest(Asked):
         return self
 
 
-class ChecksRequest(Asked):
+class ChecksRequest(RequestModel):
     """What has to hold. Each is tried over a copy of the workspace, never in it."""
 
     files: dict[str, str] = Field(
@@ -112,7 +112,7 @@ class ChecksRequest(Asked):
         return self
 
 
-class VerificationRequest(Asked):
+class VerificationRequest(RequestModel):
     """The body of POST /verifications."""
 
     model_config = ConfigDict(
@@ -135,7 +135,7 @@ class VerificationRequest(Asked):
         None, max_length=100, description="the job whose workspace, as it stands, is the base"
     )
     files: dict[str, str] = Field(
-        default_factory=dict, description="text files that are laid over that, by relative path"
+        default_factory=dict, description="text files that are added to that, by relative path"
     )
     checks: ChecksRequest
     timeout_seconds: int | None = Field(None, ge=1, description="bound on the running time")
@@ -145,8 +145,8 @@ class VerificationRequest(Asked):
     )
 
 
-class CheckSpec(Told):
-    """Checks as they were asked for; GET /jobs/{id}/files?at=checks tells what is in the files."""
+class CheckSpec(ResponseModel):
+    """Checks as they were asked for; GET /jobs/{id}/files?at=checks lists the files."""
 
     files: list[str]
     command: str | None = None
@@ -156,7 +156,7 @@ class CheckSpec(Told):
     )
 
 
-class Test(Told):
+class Test(ResponseModel):
     """One test or case. `missing`: it is one of the checks, and was not reported."""
 
     id: str
@@ -164,7 +164,7 @@ class Test(Told):
     detail: str = ""
 
 
-class Notice(Told):
+class Notice(ResponseModel):
     """A line of the solution that names what tests are run with: `gc`, `sys.modules`."""
 
     file: str
@@ -172,7 +172,7 @@ class Notice(Told):
     what: str
 
 
-class CheckReport(Told):
+class CheckReport(ResponseModel):
     """What the judge found."""
 
     revision: int | None = Field(None, description="the revision that was checked")
@@ -180,7 +180,7 @@ class CheckReport(Told):
     judged_by: JudgedBy | None = Field(
         None,
         description="what decided: each test by itself, whether a script came to its own end, a "
-        "command's exit code alone (which tests ran, nobody has seen), or cases alone; with files "
+        "command's exit code alone (which tests ran is not known), or cases alone; with files "
         "and cases, how the files were judged; null in older reports",
     )
     problem: str | None = Field(

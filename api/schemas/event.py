@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel, create_model
 
-from api.schemas.wire import Time, Told
+from api.schemas.wire import ResponseModel, Time
 from jobs.event_data import KINDS
 
 
-class EventHead(Told):
-    """What every event tells."""
+class EventHead(ResponseModel):
+    """What every event has."""
 
     seq: int = Field(description="counts from 1, without gaps")
     at: Time
@@ -30,11 +30,11 @@ _ANY: Any = reduce(or_, (_model(kind, data) for kind, data in KINDS.items()))
 Event = create_model(
     "Event",
     __base__=RootModel[Annotated[_ANY, Field(discriminator="kind")]],
-    __doc__="A past-tense fact about a job; `kind` says what `data` tells.",
+    __doc__="A past-tense fact about a job; `kind` says what `data` holds.",
 )
 EventList = create_model(
     "EventList",
-    __base__=Told,
+    __base__=ResponseModel,
     __doc__="The events after a number.",
     events=(list[Event], ...),
     final=(bool, Field(description="whether no event can follow the last of these")),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from api.schemas.wire import Told
+from api.schemas.wire import ResponseModel
 
 
-class File(Told):
+class File(ResponseModel):
     """A file of the workspace as it stands now."""
 
     path: str
@@ -14,7 +14,7 @@ class File(Told):
     href: str
 
 
-class FileList(Told):
+class FileList(ResponseModel):
     """The workspace."""
 
     files: list[File]

@@ -1,4 +1,4 @@
-"""Jobs as they are told."""
+"""Jobs as answers show them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import Field
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Repair, Run, Verification
-from api.schemas.wire import Time, Told
+from api.schemas.wire import ResponseModel, Time
 from jobs.event_data import Verdict
 from jobs.record import Reason, Status
 from jobs.review import ReviewKind
 from jobs.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
-class Spec(Told):
+class Spec(ResponseModel):
     """What was asked."""
 
     task: str
@@ -28,7 +28,7 @@ class Spec(Told):
     timeout_seconds: int
     priority: Priority
     labels: list[str]
-    retry_of: str | None = Field(None, description="the job that this one tries anew")
+    retry_of: str | None = Field(None, description="the job that this one retries")
     review_expires_seconds: int | None = None
     on_expiry: OnExpiry = OnExpiry.STAY
     review_remind_seconds: int | None = None
@@ -51,7 +51,7 @@ class Spec(Told):
     evidence: Evidence = Evidence.RUN
 
 
-class Route(Told):
+class Route(ResponseModel):
     """What the router has chosen for a job that names `auto`."""
 
     difficulty: Literal["simple", "medium", "hard"]
@@ -61,7 +61,7 @@ class Route(Told):
     at: Time
 
 
-class Plan(Told):
+class Plan(ResponseModel):
     """The steps, and whose they are: model, caller or default."""
 
     steps: list[str]
@@ -76,14 +76,14 @@ class Plan(Told):
     at: Time
 
 
-class Critique(Told):
+class Critique(ResponseModel):
     """The critic's judgement of the evidence."""
 
     revision: int
     verdict: Verdict
     feedback: str
     run: str | int | None = Field(None, description="the run that it rests on")
-    overruled: str | None = Field(None, description="why the house did not follow it")
+    overruled: str | None = Field(None, description="why the rules did not follow it")
     score: float | None = Field(None, description="the critic's, from 0 to 1")
     failed: list[str] = Field(default_factory=list, description="criteria that are not met")
     runs: list[str] = Field(default_factory=list, description="runs that it draws on")
@@ -97,7 +97,7 @@ class Critique(Told):
     at: Time
 
 
-class Result(Told):
+class Result(ResponseModel):
     """What the job hands back."""
 
     answer: str
@@ -117,7 +117,7 @@ class Result(Told):
     )
 
 
-class Spend(Told):
+class Spend(ResponseModel):
     """What calls cost. `cost_usd` is null as soon as one of them has no known price."""
 
     calls: int
@@ -130,14 +130,14 @@ class Spend(Told):
     known_usd: str = Field(description="the sum of what has a known price")
 
 
-class Cost(Told):
+class Cost(ResponseModel):
     """What the job cost, by role and in all."""
 
     roles: dict[str, Spend]
     total: Spend
 
 
-class Life(Told):
+class Life(ResponseModel):
     """Which job, where it is in its life, and since when (ISO 8601, UTC)."""
 
     id: str
@@ -154,7 +154,7 @@ class Life(Told):
     )
 
 
-class Waiting(Told):
+class Waiting(ResponseModel):
     """An open review in a listing."""
 
     id: str
@@ -187,7 +187,7 @@ class JobSummary(Life):
     links: dict[str, str] = Field(default_factory=dict)
 
 
-class JobList(Told):
+class JobList(ResponseModel):
     """A page of a listing."""
 
     jobs: list[JobSummary]
@@ -235,7 +235,7 @@ class Job(Life):
     links: dict[str, str] = Field(default_factory=dict)
 
 
-class JobReceipt(Told):
+class JobReceipt(ResponseModel):
     """What a change has left of a job. The rest is `GET /jobs/{id}`, for keys that may read."""
 
     id: str

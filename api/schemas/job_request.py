@@ -9,9 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
-from api.schemas.job_fields import Label
-from api.schemas.verify import Verify
-from api.schemas.wire import Asked
+from api.schemas.fields import Label, Verify
+from api.schemas.wire import RequestModel
 from jobs.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -21,7 +20,7 @@ LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 MOST_TOKENS = 1_000_000_000_000
 
 
-class JobRequest(Asked):
+class JobRequest(RequestModel):
     """A coding task, and how it shall be worked on."""
 
     model_config = ConfigDict(
@@ -102,19 +101,19 @@ class JobRequest(Asked):
         None,
         ge=1,
         le=LONGEST_REVIEW_SECONDS,
-        description="after how long a review that still waits is told of again, by an event and "
+        description="after how long a review that still waits is reminded of, by an event and "
         "the operator's webhook",
     )
     review_escalate_seconds: int | None = Field(
         None,
         ge=1,
         le=LONGEST_REVIEW_SECONDS,
-        description="after how long it is told of as escalated",
+        description="after how long it is escalated",
     )
     pause: Pause | None = Field(
         None,
         description="when a reviewed job asks: before_critic, when the executor has ended; "
-        "every_run, behind each reply of the model whose code has run, too",
+        "every_run: also after each reply of the model whose code has run",
     )
     approvals: int | None = Field(
         None,
@@ -148,13 +147,13 @@ class JobRequest(Asked):
     repair: bool = Field(
         True,
         description="false: the work ends with the first code that has run; the model does not "
-        "get to mend it, and the critic does not send it back",
+        "get to fix it, and the critic does not send it back",
     )
 
     checks: ChecksRequest | None = Field(
         None,
-        description="acceptance tests: the critic cannot approve while they fail. They are laid "
-        "over a copy of the workspace after each revision, never into it",
+        description="acceptance tests: the critic cannot approve while they fail. They are added "
+        "to a copy of the workspace after each revision, never to the workspace itself",
     )
     write_tests: bool = Field(
         False, description="have a tester write such tests first, from the task alone"

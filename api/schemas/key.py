@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.job_request import MOST_TOKENS
-from api.schemas.wire import Asked, Time, Told
+from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.credentials import RESERVED, Scope
 
 
@@ -20,7 +20,7 @@ def _free(name: str) -> str:
     return name
 
 
-class DayLimits(Asked):
+class DayLimits(RequestModel):
     """What a key's jobs, or a tenant's, may spend on a day (UTC); null: as the operator's settings
     say."""
 
@@ -48,14 +48,14 @@ class KeyRequest(DayLimits):
     )
 
 
-class SpentToday(Told):
+class SpentToday(ResponseModel):
     """What was spent since midnight UTC, calls under way at what they can cost."""
 
     cost_usd: str
     tokens: int
 
 
-class Key(Told):
+class Key(ResponseModel):
     """A key, without its secret. What it spends is counted where it, or the house, has a limit."""
 
     id: str
@@ -76,13 +76,13 @@ class NewKey(Key):
     secret: str
 
 
-class KeyList(Told):
+class KeyList(ResponseModel):
     """Keys, oldest first."""
 
     keys: list[Key]
 
 
-class Tenant(Told):
+class Tenant(ResponseModel):
     """A tenant, and what all its jobs may spend on a day: see DayLimits."""
 
     name: str
@@ -91,13 +91,13 @@ class Tenant(Told):
     spent_today: SpentToday | None = Field(None, description="where a limit counted it")
 
 
-class TenantList(Told):
+class TenantList(ResponseModel):
     """Tenants by name."""
 
     tenants: list[Tenant]
 
 
-class SignInLink(Told):
+class SignInLink(ResponseModel):
     """A link that signs a browser in, once."""
 
     path: str = Field(description="below the address of this API")

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from api.schemas.patterns import MODEL
-from api.schemas.wire import Asked, Told
+from api.schemas.wire import RequestModel, ResponseModel
 
 
-class OfferedModel(Told):
+class OfferedModel(ResponseModel):
     """A model that the workers have in a chain."""
 
     name: str = Field(description="`provider:model`")
@@ -19,7 +19,7 @@ class OfferedModel(Told):
     missing: str | None = Field(description="what keeps it from being asked; null: nothing")
 
 
-class ProviderState(Told):
+class ProviderState(ResponseModel):
     """A provider, as the workers can reach it."""
 
     name: str
@@ -28,10 +28,10 @@ class ProviderState(Told):
     missing: str | None = Field(description="what keeps it from being asked; null: nothing")
 
 
-class Models(Told):
+class Models(ResponseModel):
     """As the worker says that was seen last; `differing` are those that say otherwise."""
 
-    workers: int | None = Field(description="how many; null: told to the operator alone")
+    workers: int | None = Field(description="how many; null: shown to the operator alone")
     differing: list[str] | None = Field(
         description="ids of workers with other models, keys or libraries; null: as above"
     )
@@ -45,7 +45,7 @@ class Models(Told):
     allowed: list[str] = Field(description="what a job may name")
 
 
-class CheckRequest(Asked):
+class CheckRequest(RequestModel):
     """Which models to check."""
 
     models: list[Annotated[str, StringConstraints(pattern=MODEL)]] | None = Field(
@@ -53,7 +53,7 @@ class CheckRequest(Asked):
     )
 
 
-class CheckedModel(Told):
+class CheckedModel(ResponseModel):
     """What came of one short call. Nothing known is null."""
 
     name: str
@@ -66,7 +66,7 @@ class CheckedModel(Told):
     cost_usd: str | None
 
 
-class Checked(Told):
+class Checked(ResponseModel):
     """The results, in the order of the models."""
 
     models: list[CheckedModel]

@@ -1,4 +1,4 @@
-"""Patterns of fields, and what each means in words: a person is told the words."""
+"""Patterns of fields, and what each means in words: errors show the words."""
 
 from __future__ import annotations
 

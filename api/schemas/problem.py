@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.wire import Told
+from api.schemas.wire import ResponseModel
 from jobs.record import Status
 from jobs.review import Action
 
 
-class FieldError(Told):
+class FieldError(ResponseModel):
     """What is wrong with one field."""
 
     field: str
@@ -19,7 +19,7 @@ class FieldError(Told):
     limit: Any = None
 
 
-class PastDecision(Told):
+class PastDecision(ResponseModel):
     """What was decided on a review, and by whom."""
 
     review_id: str
@@ -27,7 +27,7 @@ class PastDecision(Told):
     by: str
 
 
-class Problem(Told):
+class Problem(ResponseModel):
     """Why a request was refused."""
 
     model_config = ConfigDict(
@@ -61,7 +61,7 @@ class Problem(Told):
     decision: PastDecision | None = Field(None, description="what was decided meanwhile")
 
 
-class ProblemKind(Told):
+class ProblemKind(ResponseModel):
     """The explanation of a kind of problem."""
 
     type: str

@@ -1,20 +1,20 @@
-"""Reviews: what a person is asked, and the answer."""
+"""Reviews and decisions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.wire import Asked, Time, Told
+from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.review import Action, ReviewKind
 
 _NEEDS = {Action.EDIT: "code", Action.REVISE: "feedback", Action.REJECT: "feedback"}
 
 
-class ReviewRequest(Asked):
+class ReviewRequest(RequestModel):
     """The body of POST /jobs/{id}/review."""
 
     model_config = ConfigDict(
@@ -74,7 +74,7 @@ class ReviewRequest(Asked):
         return self
 
 
-class Approval(Told):
+class Approval(ResponseModel):
     """One of the approvals that a review needs."""
 
     by: str
@@ -82,7 +82,7 @@ class Approval(Told):
     override: bool = False
 
 
-class Review(Told):
+class Review(ResponseModel):
     """The open review: all that a person needs to decide is in its payload."""
 
     id: str
@@ -100,7 +100,7 @@ class Review(Told):
     payload: dict[str, Any]
 
 
-class Decision(Told):
+class Decision(ResponseModel):
     """What a person decided."""
 
     review_id: str
@@ -113,3 +113,30 @@ class Decision(Told):
     digest_named: bool = Field(False, description="whether the author has named it")
     approvals: list[str] = Field(default_factory=list, description="everyone who approved it")
     answers: list[str] | None = Field(None, description="to questions, in their order")
+
+
+class Decided(ResponseModel):
+    """Who decided what, when, on what. What an older release has not recorded is null."""
+
+    at: Time
+    job_id: str
+    event: int = Field(description="the number of the job's event")
+    kind: Literal["decided", "voted"] = Field(description="voted: one of two approvals")
+    review_id: str | None
+    action: Action
+    by: str | None
+    key_id: str | None
+    approvals: str | None = Field(description="everyone who approved what this one closed")
+    override: bool | None
+    digest: str | None
+    digest_named: bool | None = Field(description="whether the author named it")
+    feedback: str | None
+
+
+class DecidedList(ResponseModel):
+    """A part of the decisions, oldest first."""
+
+    decisions: list[Decided]
+    total: int
+    limit: int
+    offset: int

@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from api.schemas.wire import Time, Told
+from api.schemas.wire import ResponseModel, Time
 from jobs.event_data import Source
 from jobs.run_data import FailureKind, RunEnd, TestOutcome, Tool
 
 Part = Literal["code", "stdout", "stderr"]
 
 
-class Artifact(Told):
+class Artifact(ResponseModel):
     """A file that a run or a tool has made."""
 
     name: str
@@ -23,22 +23,22 @@ class Artifact(Told):
     href: str = ""
 
 
-class ArtifactList(Told):
+class ArtifactList(ResponseModel):
     """What runs and tools have made, newest versions."""
 
     artifacts: list[Artifact]
 
 
-class Text(Told):
+class Text(ResponseModel):
     """A text; where it is long, its head and tail."""
 
     text: str
-    dropped_bytes: int = Field(0, description="bytes that nobody has kept")
+    dropped_bytes: int = Field(0, description="bytes that were not kept")
     digest: str | None = Field(None, description="sha256 of the whole, where `text` is cut")
     href: str = Field("", description="the whole as text/plain")
 
 
-class Failure(Told):
+class Failure(ResponseModel):
     """Why a run failed."""
 
     kind: FailureKind = Field(alias="class")
@@ -52,7 +52,7 @@ class Failure(Told):
     line: int | None = Field(None, description="of that file, from 1")
 
 
-class RunTest(Told):
+class RunTest(ResponseModel):
     """One test of a run."""
 
     id: str
@@ -60,21 +60,21 @@ class RunTest(Told):
     detail: str = Field("", description="where and why it failed")
 
 
-class RunTests(Told):
+class RunTests(ResponseModel):
     """Tests that a run made, those that went wrong first."""
 
     counts: dict[str, int] = Field(default_factory=dict, description="how many, by outcome")
     tests: list[RunTest] = Field(default_factory=list, description="at most 200 of them")
 
 
-class Lines(Told):
+class Lines(ResponseModel):
     """How much was changed."""
 
     added: int
     removed: int
 
 
-class Experiment(Told):
+class Experiment(ResponseModel):
     """The verification run again with source files replaced by ones that cannot load."""
 
     replaced: list[str] = Field(description="paths of these files")
@@ -88,7 +88,7 @@ class Experiment(Told):
     seconds: float
 
 
-class Verification(Told):
+class Verification(ResponseModel):
     """Whether what a pass, or a person's edit, has left is shown to work."""
 
     revision: int
@@ -105,7 +105,7 @@ class Verification(Told):
     at: Time | None = None
 
 
-class Repair(Told):
+class Repair(ResponseModel):
     """A verification that ended well after one that had failed."""
 
     run: str
@@ -116,10 +116,10 @@ class Repair(Told):
     lines: Lines
     model: str = Field(description="the model that made it")
     level: int = Field(description="its place in the escalation chain, from 0")
-    attempt: int = Field(description="which one it is since a failure was last mended, from 1")
+    attempt: int = Field(description="which one it is since a failure was last fixed, from 1")
     revision: int
     fixed: bool = Field(
-        description="whether the run succeeded; false only of older releases, which told of each "
+        description="whether the run succeeded; false only of older releases, which reported each "
         "run after a failed one"
     )
     closed: list[str] = Field(
@@ -132,7 +132,7 @@ class Repair(Told):
     at: Time
 
 
-class Run(Told):
+class Run(ResponseModel):
     """One execution of code in the sandbox."""
 
     id: str

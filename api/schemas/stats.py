@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from api.schemas.wire import Date, Told
+from api.schemas.wire import Date, ResponseModel
 
 
-class Day(Told):
+class Day(ResponseModel):
     """The jobs that ended on a day (UTC)."""
 
     day: Date
@@ -22,7 +22,7 @@ class Day(Told):
     unpriced_calls: int
 
 
-class ModelSpend(Told):
+class ModelSpend(ResponseModel):
     """What a model was asked, and what that cost."""
 
     model: str
@@ -39,28 +39,28 @@ class ModelDay(ModelSpend):
     day: Date
 
 
-class Revisions(Told):
+class Revisions(ResponseModel):
     """How many jobs took so many passes of the executor; 10 stands for more, too."""
 
     revisions: int
     jobs: int
 
 
-class FailureClass(Told):
+class FailureClass(ResponseModel):
     """How many runs failed in this way."""
 
     class_: str = Field(alias="class")
     runs: int
 
 
-class Bucket(Told):
+class Bucket(ResponseModel):
     """Reviews that waited up to so long, and longer than the bucket before."""
 
     up_to_seconds: int | None = Field(description="null: longer than all others")
     reviews: int
 
 
-class Waits(Told):
+class Waits(ResponseModel):
     """How long reviews had waited when they were decided."""
 
     count: int
@@ -71,7 +71,7 @@ class Waits(Told):
     buckets: list[Bucket]
 
 
-class Stage(Told):
+class Stage(ResponseModel):
     """Time in a stage: `queue`, a role's model calls, `run`, `review`, `whole`."""
 
     stage: str
@@ -80,7 +80,7 @@ class Stage(Told):
     mean_seconds: float
 
 
-class Numbers(Told):
+class Stats(ResponseModel):
     """What the jobs of some days add up to, counted as they ended."""
 
     now: dict[str, int] = Field(description="jobs by the state that they are in now")

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.schemas.wire import Time, Told
+from api.schemas.wire import ResponseModel, Time
 
 
-class Finding(Told):
+class Finding(ResponseModel):
     """One thing looked at, and what to set."""
 
     name: str
@@ -18,7 +18,7 @@ class Finding(Told):
     advice: str = ""
 
 
-class RedisState(Told):
+class RedisState(ResponseModel):
     """The server that keeps the record."""
 
     server: str
@@ -26,7 +26,7 @@ class RedisState(Told):
     findings: list[Finding]
 
 
-class Worker(Told):
+class Worker(ResponseModel):
     """What a worker announced with its last heartbeat."""
 
     id: str
@@ -34,16 +34,16 @@ class Worker(Told):
     seen_seconds: float = Field(description="how long ago")
 
 
-class Undelivered(Told):
+class Undelivered(ResponseModel):
     """Webhook messages that have not arrived."""
 
-    dead: int = Field(description="tried no more; see GET /webhooks")
+    dead: int = Field(description="tried no more; see GET /webhook-deliveries")
     waiting: int
     oldest_seconds: float = Field(description="how long the oldest waits; 0 where none does")
 
 
-class System(Told):
-    """What `fettle doctor` prints. What is null is told to the operator alone."""
+class System(ResponseModel):
+    """What `fettle doctor` prints. What is null is shown to the operator alone."""
 
     version: str
     environment: Literal["development", "production"]
@@ -59,7 +59,7 @@ class System(Told):
     limits: dict[str, Any]
 
 
-class Health(Told):
+class Health(ResponseModel):
     """Whether the service is alive, or ready, and what is missing."""
 
     status: Literal["alive", "ready"]

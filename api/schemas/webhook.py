@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.wire import Time, Told
+from api.schemas.wire import ResponseModel, Time
 
 
-class Delivery(Told):
+class Delivery(ResponseModel):
     """A message that has not arrived."""
 
     id: str = Field(description="the same at every try, as the header webhook-id")
@@ -23,7 +23,7 @@ class Delivery(Told):
     data: dict[str, Any]
 
 
-class DeliveryList(Told):
+class DeliveryList(ResponseModel):
     """What waits, the next first, and what is tried no more, the newest first; 100 of each."""
 
     waiting: list[Delivery]

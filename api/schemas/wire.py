@@ -12,13 +12,13 @@ Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""
 
 
-class Asked(BaseModel):
+class RequestModel(BaseModel):
     """A request's body: no guessing of types, no field that we do not know."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """A part of an answer: an older client reads a newer server's."""
 
     model_config = ConfigDict(extra="allow", frozen=True)

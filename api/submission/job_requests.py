@@ -14,7 +14,7 @@ from api.http.body import too_large
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
-from api.schemas.wire import Asked
+from api.schemas.wire import RequestModel
 from api.submission import checks
 from api.submission.paths import path_errors
 from api.submission.review_policy import policy, policy_errors, questions_expire
@@ -68,7 +68,7 @@ def to_spec(
     return _SPEC.validate_python({**same, **ours, **policy(asked, settings)})
 
 
-def digest(asked: Asked) -> str:
+def digest(asked: RequestModel) -> str:
     """What makes two bodies the same: their values, however they were written.
 
     What has its default is left out, so that a release with one more field knows the old bodies.

@@ -500,7 +500,7 @@ def test_the_list_and_its_title_follow_and_drafts_are_ones_own(site):
 PAGES = (
     "/app",
     "/app/new",
-    "/app/numbers",
+    "/app/stats",
     "/app/system",
     "/app/jobs/{review}",
     "/app/jobs/{done}",

@@ -112,5 +112,5 @@ def test_it_reads_refusals_and_figures(generated: Generated) -> None:
     assert (late.status, late.state) == (409, schemas.Status.CANCELLED)
     files = generated.list_files(job_id=job_id)
     assert [(file.path, file.size) for file in files.files] == [("a.txt", 4)]
-    assert generated.read_numbers(days=1).days[0].cancelled == 1
+    assert generated.read_stats(days=1).days[0].cancelled == 1
     assert [key.id for key in generated.list_keys().keys] == ["configured"]

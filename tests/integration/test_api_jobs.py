@@ -134,7 +134,7 @@ async def test_what_was_accepted_unapproved_says_so_wherever_it_is_told(front):
     assert {job.id: job.unapproved for job in listed.jobs} == {job_id: True, approved: False}
     events = (await front.client.get(f"/jobs/{job_id}/events?format=json")).json()["events"]
     assert events[-1]["data"] == {"approved_by": None, "unapproved": True}
-    numbers = (await front.client.get("/numbers")).json()
+    numbers = (await front.client.get("/stats")).json()
     assert numbers["success"] == {"straight": 1, "repaired": 0, "unapproved": 1}
     assert (numbers["days"][-1]["succeeded"], numbers["days"][-1]["unapproved"]) == (2, 1)
 

@@ -28,7 +28,7 @@ GUARDED = [
     ("GET", f"{JOB}/runs/1/code", "read"),
     ("GET", f"{JOB}/repairs/r1/diff", "read"),
     ("GET", f"{JOB}/recording", "read"),
-    ("GET", "/numbers", "read"),
+    ("GET", "/stats", "read"),
     ("GET", "/models", "read or admin"),
     ("POST", "/models/check", "admin"),
     ("POST", f"{JOB}/review", "review"),
@@ -40,8 +40,8 @@ GUARDED = [
     ("GET", "/tenants", "admin"),
     ("PUT", "/tenants/acme/limits", "admin"),
     ("GET", "/decisions", "read or admin"),
-    ("GET", "/webhooks", "admin"),
-    ("POST", "/webhooks/x/retry", "admin"),
+    ("GET", "/webhook-deliveries", "admin"),
+    ("POST", "/webhook-deliveries/x/retry", "admin"),
     ("POST", "/workers/x/drain", "admin"),
     ("GET", "/system", "read or admin"),
 ]
@@ -229,8 +229,8 @@ OPERATORS = [
     ("POST", "/keys", {"name": "rich", "scopes": ["read"], "max_cost_usd_per_day": "0"}),
     ("POST", "/models/check", {}),
     ("POST", "/workers/x/drain", None),
-    ("GET", "/webhooks", None),
-    ("POST", "/webhooks/x/retry", None),
+    ("GET", "/webhook-deliveries", None),
+    ("POST", "/webhook-deliveries/x/retry", None),
 ]
 
 

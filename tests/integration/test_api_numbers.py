@@ -36,7 +36,7 @@ async def test_what_has_ended_adds_up(front):
     await work(front, a_run(succeeded=False, failure={"class": "type"}), a_run(2, revision=2))
     await work(front, cost=None)
     await front.submit()
-    told = (await front.client.get("/numbers?days=7")).json()
+    told = (await front.client.get("/stats?days=7")).json()
     assert len(told["days"]) == 7
     today = told["days"][-1]
     assert (today["succeeded"], today["failed"], today["straight"]) == (1, 2, 1)
@@ -51,12 +51,12 @@ async def test_what_has_ended_adds_up(front):
 
 
 async def test_reviews_tell_how_long_they_waited(front):
-    empty = (await front.client.get("/numbers")).json()["waits"]
+    empty = (await front.client.get("/stats")).json()["waits"]
     assert (empty["count"], empty["p95_seconds"], empty["mean_seconds"]) == (0, None, None)
     for _ in range(3):
         job_id = await front.paused()
         await front.client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-    told = (await front.client.get("/numbers")).json()
+    told = (await front.client.get("/stats")).json()
     assert (told["waits"]["count"], told["decisions"]) == (3, {"approve": 3})
     assert told["waits"]["buckets"][0] == {"up_to_seconds": 10, "reviews": 3}
     assert 0 < told["waits"]["p50_seconds"] < told["waits"]["p95_seconds"] <= 10
@@ -65,7 +65,7 @@ async def test_reviews_tell_how_long_they_waited(front):
 @pytest.mark.parametrize("table", TABLES)
 async def test_each_table_is_a_csv(front, table):
     await work(front, a_run(succeeded=False))
-    answer = await front.client.get("/numbers", params={"format": "csv", "table": table})
+    answer = await front.client.get("/stats", params={"format": "csv", "table": table})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert f'filename="fettle-{table}.csv"' in answer.headers["content-disposition"]
     rows = list(csv.DictReader(io.StringIO(answer.text)))
@@ -79,5 +79,5 @@ async def test_bounds_are_named(front):
         ("days=0", "days"),
         ("table=x", "table"),
     ):
-        answer = await front.client.get(f"/numbers?{query}")
+        answer = await front.client.get(f"/stats?{query}")
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)

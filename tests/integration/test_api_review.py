@@ -228,16 +228,16 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         job_id = await front.paused()
         await asyncio.sleep(0.002)  # what is told in one millisecond comes in any order
         await decide(front, job_id, action="approve")
-        told = (await front.client.get("/webhooks")).json()
+        told = (await front.client.get("/webhook-deliveries")).json()
         assert [each["type"] for each in told["waiting"]] == ["review.opened", "review.decided"]
         assert told["waiting"][1]["data"]["by"] == "development"
         outbox = front.house.store.outbox
         for each in await outbox.take(9, 1_000):
             await outbox.missed(each, "no", None)
-        told = (await front.client.get("/webhooks")).json()
+        told = (await front.client.get("/webhook-deliveries")).json()
         assert (told["waiting_total"], told["dead_total"]) == (0, 2)
         dead = told["dead"][0]["id"]
-        assert (await front.client.post(f"/webhooks/{dead}/retry")).status_code == 202
-        assert (await front.client.post(f"/webhooks/{dead}/retry")).status_code == 404
+        assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 202
+        assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 404
         async with front.with_key(await front.key("admin", tenant="other")) as other:
-            assert (await other.get("/webhooks")).status_code == 403
+            assert (await other.get("/webhook-deliveries")).status_code == 403

@@ -510,15 +510,15 @@ async def test_system_and_numbers_have_pages(front):
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "Your tenant" in page, "Redis</h2>" in page) == (False, True, False)
     async with visiting(front.app) as visit:
-        page = (await visit.get("/app/numbers?days=7")).text
+        page = (await visit.get("/app/stats?days=7")).text
         assert 'data-colour="amber">Unapproved<' in page
         assert re.search(r'data-colour="accent">groq:m<', page)
         assert 'data-value="0.25">$0.2500' in page
         assert re.search(r'<th scope="row">unapproved</th><td[^>]*>1<', page)
-        table = await visit.get("/app/numbers/days.csv?days=7")
+        table = await visit.get("/app/stats/days.csv?days=7")
         assert table.headers["content-type"].startswith("text/csv")
         assert len(table.text.splitlines()) == 8
-        assert (await visit.get("/app/numbers?days=0")).status_code == 422
+        assert (await visit.get("/app/stats?days=0")).status_code == 422
 
 
 async def test_a_failure_of_ours_is_a_page_too(front, monkeypatch):

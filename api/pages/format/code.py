@@ -21,7 +21,7 @@ event holds of a run's code is not longer. So many texts of this length take som
 
 
 def lines(code: str, language: str = "python", name: str = "") -> Sequence[Markup]:
-    """The lines of a program, coloured; `name` is a file's, which then tells the language."""
+    """The lines of a program, coloured; `name` is a file's, which gives the language."""
     text = visible(code)
     return (_kept if len(text) <= MOST_KEPT else _lines)(text, language, name)
 

@@ -1,4 +1,4 @@
-"""A job as its page tells it: what was asked, what came of it, what happened. Pure but for `load`.
+"""A job as its page shows it: what was asked, what came of it, what happened. Pure but for `load`.
 
 A page has regions that change as a whole (`REGIONS`) and a timeline that only grows.
 """
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
-from api.routes.found import found
+from api.routes.lookup import find_job
 from api.services import Services
 from jobs import view
 from jobs.deciding import not_theirs
@@ -43,7 +43,7 @@ class Facts(dict[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobStory:
     """A job as it was read."""
 
     record: JobRecord
@@ -57,16 +57,18 @@ class Told:
         return self.events[-1].seq if self.events else 0
 
 
-async def load(house: Services, visitor: Visitor, job_id: str) -> Told:
+async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     """The job with its story, if it is of the visitor's tenant. Raises Refused: 404."""
-    loaded = await found(house, visitor.credential, job_id)
-    events, charges = await asyncio.gather(house.store.events(job_id), house.store.charges(job_id))
-    return Told(loaded.record, events, charges, loaded.now)
+    loaded = await find_job(services, visitor.credential, job_id)
+    events, charges = await asyncio.gather(
+        services.store.events(job_id), services.store.charges(job_id)
+    )
+    return JobStory(loaded.record, events, charges, loaded.now)
 
 
-def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
+def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """What the templates of a job's page want. `base_url` has no slash at its end."""
-    job = view.whole(told.record, told.events, told.charges, told.now)
+    job = view.whole(story.record, story.events, story.charges, story.now)
     if job["review"]:
         job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
     job.setdefault("checks", None)
@@ -74,18 +76,18 @@ def values(told: Told, visitor: Visitor, base_url: str) -> dict[str, Any]:
         "visitor": visitor,
         "job": job,
         "shown_runs": shown_runs(job),
-        "barred": _barred(told.record, visitor),
+        "barred": _barred(story.record, visitor),
         "revision": _revision(job),
         "steps": plan_steps(job),
-        "url": f"{base_url}/app/jobs/{told.record.id}",
-        "api_url": f"{base_url}/jobs/{told.record.id}",
-        "files": told.record.workspace is not None,
+        "url": f"{base_url}/app/jobs/{story.record.id}",
+        "api_url": f"{base_url}/jobs/{story.record.id}",
+        "files": story.record.workspace is not None,
     }
 
 
-def regions(told: Mapping[str, Any]) -> dict[str, Markup]:
-    """Each region, drawn; it bears a digest, so that nobody is shown the same one twice."""
-    return {name: _region(name, told) for name in REGIONS}
+def regions(values: Mapping[str, Any]) -> dict[str, Markup]:
+    """Each region, drawn; its digest keeps a reader from being sent the same one twice."""
+    return {name: _region(name, values) for name in REGIONS}
 
 
 def timeline(
@@ -139,7 +141,7 @@ class Gap:
 def window(
     events: Sequence[Event], after: int = 0
 ) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
-    """What a page shows at first of the events behind `after`: all, or the beginning and the end of
+    """What a page shows at first of the events after `after`: all, or the beginning and the end of
     a long story."""
     rest = events[after:]
     if len(rest) <= FIRST + LAST + FIRST:
@@ -155,20 +157,20 @@ def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
     return Gap(after, before, runs)
 
 
-def newest_runs(told: Told) -> frozenset[int]:
+def newest_runs(story: JobStory) -> frozenset[int]:
     """The numbers of the runs that are shown open; none where a review shows the evidence."""
-    if told.record.review is not None:
+    if story.record.review is not None:
         return frozenset()
-    numbers = [f.data["number"] for f in current(told.events) if f.kind == "run_finished"]
+    numbers = [f.data["number"] for f in current(story.events) if f.kind == "run_finished"]
     return frozenset(numbers[-OPEN_RUNS:])
 
 
-def _region(name: str, told: Mapping[str, Any]) -> Markup:
+def _region(name: str, values: Mapping[str, Any]) -> Markup:
     try:
-        html = drawn(f"job_{name}.html", **told)
-    except Exception:  # the wall around a region: the rest of the page is worth showing
-        log.exception("region not drawn", job_id=told["job"]["id"], region=name)
-        html = drawn("region_lost.html", job=told["job"])
+        html = drawn(f"job_{name}.html", **values)
+    except Exception:  # a region that fails alone: the rest of the page is worth showing
+        log.exception("region not drawn", job_id=values["job"]["id"], region=name)
+        html = drawn("region_lost.html", job=values["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
     wrapped = f'<div class="region-body" data-digest="{digest}">{html}</div>'
     return Markup(wrapped)  # noqa: S704 - a template has drawn it
@@ -190,8 +192,8 @@ def _barred(record: JobRecord, visitor: Visitor) -> str:
 
 
 def _revision(job: Mapping[str, Any]) -> int:
-    told = [*job["runs"], *job["critiques"]]
-    return max((one["revision"] for one in told), default=0)
+    judged = [*job["runs"], *job["critiques"]]
+    return max((one["revision"] for one in judged), default=0)
 
 
 def plan_steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -32,8 +32,8 @@ def shown(text: str) -> Markup:
     made = []
     for line in _OTHER.sub("", plain).split("\n"):
         last, before = _last_state(line)
-        told = Markup(' <span class="t-dim">↺ {} before</span>').format(before) if before else ""
-        made.append(_line(decoder.decode_line(last)) + told)
+        note = Markup(' <span class="t-dim">↺ {} before</span>').format(before) if before else ""
+        made.append(_line(decoder.decode_line(last)) + note)
     return Markup("\n").join(made)
 
 

@@ -1,4 +1,4 @@
-"""Words: times, spends and ends as a page tells them. Pure."""
+"""Words: times, costs and ends as a page shows them. Pure."""
 
 from __future__ import annotations
 

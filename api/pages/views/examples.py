@@ -27,7 +27,7 @@ EXAMPLES = (
         "recording:demo-kmeans",
     ),
     Example(
-        "Mend a function",
+        "Fix a function",
         "Fix this function and test it: def divide(a, b): return a / b -- it crashes when called "
         "with (10, 0).",
         "recording:demo-bug-fix",

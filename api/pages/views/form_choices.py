@@ -34,11 +34,11 @@ def ways(settings: ApiSettings) -> Mapping[str, Ways]:
     least = settings.review_approvals
     pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
     return {
-        "approvals": {str(count): told for count, told in _APPROVALS.items() if count >= least},
+        "approvals": {str(count): text for count, text in _APPROVALS.items() if count >= least},
         "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
         "on_expiry": {"": _ON_EXPIRY[expiry]}
-        | {way: told for way, told in _ON_EXPIRY.items() if way != expiry},
-        "on_exhausted": {str(way): told for way, told in _ON_EXHAUSTED.items()},
-        "evidence": {str(way): told for way, told in _EVIDENCE.items()},
+        | {way: text for way, text in _ON_EXPIRY.items() if way != expiry},
+        "on_exhausted": {str(way): text for way, text in _ON_EXHAUSTED.items()},
+        "evidence": {str(way): text for way, text in _EVIDENCE.items()},
         "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
     }

@@ -25,7 +25,7 @@ router = APIRouter()
 ROWS = 25
 WAITING_ROWS = 5
 BUSY_SECONDS, QUIET_SECONDS = 4, 30
-"""After so long the list is read anew although no job has changed: what is paid for the calls of
+"""After so long the list is read again although no job has changed: what is paid for the calls of
 those that are at work is no change, and an older release's worker counts none."""
 
 
@@ -67,34 +67,36 @@ WantedDep = Annotated[Wanted, Depends(wanted)]
 
 
 @router.get("")
-async def jobs(house: ServicesDep, visitor: Reader, asked: WantedDep) -> Response:
+async def jobs(services: ServicesDep, visitor: Reader, asked: WantedDep) -> Response:
     """The page."""
-    listed = await _listed(house, visitor, asked)
+    listed = await _listed(services, visitor, asked)
     return await long_page(
         "jobs.html", visitor, asked=asked, statuses=list(Status), kinds=list(Kind), **listed
     )
 
 
 @router.get("/jobs/list")
-async def rows(house: ServicesDep, visitor: Reader, asked: WantedDep, known: str = "") -> Response:
+async def rows(
+    services: ServicesDep, visitor: Reader, asked: WantedDep, known: str = ""
+) -> Response:
     """The list alone, for a page that looks again; 204 while it is as `known`.
 
     Mostly nothing has changed, and to see that takes two small reads. The rest of `known` is the
     digest of what is shown, so that a change elsewhere leaves the page alone.
     """
     mark, _, digest = known.partition("-")
-    version, now = await _standing(house, visitor)
+    version, now = await _standing(services, visitor)
     if mark in (_mark(version, now, BUSY_SECONDS), _mark(version, now, QUIET_SECONDS)):
         return Response(status_code=204, headers=HEADERS)
-    listed = await _listed(house, visitor, asked)
+    listed = await _listed(services, visitor, asked)
     if listed["known"].partition("-")[2] == digest:
         return Response(status_code=204, headers={**HEADERS, "X-Known": listed["known"]})
     return await long_page("jobs_list.html", visitor, asked=asked, titled=True, **listed)
 
 
-async def _standing(house: Services, visitor: Visitor) -> tuple[int, int]:
+async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:
     tenant = visitor.credential.tenant
-    return await asyncio.gather(house.store.changes(tenant), house.store.now())
+    return await asyncio.gather(services.store.changes(tenant), services.store.now())
 
 
 def _mark(version: int, now: int, seconds: int) -> str:
@@ -102,10 +104,12 @@ def _mark(version: int, now: int, seconds: int) -> str:
     return f"{version}.{seconds}.{now // (seconds * 1000)}"
 
 
-async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
-    version, then = await _standing(house, visitor)  # first: what changes meanwhile is seen later
+async def _listed(services: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
+    version, then = await _standing(
+        services, visitor
+    )  # first: what changes meanwhile is seen later
     found, waiting, now = await asyncio.gather(
-        _found(house, visitor, asked), _waiting(house, visitor), house.store.now()
+        _found(services, visitor, asked), _waiting(services, visitor), services.store.now()
     )
     values: dict[str, Any] = {
         "rows": _rows(found, now),
@@ -124,12 +128,12 @@ async def _listed(house: Services, visitor: Visitor, asked: Wanted) -> dict[str,
     return {**values, "body": body, "known": f"{mark}-{digest}"}
 
 
-async def _found(house: Services, visitor: Visitor, asked: Wanted) -> Page:
+async def _found(services: Services, visitor: Visitor, asked: Wanted) -> Page:
     """What is listed."""
     searches = asked.text or (asked.status and asked.label)
     key_id = visitor.credential.id
-    with house.searches.slot(key_id) if searches else contextlib.nullcontext():
-        return await house.store.page(
+    with services.searches.slot(key_id) if searches else contextlib.nullcontext():
+        return await services.store.page(
             visitor.credential.tenant,
             limit=ROWS,
             offset=(asked.number - 1) * ROWS,
@@ -140,13 +144,13 @@ async def _found(house: Services, visitor: Visitor, asked: Wanted) -> Page:
         )
 
 
-async def _waiting(house: Services, visitor: Visitor) -> Page:
+async def _waiting(services: Services, visitor: Visitor) -> Page:
     """What waits for the visitor's own decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return Page((), 0)
     person = visitor.credential.person
     tenant = visitor.credential.tenant
-    return await house.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person)
+    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person)
 
 
 def _rows(found: Page, now: int) -> list[dict[str, Any]]:

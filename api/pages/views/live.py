@@ -2,8 +2,8 @@
 
 `timeline` carries new events as list items, with the event's number as the stream's id, so that a
 browser that comes back names the last one it has; each region of the page comes under its own name
-whenever it has changed; `tokens` is what models say meanwhile, see `api.http.token_stream`. Whoever
-comes back gets the regions anew, and keeps those that he has.
+whenever it has changed; `tokens` is what models say meanwhile, see `api.http.token_stream`. A
+reader that comes back gets the regions again, and keeps those that it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from api.auth.access_recheck import AccessRecheck
 from api.http.token_stream import with_tokens
 from api.pages.format import job_view
-from api.pages.format.job_view import Told
+from api.pages.format.job_view import JobStory
 from api.pages.rendering import drawn
 from api.pages.visitor import Reader, Visitor, seen
 from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
@@ -42,22 +42,22 @@ DRAWING_PART = 0.05
 async def live(
     job_id: str,
     request: Request,
-    house: ServicesDep,
+    services: ServicesDep,
     visitor: Reader,
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
 ) -> Response:
-    """The stream; it ends behind the final event, and soon after the session or its key does."""
-    told = await job_view.load(house, visitor, job_id)
-    house.streams.check(visitor.credential.id)
-    start = min(max(after, int(last_event_id or 0)), told.last)
+    """The stream; it ends after the final event, and soon after the session or its key does."""
+    story = await job_view.load(services, visitor, job_id)
+    services.streams.check(visitor.credential.id)
+    start = min(max(after, int(last_event_id or 0)), story.last)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     base_url = str(request.base_url).rstrip("/")
 
     async def stays() -> bool:
-        return await seen(request, house) is not None
+        return await seen(request, services) is not None
 
-    follower = _Follower(house, visitor, told, start, base_url, AccessRecheck(stays))
+    follower = _Follower(services, visitor, story, start, base_url, AccessRecheck(stays))
     return EventSourceResponse(follower.stream(), headers=headers)
 
 
@@ -66,16 +66,16 @@ class _Follower:
 
     def __init__(
         self,
-        house: Services,
+        services: Services,
         visitor: Visitor,
-        told: Told,
+        story: JobStory,
         after: int,
         base_url: str,
         access: AccessRecheck,
     ) -> None:
-        self._house = house
+        self._services = services
         self._visitor = visitor
-        self._told = told
+        self._story = story
         self._after = after
         self._base_url = base_url
         self._access = access
@@ -83,26 +83,26 @@ class _Follower:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Everything, until the job ends, or the server does."""
-        slot = self._house.streams.held(self._visitor.credential.id)
-        with self._house.metrics.streams.track_inprogress(), slot:
+        slot = self._services.streams.held(self._visitor.credential.id)
+        with self._services.metrics.streams.track_inprogress(), slot:
             yield RECONNECT
             try:
-                told = with_tokens(self._house, self._told.record.id, self._follow())
-                async for chunk in self._access.guard(told):
+                chunks = with_tokens(self._services, self._story.record.id, self._follow())
+                async for chunk in self._access.guard(chunks):
                     yield chunk
             except StoreUnavailable as error:
-                log.warning("page's stream broken", job_id=self._told.record.id, error=str(error))
+                log.warning("page's stream broken", job_id=self._story.record.id, error=str(error))
                 yield BROKEN
-            if self._house.closing.is_set():
+            if self._services.closing.is_set():
                 yield CLOSING
 
     async def _follow(self) -> AsyncIterator[bytes]:
-        heartbeat = self._house.settings.stream_heartbeat_seconds
+        heartbeat = self._services.settings.stream_heartbeat_seconds
         stale, drawn_at, pace = True, 0.0, PACE_SECONDS
-        while not self._house.closing.is_set():
-            if missed := self._told.events[self._after :]:
+        while not self._services.closing.is_set():
+            if missed := self._story.events[self._after :]:
                 yield await asyncio.to_thread(self._new)
-                self._after = self._told.last
+                self._after = self._story.last
                 stale = True
                 urgent = any(fact.kind not in WORK for fact in missed)
             else:
@@ -114,7 +114,7 @@ class _Follower:
                 pace = max(PACE_SECONDS, (drawn_at - begun) / DRAWING_PART)
                 for chunk in changed:
                     yield chunk
-                if self._told.record.status.final and self._after == self._told.last:
+                if self._story.record.status.final and self._after == self._story.last:
                     yield format_sse_event(data_str="over", event="end")
                     return
             wait = pace if stale else heartbeat
@@ -124,9 +124,9 @@ class _Follower:
 
     def _new(self) -> bytes:
         """The events that the page has not; of very many, as a page that is opened has them."""
-        record, last = self._told.record, self._told.last
-        head, gap, tail = job_view.window(self._told.events, self._after)
-        runs = job_view.newest_runs(self._told)
+        record, last = self._story.record, self._story.last
+        head, gap, tail = job_view.window(self._story.events, self._after)
+        runs = job_view.newest_runs(self._story)
         parts = ((head, gap), (tail, None))
         drawings = [
             drawn(
@@ -141,23 +141,23 @@ class _Follower:
 
     async def _changed(self) -> list[bytes]:
         """The regions that are not as they were sent."""
-        loaded = await self._house.store.load(self._told.record.id)
+        loaded = await self._services.store.load(self._story.record.id)
         if loaded is None:
             return []
-        charges = await self._house.store.charges(loaded.record.id)
-        self._told = Told(loaded.record, self._told.events, charges, loaded.now)
-        found = await asyncio.to_thread(self._regions, self._told)
+        charges = await self._services.store.charges(loaded.record.id)
+        self._story = JobStory(loaded.record, self._story.events, charges, loaded.now)
+        found = await asyncio.to_thread(self._regions, self._story)
         changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
         self._sent.update(changed)
         return [format_sse_event(data_str=str(html), event=name) for name, html in changed.items()]
 
-    def _regions(self, told: Told) -> Mapping[str, str]:
-        return job_view.regions(job_view.values(told, self._visitor, self._base_url))
+    def _regions(self, story: JobStory) -> Mapping[str, str]:
+        return job_view.regions(job_view.values(story, self._visitor, self._base_url))
 
     async def _grow(self, seconds: float) -> bool:
         """Wait for more events; whether there were any."""
-        told = self._told
-        found = await next_events(self._house, told.record.id, told.last, seconds)
+        story = self._story
+        found = await next_events(self._services, story.record.id, story.last, seconds)
         if found:
-            self._told = Told(told.record, [*told.events, *found], told.charges, told.now)
+            self._story = JobStory(story.record, [*story.events, *found], story.charges, story.now)
         return bool(found)

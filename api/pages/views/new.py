@@ -36,7 +36,7 @@ LEFT_OUT = {
     "retry_of": "the button of a job that has ended says it",
     "kind": "verifications have no page: they are for programs",
 }
-"""Fields of a job that nobody fills in here, and why."""
+"""Fields of a job that the form leaves out, and why."""
 CHECKS_FILE = "test_acceptance.py"
 PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
 """Fields that a form has as the text of one value."""
@@ -47,7 +47,7 @@ MOST_PARTS = 1_100
 
 @router.get("/new")
 async def new(
-    house: ServicesDep,
+    services: ServicesDep,
     visitor: Author,
     follows: Annotated[str | None, Query(pattern=patterns.CONVERSATION)] = None,
 ) -> Response:
@@ -57,25 +57,25 @@ async def new(
         visitor,
         follows=follows,
         examples=EXAMPLES,
-        models=await offers.models(house),
+        models=await offers.models(services),
         defaults=JobRequest(task="x"),
-        ways=ways(house.settings),
-        settings=house.settings,
+        ways=ways(services.settings),
+        settings=services.settings,
     )
 
 
 @router.post("/new")
-async def submit(request: Request, house: ServicesDep, visitor: Submitter) -> Response:
+async def submit(request: Request, services: ServicesDep, visitor: Submitter) -> Response:
     """Submit it; 422 with the fields that are wrong and why, each beside its field."""
-    most = form.ENCODED * house.settings.max_body_bytes + house.settings.max_files_bytes
-    raw = await bounded(request, most, house.settings.body_seconds)
+    most = form.ENCODED * services.settings.max_body_bytes + services.settings.max_files_bytes
+    raw = await bounded(request, most, services.settings.body_seconds)
     sent = await _parts(request, raw)
     try:
         asked = form.checked(JobRequest, await _asked(sent))
-        job_requests.check(asked, len(raw), house.settings)
+        job_requests.check(asked, len(raw), services.settings)
     except Refused as refused:
-        return _told(visitor, refused)
-    submitted = await accept(house, visitor.credential, asked, request.scope["request_id"])
+        return _refusal(visitor, refused)
+    submitted = await accept(services, visitor.credential, asked, request.scope["request_id"])
     where = f"/app/jobs/{submitted.record.id}"
     return Response(status_code=204, headers={"HX-Redirect": where})
 
@@ -136,23 +136,23 @@ async def _files(sent: FormData) -> dict[str, str]:
     return found
 
 
-def _told(visitor: Visitor, refused: Refused) -> Response:
+def _refusal(visitor: Visitor, refused: Refused) -> Response:
     """Each error beside its field; what has none, and what is no error of a field, on top."""
     errors: dict[str, str] = {}
     for error in refused.more.get("errors", ()):
-        told: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
-        name = str(told["field"]).partition(".")[0]
-        errors.setdefault(name, _sentence(told))
+        fields: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
+        name = str(fields["field"]).partition(".")[0]
+        errors.setdefault(name, _sentence(fields))
     elsewhere = [f"{name}: {said}" for name, said in errors.items() if name not in _FIELDS]
     general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
     values = {"errors": errors, "general": general, "fields": _FIELDS}
     return page("new_wrong.html", visitor, status=422, headers={"HX-Reswap": "none"}, **values)
 
 
-def _sentence(told: Mapping[str, Any]) -> str:
-    name, _, rest = str(told["field"]).partition(".")
+def _sentence(fields: Mapping[str, Any]) -> str:
+    name, _, rest = str(fields["field"]).partition(".")
     return (
-        f"{rest}: {told['message']}"
+        f"{rest}: {fields['message']}"
         if rest and name in {"files", "checks"}
-        else str(told["message"])
+        else str(fields["message"])
     )

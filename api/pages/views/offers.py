@@ -19,19 +19,19 @@ class Offer:
     default: bool = False
 
 
-async def models(house: Services) -> list[Offer]:
+async def models(services: Services) -> list[Offer]:
     """What can be chosen here. Raises StoreUnavailable."""
-    return offered(await house.store.workers(), house.settings.models)
+    return offered(await services.store.workers(), services.settings.models)
 
 
 def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> list[Offer]:
     """Models that workers published, as far as jobs may name them: the default first. Pure."""
     found: dict[str, Offer] = {}
     for worker in workers:
-        told = worker.get("models", {})
-        # a chain is told by its names in order; the first is asked first
-        default = (told.get("default") or "").partition(",")[0].strip()
-        listed = {str(name): price for name, price in _listed(told)}
+        announced = worker.get("models", {})
+        # a chain is its names in order; the first is asked first
+        default = (announced.get("default") or "").partition(",")[0].strip()
+        listed = {str(name): price for name, price in _listed(announced)}
         if default:
             listed.setdefault(default, "")
         for name, price in listed.items():
@@ -40,10 +40,10 @@ def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> l
     return sorted(found.values(), key=lambda offer: (not offer.default, offer.name))
 
 
-def _listed(told: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    for name in told.get("recordings", ()):
+def _listed(announced: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name in announced.get("recordings", ()):
         yield f"recording:{name}", "free: a recording is played back"
-    for model in told.get("offered", ()):
+    for model in announced.get("offered", ()):
         yield model["name"], _price(model)
 
 

@@ -16,8 +16,8 @@ from api.pages.format.code import coloured
 from api.pages.format.difference import Row, side_by_side
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
-from api.routes.found import found
-from api.routes.review import settle
+from api.routes.lookup import find_job
+from api.routes.reviews import settle
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
 from jobs import manifest, view
@@ -48,31 +48,33 @@ class Changed:
 
 
 @router.post("")
-async def decide(job_id: str, request: Request, house: ServicesDep, visitor: Reviewer) -> Response:
-    """Decide; the page tells what came of it by itself."""
-    loaded = await found(house, visitor.credential, job_id)
-    sent = await form.fields(request, house.settings, lists=LISTS)
+async def decide(
+    job_id: str, request: Request, services: ServicesDep, visitor: Reviewer
+) -> Response:
+    """Decide; the page shows the outcome by itself."""
+    loaded = await find_job(services, visitor.credential, job_id)
+    sent = await form.fields(request, services.settings, lists=LISTS)
     asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
-    await settle(house, visitor.credential, loaded, asked)
+    await settle(services, visitor.credential, loaded, asked)
     return Response(status_code=204)
 
 
 @router.get("/edit")
-async def edit(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
+async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """The form to change the code of the last run, with the whole of it."""
-    told = await job_view.load(house, visitor, job_id)
-    job = view.whole(told.record, told.events, told.charges, told.now)
-    code = await _text(house.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
+    story = await job_view.load(services, visitor, job_id)
+    job = view.whole(story.record, story.events, story.charges, story.now)
+    code = await _text(services.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
     return await long_page("review_edit.html", visitor, job=job, code=code)
 
 
 @router.get("/changes")
-async def changes(job_id: str, house: ServicesDep, visitor: Reader) -> Response:
+async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
     """What is not as it was at the last pause, or, at the first one, as it was brought."""
-    told = await job_view.load(house, visitor, job_id)
-    before = last_pause(told.events)
-    files = await files_since(house, told.record, before, told.events)
-    code = await _code(house, before, told.events)
+    story = await job_view.load(services, visitor, job_id)
+    before = last_pause(story.events)
+    files = await files_since(services, story.record, before, story.events)
+    code = await _code(services, before, story.events)
     return await long_page(
         "review_changes.html",
         visitor,
@@ -89,16 +91,19 @@ def last_pause(events: Sequence[Event]) -> Sequence[Event]:
 
 
 async def files_since(
-    house: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
+    services: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
 ) -> list[Changed]:
     """Every file that is not as it was: what is not compared is named all the same."""
-    here = (await manifest.load(house.blobs, record.workspace)).files
-    old = await _at_start(house, record)
+    here = (await manifest.load(services.blobs, record.workspace)).files
+    old = await _at_start(services, record)
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
     now = {name: made for name, made in view.artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
     return [
-        *[await _file(house.blobs, name, old.get(name), now[name]) for name in names[:MOST_FILES]],
+        *[
+            await _file(services.blobs, name, old.get(name), now[name])
+            for name in names[:MOST_FILES]
+        ],
         *[
             Changed(name, why=f"{_what(old.get(name))}, NOT compared here")
             for name in names[MOST_FILES:]
@@ -107,12 +112,12 @@ async def files_since(
     ]
 
 
-async def _at_start(house: Services, record: JobRecord) -> dict[str, str]:
+async def _at_start(services: Services, record: JobRecord) -> dict[str, str]:
     """Digests of the files that the job began with, by path: those that the job before it in its
-    conversation left, with its own laid over them."""
-    turns = await house.store.conversation(record.tenant, record.conversation_id, TURNS)
+    conversation left, with its own over them."""
+    turns = await services.store.conversation(record.tenant, record.conversation_id, TURNS)
     left = next((turn.workspace for turn in turns if turn.job_id != record.id), None)
-    found = [await manifest.load(house.blobs, one) for one in (left, record.spec.workspace)]
+    found = [await manifest.load(services.blobs, one) for one in (left, record.spec.workspace)]
     return {path: entry.digest for part in found for path, entry in part.files.items()}
 
 
@@ -154,16 +159,18 @@ def _decoded(content: bytes) -> str:
     return content.decode(errors="backslashreplace")
 
 
-async def _code(house: Services, before: Sequence[Event], events: Sequence[Event]) -> list[Changed]:
+async def _code(
+    services: Services, before: Sequence[Event], events: Sequence[Event]
+) -> list[Changed]:
     """The code of the last run; the evidence shows it where it is not compared and not cut."""
     was, now = (
         [fact.data for fact in part if fact.kind == "run_finished"] for part in (before, events)
     )
     if not now:
         return []
-    title, new = f"what ran (run {now[-1]['number']})", await _text(house.blobs, now[-1]["code"])
+    title, new = f"what ran (run {now[-1]['number']})", await _text(services.blobs, now[-1]["code"])
     if was:
-        old = await _text(house.blobs, was[-1]["code"])
+        old = await _text(services.blobs, was[-1]["code"])
         return [await _compared(title, old, new)] if old != new else []
     if not now[-1]["code"].get("digest"):
         return []

@@ -1,4 +1,4 @@
-"""Numbers: what the jobs of a tenant add up to, as charts and tables."""
+"""Stats: what the jobs of a tenant add up to, as charts and tables."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from api.services import ServicesDep
 from jobs import numbers_view
 from jobs.numbers import DAYS_KEPT
 
-router = APIRouter(prefix="/numbers")
+router = APIRouter(prefix="/stats")
 
 SPANS = (7, 30, 90, 365)
 Days = Annotated[int, Query(ge=1, le=DAYS_KEPT)]
 
 
 @router.get("")
-async def numbers(house: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
+async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
     """The page."""
     tenant = visitor.credential.tenant
-    found = await asked_over_http.read(house, tenant, days)
-    standing = await house.store.standing(tenant)
-    told = numbers_view.whole(found, {str(status): count for status, count in standing.items()})
-    costs = by_model(told["cost"], list(found))
+    found = await asked_over_http.read(services, tenant, days)
+    standing = await services.store.standing(tenant)
+    stats = numbers_view.whole(found, {str(status): count for status, count in standing.items()})
+    costs = by_model(stats["cost"], list(found))
     reasons = numbers_view.table("reasons", found)
     return page(
-        "numbers.html", visitor, told=told, costs=costs, reasons=reasons, days=days, spans=SPANS
+        "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
     )
 
 
 @router.get("/{table}.csv")
-async def table(table: Table, house: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
+async def table(table: Table, services: ServicesDep, visitor: Reader, days: Days = 30) -> Response:
     """One of the tables as CSV."""
-    return await asked_over_http.numbers(house, visitor.credential, days, "csv", table)
+    return await asked_over_http.stats(services, visitor.credential, days, "csv", table)

@@ -1,4 +1,4 @@
-"""System: workers, queue, sandbox, models and Redis, as `fettle doctor` tells them."""
+"""System: workers, queue, sandbox, models and Redis, as `fettle doctor` shows them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ router = APIRouter()
 
 
 @router.get("/system")
-async def system(house: ServicesDep, visitor: Overseer) -> Response:
+async def system(services: ServicesDep, visitor: Overseer) -> Response:
     """The page; it looks again every few seconds."""
-    told = (await asked_over_http.read(house, visitor.credential)).model_dump()
-    lately = house.settings.worker_seen_seconds
-    workers = [_worker(worker, lately) for worker in told["workers"] or ()]
+    state = (await asked_over_http.read(services, visitor.credential)).model_dump()
+    lately = services.settings.worker_seen_seconds
+    workers = [_worker(worker, lately) for worker in state["workers"] or ()]
     return page(
         "system.html",
         visitor,
-        told=told,
+        state=state,
         workers=workers,
         sandboxes=sandboxes(workers),
-        offers=await offers.models(house),
-        flower=house.settings.flower_url if visitor.credential.operates else "",
+        offers=await offers.models(services),
+        flower=services.settings.flower_url if visitor.credential.operates else "",
     )
 
 
@@ -45,17 +45,17 @@ def sandboxes(workers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], lis
     return found
 
 
-def _worker(told: dict[str, Any], lately: float) -> dict[str, Any]:
+def _worker(state: dict[str, Any], lately: float) -> dict[str, Any]:
     """A worker, as far as its release says so much of itself."""
-    models, sandbox = told.get("models", {}), told.get("sandbox", {})
+    models, sandbox = state.get("models", {}), state.get("sandbox", {})
     return {
-        "id": told["id"],
-        "host": told.get("host", ""),
-        "version": told.get("version", ""),
-        "seen_at": told["seen_at"],
-        "late": told["seen_seconds"] > lately,
-        "busy": told.get("busy"),
-        "slots": told.get("slots"),
+        "id": state["id"],
+        "host": state.get("host", ""),
+        "version": state.get("version", ""),
+        "seen_at": state["seen_at"],
+        "late": state["seen_seconds"] > lately,
+        "busy": state.get("busy"),
+        "slots": state.get("slots"),
         "keys": models.get("keys", []),
         "default": models.get("default"),
         "recordings": models.get("recordings", []),

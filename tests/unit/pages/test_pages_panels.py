@@ -9,7 +9,7 @@ from api_front import a_run, text
 from job_examples import VERIFIED
 
 from api.pages.format import job_view
-from api.pages.format.job_view import Told
+from api.pages.format.job_view import JobStory
 from api.pages.rendering import drawn
 from api.pages.session import Session
 from api.pages.visitor import Visitor
@@ -38,7 +38,7 @@ def a_record(runs=(), **changed):
 
 
 def panel(name, record, events=(), charges=(), by="ada"):
-    told = Told(record, events, charges, 60_000)
+    told = JobStory(record, events, charges, 60_000)
     return drawn(f"job_{name}.html", **job_view.values(told, visitor(by), "http://h"))
 
 
@@ -126,7 +126,7 @@ def test_what_an_exit_code_alone_has_decided_is_said():
         assert ("brought along, judged by exit code" in asked) is said
         for shown in (html, entry["body"]):
             assert ("passed by exit code alone" in shown) is said
-            assert ("Which tests ran, nobody has seen" in shown) is said
+            assert ("Which tests ran is not known" in shown) is said
             assert ("1 of 1" in shown) is not said
 
 

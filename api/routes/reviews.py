@@ -1,23 +1,27 @@
-"""Review: a person's decision."""
+"""Reviews: a person's decision, and the export of all decisions for auditors."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
 import structlog
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.auth.caller import Reviewer
+from api.auth.caller import Overseer, Reviewer
 from api.http import body
-from api.openapi import body_responses, with_body
+from api.http.answers import as_json
+from api.http.tables import as_csv
+from api.openapi import as_table, body_responses, responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
-from api.routes.found import found
 from api.routes.jobs import changed_answer
+from api.routes.lookup import find_job
 from api.schemas.job import JobReceipt
-from api.schemas.review import ReviewRequest
+from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep
+from jobs import decisions
 from jobs.credentials import Credential
 from jobs.evidence import proven
 from jobs.lifecycle import Refusal
@@ -25,6 +29,7 @@ from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.review_digest import digest_of
 from jobs.store import Loaded
+from jobs.view import iso
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["review"])
@@ -47,7 +52,9 @@ router = APIRouter(tags=["review"])
     ),
     openapi_extra=with_body(ReviewRequest),
 )
-async def decide(job_id: str, request: Request, house: ServicesDep, caller: Reviewer) -> Response:
+async def decide(
+    job_id: str, request: Request, services: ServicesDep, caller: Reviewer
+) -> Response:
     """Answer the open review, once. The key's name is on record as the author.
 
     Name what you looked at, by the review's `id` and `digest`: where another is open by now, the
@@ -55,23 +62,23 @@ async def decide(job_id: str, request: Request, house: ServicesDep, caller: Revi
     first is kept on it, and it stays open.
 
     Approving what is not verified is possible, and recorded as an override. A review of kind
-    `upgrade` takes `approve` (begin the job anew), `delegate` (leave it to a worker that can read
+    `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
     its checkpoint) and `reject`; one of kind `questions` takes `answer` and `reject`.
     """
-    loaded = await found(house, caller, job_id)
-    asked, _ = await body.read(request, ReviewRequest, house.settings)
-    decided = await settle(house, caller, loaded, asked)
+    loaded = await find_job(services, caller, job_id)
+    asked, _ = await body.read(request, ReviewRequest, services.settings)
+    decided = await settle(services, caller, loaded, asked)
     return changed_answer(decided)
 
 
 async def settle(
-    house: Services, caller: Credential, loaded: Loaded, asked: ReviewRequest
+    services: Services, caller: Credential, loaded: Loaded, asked: ReviewRequest
 ) -> JobRecord:
     """Apply what was asked to the job's open review. Raises Refused: 403, 409."""
     job_id = loaded.record.id
     review = _open_review(loaded.record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
-    override = judges and not proven(review, await house.store.events(job_id))
+    override = judges and not proven(review, await services.store.events(job_id))
     decision = Decision(
         review_id=asked.review_id or review.id,
         action=asked.action,
@@ -83,32 +90,32 @@ async def settle(
         digest=asked.digest or "",
         answers=tuple(asked.answers),
     )
-    decided = await house.operations.decide(job_id, decision, loaded)
+    decided = await services.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):
-        raise from_refusal(decided, **await _what_is_open(house, job_id, decided, decision))
+        raise from_refusal(decided, **await _what_is_open(services, job_id, decided, decision))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)
     return decided
 
 
 async def _what_is_open(
-    house: Services, job_id: str, refusal: Refusal, decision: Decision
+    services: Services, job_id: str, refusal: Refusal, decision: Decision
 ) -> dict[str, Any]:
     """What a decision would have to name, where it named something else; and what was decided on
     that, if anything was."""
     if refusal.code not in ("stale_review", "no_open_review"):
         return {}
-    loaded = await house.store.load(job_id)
+    loaded = await services.store.load(job_id)
     if loaded is None:
         return {}
     if (review := loaded.record.review) is None:
         return _last_decision(loaded.record)
-    told = {"review_id": review.id, "digest": digest_of(review)}
+    shown = {"review_id": review.id, "digest": digest_of(review)}
     if review.id == decision.review_id:
-        return told
-    said = (f.data for f in await house.store.events(job_id) if f.kind == "decided")
+        return shown
+    said = (f.data for f in await services.store.events(job_id) if f.kind == "decided")
     was = next((data for data in said if data["review_id"] == decision.review_id), None)
     known = ("review_id", "action", "by")
-    return {**told, "decision": {name: was[name] for name in known}} if was else told
+    return {**shown, "decision": {name: was[name] for name in known}} if was else shown
 
 
 def _last_decision(record: JobRecord) -> dict[str, Any]:
@@ -124,3 +131,45 @@ def _open_review(record: JobRecord) -> Review:
         more = {"state": str(record.status), **_last_decision(record)}
         raise Refused(problems.NO_OPEN_REVIEW, detail, more)
     return record.review
+
+
+MOST = 1_000
+
+
+@router.get(
+    "/decisions",
+    operation_id="list_decisions",
+    response_model=DecidedList,
+    summary="Export decisions",
+    responses={**as_table("As asked for", "X-Total-Count"), **responses()},
+)
+async def listing(
+    services: ServicesDep,
+    caller: Overseer,
+    *,
+    start: Annotated[datetime | None, Query(alias="from", description="from then on")] = None,
+    end: Annotated[datetime | None, Query(alias="to", description="before then; else now")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = MOST,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+) -> Response:
+    """The decisions on your tenant's jobs, oldest first, by the time of their event.
+
+    Times without an offset are UTC. A part is `limit` long at most; `total`, in a CSV the header
+    X-Total-Count, says how many there are. They go with their jobs: export them before.
+    """
+    until = _ms(end) if end else await services.store.now() + 1
+    found, total = await services.store.decisions.between(
+        caller.tenant, _ms(start) if start else 0, until, limit=limit, offset=offset
+    )
+    rows = [decisions.row(each, iso(each.event.at)) for each in found]
+    if form == "csv":
+        headers = {"X-Total-Count": str(total)}
+        return as_csv("fettle-decisions", decisions.COLUMNS, rows, headers)
+    shown = [Decided(**row) for row in rows]
+    return as_json(DecidedList(decisions=shown, total=total, limit=limit, offset=offset))
+
+
+def _ms(time: datetime) -> int:
+    known = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return int(known.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Found: the job that a path names, if it is the caller's tenant's; else 404."""
+"""Lookup: the job that a path names, if it is the caller's tenant's; else 404."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jobs.store import Loaded
 _ID = re.compile(r"[0-9a-f]{20}")
 
 
-async def found(house: Services, caller: Credential, job_id: str) -> Loaded:
+async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
     """The job and the time; another tenant's is as unknown as one that does not exist."""
     # an id is part of a name in Redis: nothing but an id may come so far
-    loaded = await house.store.load(job_id) if _ID.fullmatch(job_id) else None
+    loaded = await services.store.load(job_id) if _ID.fullmatch(job_id) else None
     if loaded is None or loaded.record.tenant != caller.tenant:
         raise Refused(problems.NOT_FOUND, "there is no such job")
     return loaded

@@ -1,12 +1,16 @@
-"""The command that proves a job's work: words, or one command line that is split into them."""
+"""Fields that several bodies have: labels, and the command that proves the work."""
 
 from __future__ import annotations
 
 import shlex
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
+
+from api.schemas import patterns
+
+Label = Annotated[str, Field(pattern=patterns.LABEL)]
 
 MOST_WORDS = 64
 MOST_CHARACTERS = 4_096

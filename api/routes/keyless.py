@@ -1,0 +1,112 @@
+"""What takes no key: health, figures for Prometheus, the explanation of each problem."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from api import problems
+from api.http.answers import as_json
+from api.openapi import refusals
+from api.problems import Refused
+from api.routes.webhooks import undelivered
+from api.schemas.problem import ProblemKind
+from api.schemas.system import Health
+from api.services import Services, ServicesDep
+from jobs.credentials import OPERATOR
+from jobs.errors import StoreUnavailable
+from jobs.spec import Priority
+
+router = APIRouter(tags=["system"])
+
+
+@router.get(
+    "/healthz",
+    operation_id="check_alive",
+    response_model=Health,
+    summary="Alive?",
+    responses=refusals(problems.INVALID),
+)
+async def healthz() -> Response:
+    """The process answers. Says nothing of Redis or workers: see /readyz."""
+    return as_json(Health(status="alive"))
+
+
+@router.get(
+    "/readyz",
+    operation_id="check_ready",
+    response_model=Health,
+    summary="Ready?",
+    responses=refusals(problems.NOT_READY, problems.INVALID),
+)
+async def readyz(services: ServicesDep) -> Response:
+    """Redis answers, so that jobs can be accepted, read and reviewed; else 503.
+
+    Workers do not count: a job waits for one, and what is sent here must not depend on it. GET
+    /system lists them, and GET /metrics has their number.
+    """
+    try:
+        await services.store.now()
+    except StoreUnavailable:
+        missing = "Redis does not answer"
+        more = {"missing": [missing]}
+        raise Refused(problems.NOT_READY, missing, more, {"Retry-After": "5"}) from None
+    return as_json(Health(status="ready"))
+
+
+@router.get(
+    "/metrics",
+    operation_id="read_metrics",
+    summary="Figures for Prometheus",
+    response_class=PlainTextResponse,
+    responses=refusals(problems.INVALID),
+)
+async def metrics(services: ServicesDep) -> Response:
+    """Jobs by status, waiting jobs and the longest wait by priority, Redis' memory, workers,
+    webhooks, requests and latency by route.
+
+    Needs no key: these are counts and times over all tenants, with no job's content in them.
+    """
+    store = services.store
+    try:
+        jobs, queue, memory, workers, webhooks, longest = await asyncio.gather(
+            store.counts(),
+            store.queue_depth(),
+            store.load_now(OPERATOR),
+            store.workers(),
+            undelivered(store),
+            _longest_waits(services),
+        )
+    except StoreUnavailable:
+        services.metrics.unreachable()
+    else:
+        services.metrics.observed(jobs, queue, memory, len(workers), webhooks)
+        services.metrics.waited(longest)
+    return Response(services.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _longest_waits(services: Services) -> Mapping[Priority, float]:
+    """By priority; empty where the broker, which may be another server, does not answer."""
+    try:
+        return await services.waiting.longest()
+    except StoreUnavailable:
+        return {}
+
+
+@router.get(
+    "/problems/{name}",
+    operation_id="explain_problem",
+    response_model=ProblemKind,
+    summary="Explain a problem",
+    responses=refusals(problems.NOT_FOUND, problems.INVALID),
+)
+async def problem(name: str) -> Response:
+    """What the `type` of a problem means, in a sentence or two. Needs no key."""
+    kind = problems.KINDS.get(name)
+    if kind is None:
+        raise Refused(problems.NOT_FOUND, "there is no such kind of problem")
+    return as_json(kind.explained())
