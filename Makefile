@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test faults attacks screenshots size clean
+.PHONY: help install lock demo up check format test test-tools faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,7 +14,7 @@ install:  ## make the locked environment in .venv; PYTHON=python3.12 names the i
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
 
-demo: install  ## run four jobs through the whole house, and show them
+demo: install  ## run four jobs through the whole service, and show them
 	@$(BIN)/fettle demo
 
 up: install  ## run everything for daily use: API on :8000, a worker, Flower on :5555
@@ -33,12 +33,17 @@ format: install  ## put the code in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
-test: install  ## run the tests but for the longer faults; not as root: nor those of the docker backend
+test test-tools faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
+test: install  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), longer faults (make faults)'
+
+test-tools: install  ## run the tests of benchmarks, evals and drills: when those change
+	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
+	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime

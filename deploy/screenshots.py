@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from bench.browser import launched
+from benchmarks.browser import launched
 from cli.demo.jobs import JOBS
 from cli.screen import Screen
 from cli.service import Service

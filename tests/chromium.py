@@ -1,4 +1,4 @@
-"""A person's window of a real Chromium (`bench.browser`), whose pages tell what must not happen."""
+"""A real Chromium (`benchmarks.browser`) whose pages report what must not happen."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from house import House, a_house
 from preloaded import Process
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from drills.chaos.checker import Bounds, Verdict, check
 from drills.chaos.oplog import Called, Cancelled, Mended, Moment, OperationLog, Struck, Submitted
 from drills.chaos.reading import of_store

@@ -17,8 +17,8 @@ import numpy as np  # noqa: F401 - the exercises use them
 import pandas as pd  # noqa: F401
 import pytest
 
-from bench.quality.exercise import Exercise, Files
-from bench.quality.own import exercises
+from evals.sources.exercise import Exercise, Files
+from evals.sources.own import exercises
 
 CPU_SECONDS = 3
 """One wrong solution tries all ways there are, and would for hours."""

@@ -1,4 +1,4 @@
-"""The demo's recordings as a provider over HTTP: `python -m bench.provider --script
+"""The demo's recordings as a provider over HTTP: `python -m benchmarks.provider --script
 recorded_provider:play`, or a ProviderServer of a test. The true clients speak to it."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from agents.models.recording import RecordedTurn, load
-from bench.provider import Refusal, Reply, ToolCall, Turn
-from bench.provider.request import Request
+from benchmarks.provider import Refusal, Reply, ToolCall, Turn
+from benchmarks.provider.request import Request
 
 FOLDER = Path(__file__).resolve().parent.parent / "agents" / "recordings"
 

@@ -43,8 +43,8 @@ class ProviderModel(BaseChatModel):
     """Wraps a provider's model; built by `build`, asked with `ainvoke`.
 
     The clients' own retries are off, because they differ where it matters (measured against
-    `bench.provider`): groq's honours Retry-After but knows no total bound; google-genai's ignores
-    Retry-After and gives up at the first cut connection; openrouter's goes on for an hour.
+    `benchmarks.provider`): groq's honours Retry-After but knows no total bound; google-genai's
+    ignores Retry-After and gives up at the first cut connection; openrouter's goes on for an hour.
 
     Raises ModelUnavailable when patience has run out, ModelRefused at once. Its connections
     belong to the event loop that first uses it; `aclose` closes them.

@@ -8,19 +8,22 @@ from typing import Any
 
 import click
 
-from bench.quality import bars, beginning, extra, house, sets, showing
-from bench.quality.asked import Asked
-from bench.quality.canonical import Shown, canonical
-from bench.quality.comparing import compare
-from bench.quality.exercise import ExerciseSet
-from bench.quality.results import read
-from bench.quality.session import Session
-from bench.quality.summing import sum_up
-from bench.quality.verification import NotVerified
 from cli.errors import CliError
 from cli.exit_codes import FAILED
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
+from evals import extra
+from evals.report import bars, tables
+from evals.report.comparing import compare
+from evals.report.results import read
+from evals.report.summing import sum_up
+from evals.run import beginning, service
+from evals.run.canonical import Shown, canonical
+from evals.run.hidden_tests import NotVerified
+from evals.run.request import Asked
+from evals.run.session import Session
+from evals.sources import sets
+from evals.sources.exercise import ExerciseSet
 
 RESULTS = Path("bench-results")
 CACHE = Path("~/.cache/fettle").expanduser()
@@ -97,7 +100,7 @@ def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any
         beginning.put_aside(file)
     exercises = of.exercises[: options["limit"]]
     session = Session(of, exercises, asked, options["repeat"], options["at_once"], file)
-    session.run(house.named(flags), screen)
+    session.run(service.named(flags), screen)
     png = file.with_suffix(".png")
     return _shown(screen, file, as_json=as_json, png=png, wanted=False)
 
@@ -124,7 +127,7 @@ def compared(first: Path, second: Path, *, png: Path | None, as_json: bool) -> N
     if not pairs:
         raise CliError("there is nothing to compare", "no exercise is judged in both")
     names = bars.names_of(one, other)
-    showing.show_compared(screen, pairs, names)
+    tables.show_compared(screen, pairs, names)
     _drawn(screen, bars.of_two(pairs, names), png, wanted=png is not None)
     if as_json:
         print_json({"first": names[0], "second": names[1], "measures": [p.told() for p in pairs]})
@@ -134,7 +137,7 @@ def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wante
     """The table and the plot of a file; 1 where something was not measured."""
     header, results = read(file)
     summary = sum_up(header, results)
-    showing.show(screen, header, summary)
+    tables.show(screen, header, summary)
     drawing = bars.of_one(header, summary)
     if drawing is not None:
         _drawn(screen, drawing, png, wanted=wanted and png is not None)
@@ -177,9 +180,9 @@ def _shipped(
         if not one.well:
             screen.line(one.kind, f"{one.exercise}: {one.why or 'passes'}", Tone.BAD)
 
-    with house.service(house.named(flags), screen, None) as service:
+    with service.running(service.named(flags), screen, None) as running:
         try:
-            done = canonical(service, exercises[: options["limit"]], options["at_once"], shown)
+            done = canonical(running, exercises[: options["limit"]], options["at_once"], shown)
         except NotVerified as error:
             raise CliError("the service could not run the tests", str(error)) from None
     wrong = f", {done.wrong} wrong ones found out" if done.wrong else ""

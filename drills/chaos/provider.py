@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from agents.models.recorded import RecordedModel
 from agents.models.recording import Recording, load
 from agents.models.role import Role
-from bench.provider import Message, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from benchmarks.provider import Message, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 from drills.chaos.oplog import Called, OperationLog
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"

@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from bench.humaneval.problems import Problem, read
-from bench.records import BadRecords
 from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 from drills.engine import engine
 from drills.humaneval.drill import Outcome, drill
 from drills.outer import told
+from evals.sources.problems import Problem, read
+from evals.sources.records import BadRecords
 from settings.sandbox import Backend, SandboxSettings
 from worker.backend import backend
 

@@ -10,7 +10,7 @@ import pytest
 import recorded_provider
 from fettle_command import environment, fettle, started
 
-from bench.provider import ProviderServer
+from benchmarks.provider import ProviderServer
 from cli.demo.jobs import JOBS
 
 pytestmark = pytest.mark.e2e

@@ -12,7 +12,7 @@ from evidence_cases import CASES, Case, model
 from fronts import front
 from house import a_house
 
-from bench.provider import ProviderServer
+from benchmarks.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY
 
 GROQ = "groq:llama-3.3-70b-versatile"

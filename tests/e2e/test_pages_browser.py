@@ -22,10 +22,10 @@ from graph_house import PLAN, call, turn
 from house import a_house
 from playwright.sync_api import Browser, expect
 
-from bench.browser import launched
-from bench.pages import looking
-from bench.pages.__main__ import GOALS, Size, filled, measured
-from bench.pages.deployment import House
+from benchmarks.browser import launched
+from benchmarks.pages import looking
+from benchmarks.pages.__main__ import GOALS, Size, filled, measured
+from benchmarks.pages.deployment import House
 from cli import ports
 from cli.demo.jobs import JOBS
 from jobs.keys import JobKeys

@@ -13,10 +13,10 @@ from pathlib import Path
 from fettle_command import FETTLE, environment
 from tiny_humaneval import problem, written
 
-from bench.provider import ProviderServer, Request, Turn
-from bench.quality import sets
-from bench.quality.designed import Design
-from bench.quality.results import read
+from benchmarks.provider import ProviderServer, Request, Turn
+from evals.report.results import read
+from evals.run.designed import Design
+from evals.sources import sets
 
 COUNT = 12
 MODEL = "groq:designed"

@@ -12,7 +12,7 @@ import pytest
 from faults_house import Scene, Work, processes, sleeps, until
 from job_examples import RESULT, decision, held, review
 
-from bench.provider import Hang
+from benchmarks.provider import Hang
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Status

@@ -14,7 +14,7 @@ from faults_house import TWICE, Scene, Work, processes, sleeps, until
 from house import MORTAL, House, a_house
 from recorded import answers, approves, one_run, plans, runs
 
-from bench.provider import Hang, ProviderServer, always
+from benchmarks.provider import Hang, ProviderServer, always
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec

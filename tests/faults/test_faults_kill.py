@@ -10,7 +10,7 @@ import pytest
 from faults_house import TWICE, Scene, Work, a_scene, processes, sleeps, until
 from preloaded import Process
 
-from bench.provider import Hang, Refusal
+from benchmarks.provider import Hang, Refusal
 from jobs import manifest
 from jobs.record import Status
 from jobs.review import Action, Decision

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from faults_house import Scene, Work
 
-from bench.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
+from benchmarks.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 from jobs.record import Reason, Status
 from jobs.spec import OnExhausted
 

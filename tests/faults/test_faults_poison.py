@@ -14,7 +14,7 @@ import pytest
 from faults_house import TWICE, Scene, Work
 from house import ok
 
-from bench.provider import Hang, Reply
+from benchmarks.provider import Hang, Reply
 from drills import family
 from drills.chaos.oplog import Moment, Retried, Struck
 from jobs.record import Reason, Status

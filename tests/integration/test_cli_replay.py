@@ -11,7 +11,7 @@ from fronts import front
 from house import House, a_house
 from working_model import works
 
-from bench.provider import ProviderServer, Request, Turn
+from benchmarks.provider import ProviderServer, Request, Turn
 from cli.main import run
 from cli.service import Service
 from settings.base import DEVELOPMENT_KEY

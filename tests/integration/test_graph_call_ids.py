@@ -20,7 +20,7 @@ from agents.models import ModelOptions, ModelPool
 from agents.models.redaction import Redaction
 from agents.ports import Finished
 from agents.role_models import RoleModels
-from bench.provider import ProviderServer, Reply, Request, ToolCall
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.protocol import Command, Limits, RunResult
 
 CODES = ["one", "two", "three", "four"]

@@ -14,7 +14,7 @@ from agents.models import ModelOptions, ModelPool, ModelRefused
 from agents.outcome import outcome
 from agents.ports import Bounds
 from agents.role_models import RoleModels
-from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 from tests.graph_house import PlannedSandbox, printed
 
 TASK = "Work through the measurements."

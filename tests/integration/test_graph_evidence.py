@@ -25,7 +25,7 @@ from agents.memory import MemoryBudget
 from agents.models import ModelOptions, ModelPool, ModelUnavailable
 from agents.ports import Bounds
 from agents.role_models import RoleModels
-from bench.provider import ProviderServer, Refusal, Reply, ToolCall
+from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall
 
 TASK = "Add two numbers."
 DONE = [

@@ -11,8 +11,8 @@ from agents.job import JobInput
 from agents.models import ModelOptions, ModelPool
 from agents.role_models import RoleModels
 from agents.tools.registry import TOOLS
-from bench.provider import ProviderServer, Refusal, Reply, ToolCall, Turn
-from bench.provider.request import Request
+from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall, Turn
+from benchmarks.provider.request import Request
 
 PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["A.", "B.", "C."]}),))
 RUN = Reply(tool_calls=(ToolCall("python", {"code": "ok"}),))

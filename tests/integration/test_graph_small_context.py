@@ -19,7 +19,7 @@ from agents.outcome import outcome
 from agents.ports import Bounds, Earlier, Ports
 from agents.role_models import RoleModels
 from agents.router import Routes, route
-from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
 
 OUTPUT = 2_048
 ROLES = {

@@ -23,7 +23,7 @@ from agents.models import (
     ask,
     build,
 )
-from bench.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
 
 Make = Callable[[Role], BaseChatModel]
 QUESTION = [SystemMessage("You plan."), HumanMessage("Plan a sort.")]

@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 
 from agents.models import ModelName, ModelOptions, build
 from agents.models.provider import ProviderModel
-from bench.provider import ProviderServer, Reply
+from benchmarks.provider import ProviderServer, Reply
 
 
 @tool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.models import ModelOptions, ModelPool, Prices
-from bench.provider import Garbled, ProviderServer, Reply, Request, Turn
+from benchmarks.provider import Garbled, ProviderServer, Reply, Request, Turn
 from worker.check import check
 
 GOOD, ODD = "groq:llama-3.3-70b-versatile", "groq:odd"

@@ -11,7 +11,7 @@ from fettle_command import environment, fettle
 from fronts import front
 from house import House, a_house
 
-from bench.provider import ProviderServer, Refusal, Reply, Request, Tokens, Turn
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Tokens, Turn
 
 GOOD = "groq:llama-3.3-70b-versatile"
 BAD = "groq:no-such-model"

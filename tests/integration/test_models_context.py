@@ -13,8 +13,8 @@ from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, bui
 from agents.models.learned import LEARNED_SECONDS, LearnedLimit
 from agents.prompting import prompt
 from agents.spare import past
-from bench.provider import ProviderServer, Refusal, Reply
-from bench.provider.request import Request
+from benchmarks.provider import ProviderServer, Refusal, Reply
+from benchmarks.provider.request import Request
 
 WHOLE = Refusal(
     400,

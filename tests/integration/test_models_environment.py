@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agents.models import PROVIDERS, ModelName, ModelOptions, build
-from bench.provider import ProviderServer, Refusal, Reply, always
+from benchmarks.provider import ProviderServer, Refusal, Reply, always
 
 MODELS = {"google_genai": "gemini-2.5-flash", "anthropic": "claude-haiku-5-5", "openai": "gpt-4.1"}
 ADDRESSES = (

@@ -24,7 +24,7 @@ from agents.models import (
 )
 from agents.ports import Place, Ports
 from agents.role_models import RoleModels
-from bench.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Tokens, Turn, always
+from benchmarks.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Tokens, Turn, always
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
 BIG = "groq:openai/gpt-oss-120b"

@@ -23,7 +23,7 @@ from agents.models import ModelOptions, ModelPool
 from agents.models.rate_limit import NoLimit, RateLimit
 from agents.ports import Place, Ports
 from agents.role_models import RoleModels
-from bench.provider import ProviderServer, Refusal, Reply, Request, Turn
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
 from drills.chaos.proxy import Proxy
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch

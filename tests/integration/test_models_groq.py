@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from agents.models import ModelName, ModelOptions, ProviderModel, build
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS
-from bench.provider import ProviderServer, Reply, ToolCall, always
+from benchmarks.provider import ProviderServer, Reply, ToolCall, always
 
 NAME = ModelName.parse("groq:llama-3.3-70b-versatile")
 HISTORY = [

@@ -37,7 +37,7 @@ from agents.models.wires.anthropic import AnthropicFold
 from agents.models.wires.gemini import GeminiFold
 from agents.models.wires.ollama import OllamaFold
 from agents.models.wires.openai import OpenAIFold
-from bench.provider import (
+from benchmarks.provider import (
     Cut,
     Garbled,
     Hang,
@@ -50,9 +50,9 @@ from bench.provider import (
     Turn,
     always,
 )
-from bench.provider.request import Wire
-from bench.provider.turn import SIGNATURE
-from bench.provider.wire import DIALECTS
+from benchmarks.provider.request import Wire
+from benchmarks.provider.turn import SIGNATURE
+from benchmarks.provider.wire import DIALECTS
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",

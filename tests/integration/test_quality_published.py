@@ -15,9 +15,9 @@ from tiny_humaneval import GOOD, WRONG, problem, written
 
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from bench.quality import sets
-from bench.quality.exercise import Exercise
-from bench.quality.verification import why
+from evals.run.hidden_tests import why
+from evals.sources import sets
+from evals.sources.exercise import Exercise
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
 

@@ -15,7 +15,7 @@ import pytest
 from house import MORTAL, TENANT, House, a_house
 from working_model import works
 
-from bench.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
+from benchmarks.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.credentials import Credential, Scope, TenantLimits, digest_of
 from jobs.operations import Operations, Submitted

@@ -16,7 +16,7 @@ from house import House, a_house
 from httpx_sse import aconnect_sse
 from working_model import works
 
-from bench.provider import ProviderServer, Request, Turn
+from benchmarks.provider import ProviderServer, Request, Turn
 
 SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 

@@ -14,7 +14,7 @@ import pytest
 from faults_house import Scene, Work, a_scene
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.provider import Refusal
+from benchmarks.provider import Refusal
 from jobs.record import Status
 
 Figures = dict[tuple[str, ...], float]

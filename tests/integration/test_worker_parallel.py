@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from house import MORTAL, a_house
 
-from bench.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
+from benchmarks.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
 from jobs.spec import JobSpec
 

@@ -9,7 +9,7 @@ import pytest
 from house import House, a_house
 from working_model import works
 
-from bench.provider import ProviderServer
+from benchmarks.provider import ProviderServer
 from jobs.record import Status
 from jobs.spec import JobSpec
 

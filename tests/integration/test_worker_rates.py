@@ -11,7 +11,7 @@ import pytest
 from house import House, a_house, ok
 from working_model import works
 
-from bench.provider import ProviderServer, Refusal, Request, Turn
+from benchmarks.provider import ProviderServer, Refusal, Request, Turn
 from jobs.record import Status
 from jobs.spec import JobSpec
 

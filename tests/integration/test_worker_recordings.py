@@ -11,7 +11,7 @@ import pytest
 from house import MORTAL, House, a_house, ok
 from working_model import works
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status
 from jobs.recording import recording

@@ -9,7 +9,7 @@ import pytest
 from house import MORTAL, House, a_house
 from working_model import works
 
-from bench.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
 from jobs.spec import JobSpec
 

@@ -1,4 +1,0 @@
-"""HumanEval: problems with solutions and hidden tests, as published by OpenAI (MIT licence).
-
-problems   reading them from a file, and making programs of them; pure but for `read`
-"""

@@ -1,0 +1,87 @@
+"""`python -m benchmarks.pages [--json]`: the pages in a real browser, over a service that is full.
+
+Keys of the JSON line: `first_paint_ms` and `job_page_ms_2000_events` (a job with 2,000 events and
+50 MB of output: painted; loaded and ready), `run_opened_ms` and `more_shown_ms` (at a click there),
+`html_kb`, `js_kb` (all scripts, compressed), `jobs_p95_ms_10000` (GET /jobs among 10,000 jobs: by
+nothing, deep, by status, label and words) and `list_page_p95_ms` (the page of the list). Medians
+over some looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import click
+from playwright.sync_api import BrowserContext
+
+from benchmarks.browser import launched
+from benchmarks.goal import Goal, judged
+from benchmarks.pages import filling, looking
+from benchmarks.pages.deployment import House, started
+from cli.screen import Screen, print_json
+from drills.outer import told
+
+HEADS = ("WHAT", "FIGURE", "GOAL", "")
+GOALS = {
+    "job_page_ms_2000_events": Goal(1_000),
+    "js_kb": Goal(60),
+    "jobs_p95_ms_10000": Goal(200),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is, and how often it is looked at."""
+
+    jobs: int = 10_000
+    events: int = 2_000
+    output_bytes: int = 50 * 1024 * 1024
+    looks: int = 7
+    asks: int = 200
+
+
+def filled(house: House, size: Size) -> str:
+    """Put the jobs on record; the id of the long one."""
+    asyncio.run(filling.many(house, size.jobs))
+    return asyncio.run(filling.long(house, size.events, size.output_bytes))
+
+
+def measured(house: House, context: BrowserContext, job_id: str, size: Size) -> dict[str, float]:
+    """All figures; `context` has signed in."""
+    looking.look(context, house, job_id)
+    looked = looking.median([looking.look(context, house, job_id) for _ in range(size.looks)])
+    figures = {
+        "first_paint_ms": looked.painted,
+        "job_page_ms_2000_events": looked.ready,
+        "run_opened_ms": looked.run_opened,
+        "more_shown_ms": looked.more_shown,
+        "html_kb": looking.html_kb(context, house, job_id),
+        "js_kb": looking.js_kb(),
+        "jobs_p95_ms_10000": looking.p95(looking.listing_ms(house, size.jobs, size.asks)),
+        "list_page_p95_ms": looking.p95(looking.list_page_ms(context, house, 4 * size.looks)),
+    }
+    return {name: round(figure, 1) for name, figure in figures.items()}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+@click.option("--jobs", type=click.IntRange(1), default=10_000, show_default=True, help="in list")
+def main(as_json: bool, jobs: int) -> None:
+    """Fill a throw-away service, look at it, and hold the figures against their goals."""
+    screen, size = Screen(stderr=as_json), Size(jobs=jobs)
+    with told(screen), started() as house:
+        job_id = filled(house, size)
+        screen.line("filled", f"{jobs:,} jobs, and one of {size.events:,} events")
+        with launched() as chromium, looking.signed_in(chromium, house) as context:
+            figures = measured(house, context, job_id, size)
+    screen.rows(
+        HEADS,
+        [(name, f"{value:g}", *judged(GOALS.get(name), value)) for name, value in figures.items()],
+    )
+    if as_json:
+        print_json(figures)
+
+
+if __name__ == "__main__":
+    main()

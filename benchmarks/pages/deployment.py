@@ -1,0 +1,37 @@
+"""A throw-away service without workers: what is looked at is put on record directly."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.services import Ground, ground
+from cli.deployment import Deployment
+from settings.children import sealed
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What was started."""
+
+    url: str
+    key: str = field(repr=False)
+    redis_url: str
+    data: Path
+
+
+@contextmanager
+def started() -> Iterator[House]:
+    """Redis that syncs each write, and one API process. Raises CliError where they cannot run."""
+    with ground("pages") as below:
+        yield _start(below)
+
+
+def _start(below: Ground) -> House:
+    key = secrets.token_urlsafe(24)
+    env = {**below.env, "FETTLE_API_KEY": key, "FETTLE_RATE_LIMIT": "1000000/minute"}
+    api = below.answering(Deployment(below.port, sealed(env)).api())
+    return House(api.url, key, below.redis.url, below.data)

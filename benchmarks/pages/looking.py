@@ -1,0 +1,122 @@
+"""Looking: what a browser and a client of the API have to wait for."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext
+
+from api.pages.static import BUNDLES, asset
+from benchmarks.pages.deployment import House
+from cli.errors import CliError
+
+QUERIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"limit": 100},
+    {"status": "succeeded"},
+    {"label": "team-3", "status": "succeeded"},
+    {"text": "plot number"},
+)
+TIMING = """() => new Promise((done) => {
+  new PerformanceObserver((seen) => {
+    const [painted] = seen.getEntriesByName("first-contentful-paint");
+    const [whole] = performance.getEntriesByType("navigation");
+    if (painted) done([whole.loadEventEnd, painted.startTime]);
+  }).observe({ type: "paint", buffered: true });
+})"""
+"""A page may have been loaded before it is painted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Of one look at the long job's page, in ms: until something is painted, until all is there and
+    can be used; until a run has opened at a click, and until more events have come at one."""
+
+    painted: float
+    ready: float
+    run_opened: float
+    more_shown: float
+
+
+@contextmanager
+def signed_in(chromium: Browser, house: House) -> Iterator[BrowserContext]:
+    """A window that has signed in."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    page.goto(f"{house.url}/app/sign-in")
+    page.fill("#key", house.key)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/app")
+    page.close()
+    yield context
+    context.close()
+
+
+def look(context: BrowserContext, house: House, job_id: str) -> Looked:
+    """One look, in a tab of its own."""
+    page = context.new_page()
+    page.goto(f"{house.url}/app/jobs/{job_id}", wait_until="load")
+    timing = page.evaluate(TIMING)
+    run = page.locator("details.run:not([open]) > summary").first
+    opened = _timed(run.click, lambda: page.wait_for_selector("details.run[open] .code"))
+    more = page.locator(".gap button")
+    shown = _timed(more.click, lambda: page.wait_for_selector("#e100"))
+    page.close()
+    return Looked(timing[1], timing[0], opened, shown)
+
+
+def median(looks: list[Looked]) -> Looked:
+    """Of each time its own median."""
+    names = ("painted", "ready", "run_opened", "more_shown")
+    return Looked(*(statistics.median(getattr(each, name) for each in looks) for name in names))
+
+
+def html_kb(context: BrowserContext, house: House, job_id: str) -> float:
+    """The page as it is sent."""
+    return len(context.request.get(f"{house.url}/app/jobs/{job_id}").body()) / 1024
+
+
+def js_kb() -> float:
+    """All scripts of all pages, compressed."""
+    return sum(len(asset(name).zipped) for name in BUNDLES if name.endswith(".js")) / 1024
+
+
+def listing_ms(house: House, jobs: int, asks: int) -> list[float]:
+    """Times of GET /jobs among so many jobs, of every kind of question in turn."""
+    taken, deep = [], {"offset": jobs // 2}
+    with httpx.Client(
+        base_url=house.url, headers={"X-API-Key": house.key}, trust_env=False, timeout=30
+    ) as client:
+        for number in range(asks):
+            query = QUERIES[number % len(QUERIES)]
+            begun = time.perf_counter()
+            answer = client.get("/jobs", params={**deep, **query} if "limit" in query else query)
+            taken.append((time.perf_counter() - begun) * 1000)
+            if not answer.is_success or not answer.json()["jobs"]:
+                raise CliError("the list of jobs is not there", answer.text[:500])
+    return taken
+
+
+def list_page_ms(context: BrowserContext, house: House, asks: int) -> list[float]:
+    """Times of the page of jobs, as the server sends it."""
+    return [
+        _timed(lambda: context.request.get(f"{house.url}/app"), lambda: None) for _ in range(asks)
+    ]
+
+
+def p95(times: list[float]) -> float:
+    """The time that 95 of 100 stay under."""
+    return statistics.quantiles(times, n=20)[-1]
+
+
+def _timed(act: Callable[[], Any], seen: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    act()
+    seen()
+    return (time.perf_counter() - begun) * 1000

@@ -1,0 +1,26 @@
+"""A local server that speaks the model providers' wire formats, with scripted answers.
+
+Tests, benches and drills run the providers' true clients against it.
+"""
+
+from benchmarks.provider.request import Message, Request
+from benchmarks.provider.script import Script, always, in_order
+from benchmarks.provider.server import ProviderServer
+from benchmarks.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Tokens, ToolCall, Turn
+
+__all__ = [
+    "Cut",
+    "Garbled",
+    "Hang",
+    "Message",
+    "ProviderServer",
+    "Refusal",
+    "Reply",
+    "Request",
+    "Script",
+    "Tokens",
+    "ToolCall",
+    "Turn",
+    "always",
+    "in_order",
+]

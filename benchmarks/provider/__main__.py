@@ -1,0 +1,50 @@
+"""`python -m benchmarks.provider`: the local provider as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import signal
+import sys
+
+from benchmarks.provider.script import Script
+from benchmarks.provider.server import ProviderServer
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until SIGINT or SIGTERM. Its first line on stdout is JSON with the base URLs."""
+    options = _parser().parse_args(arguments)
+    script = _script(options.script)
+    with ProviderServer(script, host=options.host, port=options.port, remembers=False) as server:
+        urls = {"groq": server.groq_url, "gemini": server.gemini_url, "openai": server.openai_url}
+        sys.stdout.write(json.dumps(urls) + "\n")
+        sys.stdout.flush()
+        # Blocked in the main thread and waited for, so that the first signal ends the process
+        # in order, wherever it comes.
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.provider", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument(
+        "--script",
+        default="benchmarks.provider.script:echo",
+        metavar="MODULE:NAME",
+        help="a function from the request to the turn (default: %(default)s)",
+    )
+    return parser
+
+
+def _script(reference: str) -> Script:
+    module, _, name = reference.partition(":")
+    script: Script = getattr(importlib.import_module(module), name)
+    return script
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    raise SystemExit(main())

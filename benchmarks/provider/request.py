@@ -1,0 +1,51 @@
+"""A request as the local provider received it, the same for every wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmarks.provider.turn import ToolCall
+
+Speaker = Literal["system", "user", "assistant", "tool"]
+Wire = Literal["openai", "gemini", "anthropic", "ollama"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a request; a Gemini content of several parts is several messages."""
+
+    speaker: Speaker
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`tools` are the names on offer, `forced_tool` the one that must be called.
+
+    `at` is the server's monotonic clock in seconds, for measuring the space between two tries.
+    Header names are in lower case.
+    """
+
+    wire: Wire
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...]
+    forced_tool: str | None
+    stream: bool
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    at: float
+
+    @property
+    def last_text(self) -> str:
+        """The text of the last message, empty if there is none."""
+        return self.messages[-1].text if self.messages else ""
+
+    @property
+    def replies_so_far(self) -> int:
+        """How many of the messages are the model's own."""
+        return sum(message.speaker == "assistant" for message in self.messages)

@@ -1,0 +1,210 @@
+"""The local provider: an HTTP server that answers model calls as a script says."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from benchmarks.provider import http
+from benchmarks.provider.request import Request
+from benchmarks.provider.script import Script, as_script
+from benchmarks.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Turn
+from benchmarks.provider.wire import DIALECTS, understand
+
+_START_SECONDS = 10.0
+_BACKLOG = 512
+
+
+class ProviderServer:
+    """Serves a script on loopback from a thread of its own, for as long as the `with` block lasts.
+
+    `script` is a list of turns, played in the order of the requests, or a function from the
+    request to the turn; it runs on the server's event loop, so it must not block. `port=0` takes
+    a free one. `requests` are those received so far, in order, unless it `remembers` none: long
+    conversations add up.
+    """
+
+    def __init__(
+        self,
+        script: Script | Sequence[Turn],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        remembers: bool = True,
+    ) -> None:
+        self._script = as_script(script)
+        self._host = host
+        self._port = port
+        self._remembers = remembers
+        self._numbers = itertools.count(1)
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="provider", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._failure: OSError | None = None
+        self.requests: list[Request] = []
+
+    @property
+    def url(self) -> str:
+        """The root, without a path: `http://127.0.0.1:PORT`."""
+        return f"http://{self._host}:{self._port}"
+
+    @property
+    def groq_url(self) -> str:
+        """What Groq's client takes as its base URL: the host alone, it adds `/openai/v1`."""
+        return self.url
+
+    @property
+    def gemini_url(self) -> str:
+        """What Gemini's client takes as its base URL; it adds `/v1beta`."""
+        return self.url
+
+    @property
+    def openai_url(self) -> str:
+        """What OpenAI's client takes as its base URL, and those that are made like it."""
+        return f"{self.url}/v1"
+
+    def base_urls(self) -> dict[str, str]:
+        """The base URL for each provider, as `agents.models` names them."""
+        like_openai = ("openai", "compatible", "deepseek", "openrouter")
+        hosts = ("groq", "google_genai", "anthropic", "ollama")
+        return dict.fromkeys(hosts, self.url) | dict.fromkeys(like_openai, self.openai_url)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS):
+            raise TimeoutError("the local provider did not start")
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        connections: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = self._loop.create_task(self._converse(reader, writer))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+
+        try:
+            server = await asyncio.start_server(
+                connected, self._host, self._port, limit=http.MAX_HEAD_BYTES, backlog=_BACKLOG
+            )
+        except OSError as failure:
+            self._failure = failure
+            self._ready.set()
+            return
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one connection's requests until the client closes it or the script cuts it."""
+        try:
+            while (incoming := await http.read(reader)) is not None:
+                if not await self._answer(incoming, writer):
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client went away: its timeout, its cancel, its death
+        finally:
+            writer.close()
+
+    async def _answer(self, incoming: http.Incoming, writer: asyncio.StreamWriter) -> bool:
+        """Sends one response. False if the connection must not be used again."""
+        try:
+            request = understand(incoming)
+        except (ValueError, KeyError, TypeError) as error:
+            await http.send(writer, 400, _json({"error": {"message": f"bad body: {error!r}"}}))
+            return True
+        if request is None:
+            await http.send(writer, 404, _json({"error": {"message": "no such path"}}))
+            return True
+        if self._remembers:
+            self.requests.append(request)
+        return await self._play(self._decide(request), request, writer)
+
+    def _decide(self, request: Request) -> Turn:
+        try:
+            return self._script(request)
+        except Exception as error:  # noqa: BLE001 - the wall of one request: the client must hear of it
+            return Refusal(400, f"the script failed: {error!r}")
+
+    async def _play(self, turn: Turn, request: Request, writer: asyncio.StreamWriter) -> bool:
+        match turn:
+            case Reply():
+                await self._reply(turn, request, writer)
+            case Refusal():
+                body = _json(DIALECTS[request.wire].refusal(turn))
+                await http.send(writer, turn.status, body, headers=_retry_after(turn))
+            case Garbled():
+                await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
+            case Hang(seconds, _, float() | int() as pace):
+                dialect = DIALECTS[request.wire]
+                signs = itertools.repeat(dialect.sign_of_life, int(seconds / pace))
+                await http.send_events(
+                    writer, signs, dialect.stream_type, pace_seconds=pace, ends=False
+                )
+                return False
+            case Hang(seconds, after):
+                if after is not None:
+                    await self._half(after, request, writer)
+                await asyncio.sleep(seconds)
+                return False
+            case Cut(reply):
+                if reply is not None:
+                    await self._half(reply, request, writer)
+                return False
+        return True
+
+    async def _reply(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
+        if turn.delay_seconds:
+            await asyncio.sleep(turn.delay_seconds)
+        if not request.stream:
+            await http.send(writer, 200, _json(self._whole(turn, request)))
+            return
+        kind = DIALECTS[request.wire].stream_type
+        events = self._events(turn, request)
+        await http.send_events(writer, events, kind, pace_seconds=turn.pace_seconds)
+
+    async def _half(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
+        """The first half of a reply, and no end."""
+        if not request.stream:
+            await http.send(writer, 200, _json(self._whole(turn, request)), cut=True)
+            return
+        events = list(self._events(turn, request))
+        half = events[: len(events) // 2]
+        kind = DIALECTS[request.wire].stream_type
+        await http.send_events(writer, half, kind, pace_seconds=turn.pace_seconds, ends=False)
+
+    def _events(self, turn: Reply, request: Request) -> Iterator[bytes]:
+        dialect = DIALECTS[request.wire]
+        chunks = dialect.chunks(turn, request, next(self._numbers))
+        return map(dialect.framed, chunks)
+
+    def _whole(self, turn: Reply, request: Request) -> dict[str, object]:
+        return DIALECTS[request.wire].reply(turn, request.model, next(self._numbers))
+
+
+def _retry_after(turn: Refusal) -> dict[str, str]:
+    return {} if turn.retry_after is None else {"retry-after": f"{turn.retry_after:g}"}
+
+
+def _json(body: object) -> bytes:
+    return json.dumps(body).encode()

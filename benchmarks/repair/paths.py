@@ -1,0 +1,201 @@
+"""The paths of repair, each through the whole graph."""
+
+from __future__ import annotations
+
+from benchmarks.provider import Reply
+from benchmarks.repair.checked import CHECKED
+from benchmarks.repair.judged import JUDGED
+from benchmarks.repair.path import (
+    PLAN,
+    Path,
+    approve,
+    edits,
+    looks,
+    revise,
+    runs,
+    verifies,
+    verifies_by,
+    writes,
+)
+from benchmarks.repair.said import (
+    CHECK,
+    CIRCLE,
+    DONE,
+    ENDLESS,
+    GOOD,
+    HUNGRY,
+    INDEX,
+    KEY,
+    KIND,
+    OTHER_KEY,
+    TEST,
+    TEXT,
+    WRONG,
+)
+from benchmarks.repair.trouble import TROUBLE
+
+FIXED = (
+    Path("works at once", (PLAN, runs(GOOD), DONE, approve()), "approved by critic"),
+    Path(
+        "fixed the first time",
+        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve(score=0.9, run="r2")),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "fixed the second time",
+        (PLAN, verifies(KEY), verifies(KIND), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "fixed by the smallest change to its file",
+        (
+            PLAN, writes(WRONG), verifies(CHECK), edits("a - b", "a + b"), verifies(CHECK), DONE,
+            approve(),
+        ),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "fixed for its tests",
+        (
+            PLAN, writes(WRONG), writes(TEST, "test_sums.py"), verifies_by("pytest"),
+            edits("a - b", "a + b"), verifies_by("pytest"), DONE, approve(),
+        ),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "too slow, then fixed",
+        (PLAN, verifies(ENDLESS), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (0,),
+        limits={"wall_seconds": 2.0},
+    ),
+    Path(
+        "too large, then fixed",
+        (PLAN, verifies(HUNGRY), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (0,),
+        limits={"memory_bytes": 64 * 1024 * 1024},
+    ),
+    Path(
+        "fixed in the next revision",
+        (
+            PLAN, verifies(KEY), Reply("No idea."), revise("Fix it."), verifies(GOOD), DONE,
+            approve(),
+        ),
+        "approved by critic",
+        (0,),
+    ),
+)  # fmt: skip
+ESCALATED = (
+    Path(
+        "escalated after two failed repairs, then fixed",
+        (PLAN, verifies(KEY), verifies(KIND), verifies(TEXT), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (1,),
+        stronger=True,
+    ),
+    Path(
+        "escalated after two failed repairs that only explore",
+        (PLAN, verifies(KEY), runs(KIND), runs(TEXT), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (1,),
+        stronger=True,
+    ),
+    Path(
+        "escalated at once for the same failure",
+        (PLAN, verifies(KEY), verifies(OTHER_KEY), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (1,),
+        stronger=True,
+    ),
+    Path(
+        "escalated at once for the same failure, with a look between",
+        (PLAN, verifies(KEY), looks(), verifies(KEY), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (1,),
+        stronger=True,
+    ),
+    Path(
+        "not escalated for failures in which something has worked between",
+        (
+            PLAN, verifies(KEY), looks(), verifies(KIND), looks(), verifies(TEXT), verifies(GOOD),
+            DONE, approve(),
+        ),
+        "approved by critic",
+        (0,),
+        stronger=True,
+    ),
+    Path(
+        "escalated for a score that does not improve",
+        (
+            PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
+            revise("2", score=0.5), runs("print(3)"), Reply("Three."), revise("3", score=0.5),
+            verifies(KEY), verifies(GOOD), Reply("Four."), approve(score=0.9),
+        ),
+        "approved by critic",
+        (1,),
+        stronger=True,
+        job={"max_revisions": 9},
+    ),
+)  # fmt: skip
+STUCK = (
+    Path(
+        "stopped in circles, then fixed with new feedback",
+        (PLAN, *CIRCLE, revise("Look at b."), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "stopped in circles, with looks between",
+        (PLAN, *[verifies(KEY), looks()] * 3, verifies(KEY), revise("Look at b.")),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "stopped where the same command fails again and again",
+        (PLAN, *[looks("no-such-tool .")] * 4, revise("Look at b.")),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "stopped where it makes the same call again and again",
+        (PLAN, *[looks("ls .")] * 5, revise("Look at b.")),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 1},
+    ),
+    Path(
+        "stopped in circles twice",
+        (PLAN, *CIRCLE, revise("Look at b."), *[verifies(INDEX)] * 4, revise("Look.")),
+        "unapproved: two revisions in a row went in circles",
+        job={"max_revisions": 9},
+    ),
+    Path(
+        "the same work twice",
+        (PLAN, runs(GOOD), DONE, revise("More."), runs(GOOD), DONE, revise("More!")),
+        "unapproved: two revisions in a row came to the same",
+        job={"max_revisions": 9},
+    ),
+    Path(
+        "no better score",
+        (
+            PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
+            revise("2", score=0.5), runs("print(3)"), Reply("Three."), revise("3", score=0.5),
+        ),
+        "unapproved: the critic's score is no better than 2 revisions ago",
+        job={"max_revisions": 9},
+    ),
+    Path(
+        "never fixed",
+        (
+            PLAN, verifies(KEY), Reply("No."), revise("1"), verifies(KIND), Reply("Nor this."),
+            revise("2"),
+        ),
+        "unapproved: the revisions ran out",
+        job={"max_revisions": 2},
+    ),
+)  # fmt: skip
+PATHS: tuple[Path, ...] = (*FIXED, *ESCALATED, *STUCK, *JUDGED, *CHECKED, *TROUBLE)

@@ -1,0 +1,69 @@
+"""Paths on which a model or the sandbox is away, refuses, or cannot be read."""
+
+from __future__ import annotations
+
+from benchmarks.repair.path import (
+    DOWN,
+    PLAN,
+    REFUSED,
+    Path,
+    approve,
+    costly,
+    runs,
+    verifies,
+    writes,
+)
+from benchmarks.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, WRONG
+from jobs.lifecycle import RETRIES
+
+FOR_GOOD = (DOWN,) * (RETRIES + 1)
+"""A model that is down in every try."""
+TROUBLE = (
+    Path(
+        "trouble of the sandbox is retried and not blamed on the code",
+        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve()),
+        "approved by critic",
+        (0,),
+        broken=frozenset({1, 2, 4}),
+    ),
+    Path(
+        "trouble of the sandbox says nothing of a verification",
+        (PLAN, writes(RIGHT), verifies(CHECK), DONE, approve()),
+        "approved by critic",
+        broken=frozenset({2, 3}),  # the run without its file
+    ),
+    Path(
+        "a sandbox that is down for good",
+        (PLAN, runs(GOOD)),
+        "failed: sandbox_unavailable",
+        broken=frozenset(range(1, 20)),
+    ),
+    Path(
+        "an outage of the model is waited for",
+        (PLAN, verifies(KEY), DOWN, DOWN, verifies(GOOD), DONE, DOWN, approve()),
+        "approved by critic",
+        (0,),
+    ),
+    Path(
+        "a model that is down for good is no success",
+        (PLAN, runs(KEY), *FOR_GOOD),
+        "failed: model_unavailable",
+    ),
+    Path(
+        "a critic that is down for good approves nothing",
+        (PLAN, runs(GOOD), DONE, *FOR_GOOD),
+        "unapproved: the critic's model could not be reached",
+    ),
+    Path(
+        "a critic that refuses to be asked approves nothing, and is not asked again",
+        (PLAN, runs(GOOD), DONE, REFUSED),
+        "unapproved: the critic's model refuses to be asked",
+    ),
+    Path(
+        "out of budget, with the last repair verified",
+        (PLAN, writes(WRONG), verifies(CHECK), costly(writes(RIGHT))),
+        "failed: budget_exhausted",
+        (0,),
+        most_tokens=100_000,
+    ),
+)

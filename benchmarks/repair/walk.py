@@ -1,0 +1,162 @@
+"""Walking a path: the whole graph, a real sandbox, a local provider, and a worker's patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command as Resume
+
+from agents.checks.checks import Checks
+from agents.graph import Graph, build
+from agents.job import JobInput, initial_state
+from agents.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
+from agents.models import Chains, ModelOptions, ModelPool
+from agents.outcome import Outcome, outcome
+from agents.ports import Bounds, Ports
+from agents.role_models import RoleModels
+from agents.turn import Turn as Order
+from benchmarks.provider import ProviderServer
+from benchmarks.repair.path import Path
+from jobs.lifecycle import RETRIES
+from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
+from worker.failure import Fail, Retry, fate
+
+TASK: Final = "Write a function that adds two numbers, and test it."
+SMALL, LARGE = "groq:llama-3.1-8b-instant", "groq:llama-3.3-70b-versatile"
+LIMITS = Limits(wall_seconds=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A path, and what came of it: `files` are those that the path names, `unsaid` is how much of
+    what models say and people decide on it was never asked for (less than 0: more was)."""
+
+    path: Path
+    end: str
+    repairs: tuple[int, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    unsaid: int = 0
+
+    @property
+    def right(self) -> bool:
+        """Whether it ended where it should, by all the steps that it should take."""
+        came = (self.end, self.repairs, self.files, self.unsaid)
+        return came == (self.path.end, self.path.repairs, self.path.files, 0)
+
+
+@dataclass(slots=True)
+class Troubled:
+    """A sandbox that breaks at some of its runs, as its engine might."""
+
+    sandbox: Sandbox
+    broken: frozenset[int]
+    runs: int = field(default=0)
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """See `sandbox.protocol.Sandbox`."""
+        self.runs += 1
+        if self.runs in self.broken:
+            raise SandboxUnavailable("the engine is away")
+        return await self.sandbox.run(command, limits)
+
+    async def check(self) -> tuple[Layer, ...]:
+        """See `sandbox.protocol.Sandbox`."""
+        return await self.sandbox.check()
+
+    async def close(self) -> None:
+        """The sandbox is others', too."""
+
+
+async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
+    """One path, from its task to its end, as a thread of its own in the graph."""
+    record = MemoryRecord()
+    with ProviderServer(path.turns) as provider:
+        options = ModelOptions(
+            api_keys={"groq": "key"}, base_urls={"groq": provider.groq_url}, max_retries=0
+        )
+        pool = ModelPool(options)
+        stronger = {"executor": (LARGE,)} if path.stronger else {}
+        ports = replace(
+            ports_over(record, Troubled(sandbox, path.broken), _models(pool, stronger)),
+            budget=MemoryBudget(record, most=path.most_tokens),
+            bounds=Bounds(**path.bounds),
+            limits=replace(LIMITS, **path.limits),
+            checks=Checks(path.checks),
+        )
+        person = iter(path.decisions)
+        try:
+            end = await _to_the_end(path, record, ports, graph, person)
+        finally:
+            await pool.aclose()
+    unsaid = len(path.turns) - len(provider.requests) + len(list(person))
+    told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
+    repairs = tuple(repair["level"] for repair in told)
+    return Walked(path, end, repairs, await _files(path, record), unsaid)
+
+
+async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
+    """Walk every path, `at_once` side by side."""
+    gate = asyncio.Semaphore(at_once)
+    graph = build(InMemorySaver())
+
+    async def one(path: Path) -> Walked:
+        async with gate:
+            return await walk(path, sandbox, graph)
+
+    return list(await asyncio.gather(*map(one, paths)))
+
+
+def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleModels:
+    return RoleModels(pool, Chains((SMALL,), stronger=stronger))
+
+
+async def _files(path: Path, record: MemoryRecord) -> dict[str, str]:
+    """Those that the path names, as the job has left them."""
+    workspace = MemoryWorkspace(record)
+    return {name: (await workspace.read(name) or b"").decode() for name in path.files}
+
+
+async def _to_the_end(
+    path: Path,
+    record: MemoryRecord,
+    ports: Ports,
+    graph: Graph,
+    person: Iterator[Mapping[str, Any]],
+) -> str:
+    """Attempt after attempt, as a worker makes them: one that has finished a call counts anew."""
+    config: Any = {"configurable": {"thread_id": path.name}}
+    wishes = {"checks": bool(path.checks), "review": bool(path.decisions), **path.job}
+    feed: Any = initial_state(JobInput(TASK, **wishes))
+    retries = 0
+    while True:
+        before = len(record.outcomes)
+        try:
+            trying = replace(ports, last_try=retries >= RETRIES)
+            await graph.ainvoke(feed, config, context=trying, durability="sync")
+            now = await graph.aget_state(config)
+            if not now.interrupts:
+                return _end(outcome(now.values))
+            if (decision := next(person, None)) is None:
+                return "waits for a person"
+            feed = Resume(resume={now.interrupts[0].id: decision})
+        except Exception as error:
+            retries = 0 if len(record.outcomes) > before else retries
+            match fate(error):
+                case Retry() if retries < RETRIES:
+                    retries += 1
+                case Retry(reason, _) | Fail(reason, _, unforeseen=False):
+                    return f"failed: {reason}"
+                case _:
+                    raise
+            feed = None
+            ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
+
+
+def _end(ended: Outcome) -> str:
+    if ended.approved_by is not None:
+        return f"approved by {ended.approved_by}"
+    return f"unapproved: {ended.ends or 'the revisions ran out'}"

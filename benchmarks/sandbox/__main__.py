@@ -1,0 +1,131 @@
+"""`python -m benchmarks.sandbox [--json]`: fresh isolated runs beside a bare interpreter.
+
+Keys of the JSON line: each backend's `*_print_ratio` and `*_plot_ratio` (a room that stands ready,
+over bare), `local_runs_per_s_ratio_1` and `_2` (sustained, over bare), `docker_cold_ratio` (no room
+stands ready, `print(1)` over bare), and both sides of each. Medians; a ratio is ours over bare.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import click
+import uvloop
+
+from benchmarks.sandbox import figures, turns
+from benchmarks.sandbox.baseline import Bare
+from benchmarks.sandbox.figures import Figure
+from benchmarks.sandbox.fresh import Fresh
+from benchmarks.sandbox.programs import PLOT, PRINT
+from benchmarks.sandbox.turns import Pace
+from cli.screen import Screen, print_json
+from drills.engine import engine
+from drills.outer import told
+from settings.sandbox import Backend, SandboxSettings
+from worker.backend import backend
+
+HEADS = ("WHAT", "OURS", "BARE", "RATIO", "GOAL", "")
+RESTS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
+"""Seconds of quiet before each run: a backend's used rooms are replaced in less."""
+COLD_REST = 0.3
+
+
+@asynccontextmanager
+async def _rooms(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
+    sandbox = backend(settings.model_copy(update={"sandbox_rooms": count}))
+    try:
+        yield Fresh(sandbox)
+    finally:
+        await sandbox.close()
+
+
+async def local(settings: SandboxSettings, bare: Bare, pace: Pace) -> list[Figure]:
+    """The backend `local`: rooms that stand ready, then as many runs as it can sustain."""
+    async with _rooms(settings, settings.sandbox_rooms) as fresh:
+        await _warm(fresh, pace)
+        prints = await turns.latencies(fresh, bare, PRINT, pace)
+        plots = await turns.latencies(fresh, bare, PLOT, pace)
+        one = await turns.rates(fresh, bare, 1, pace)
+        two = await turns.rates(fresh, bare, 2, pace)
+    return [
+        figures.latency("local_print_ratio", "local, print(1)", prints.ours, prints.bare),
+        figures.latency("local_plot_ratio", "local, a plot", plots.ours, plots.bare),
+        figures.rate("local_runs_per_s_ratio_1", "local, one at a time", one.ours, one.bare),
+        figures.rate("local_runs_per_s_ratio_2", "local, two at a time", two.ours, two.bare),
+    ]
+
+
+async def docker(settings: SandboxSettings, bare: Bare, pace: Pace) -> list[Figure]:
+    """The backend `docker`: containers that stand ready, then one made for each run."""
+    async with _rooms(settings, settings.sandbox_rooms) as fresh:
+        await _warm(fresh, pace)
+        prints = await turns.latencies(fresh, bare, PRINT, pace)
+        plots = await turns.latencies(fresh, bare, PLOT, pace)
+    async with _rooms(settings, 0) as fresh:
+        await fresh.run(PRINT)
+        cold = await turns.latencies(fresh, bare, PRINT, Pace(pace.pairs, COLD_REST))
+    return [
+        figures.latency("docker_print_ratio", "docker, print(1)", prints.ours, prints.bare),
+        figures.latency("docker_plot_ratio", "docker, a plot", plots.ours, plots.bare),
+        figures.latency("docker_cold_ratio", "docker, cold print(1)", cold.ours, cold.bare),
+    ]
+
+
+async def _warm(fresh: Fresh, pace: Pace) -> None:
+    """What is made once, and is not counted: rooms with the libraries loaded, and first runs."""
+    await fresh.sandbox.warmed()
+    for program in (PRINT, PLOT, PRINT, PLOT):
+        await fresh.run(program)
+        await asyncio.sleep(pace.rest)
+
+
+MEASURES = {Backend.LOCAL: local, Backend.DOCKER: docker}
+
+
+def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
+    """One backend, with the engine that it needs."""
+    screen.line(
+        name, f"{pace.pairs} runs a side and figure, each after {pace.rest:g} s of quiet, in which"
+    )
+    screen.line("", "the pool of rooms is filled again; runs a second without any quiet")
+    settings = SandboxSettings(sandbox=name)
+    with (
+        engine(settings, lambda text: screen.line("engine", text)) as ready,
+        tempfile.TemporaryDirectory(prefix="fettle-bench-") as folder,
+    ):
+        bare = Bare.ready(settings.sandbox_python, Path(folder))
+        screen.line("bare", f"{bare.quick} -I -c")
+        return uvloop.run(MEASURES[name](ready, bare, pace))  # as a worker does
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+@click.option(
+    "--backend",
+    "names",
+    type=click.Choice([each.value for each in Backend]),
+    multiple=True,
+    help="else both",
+)
+@click.option("--pairs", type=click.IntRange(1), default=40, show_default=True, help="runs a side")
+@click.option("--slices", type=click.IntRange(1), default=5, show_default=True, help="of each rate")
+@click.option("--seconds", type=float, default=2.0, show_default=True, help="of a slice")
+def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds: float) -> None:
+    """Measure, and hold the ratios against their goals."""
+    screen = Screen(stderr=as_json)
+    found: list[Figure] = []
+    with told(screen):
+        for name in names or tuple(Backend):
+            kind = Backend(name)
+            found += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)
+    screen.rows(HEADS, (each.row() for each in found))
+    if as_json:
+        print_json(figures.keys(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""`python -m benchmarks.scale [--json]`: many jobs in flight, and one job that gets long.
+
+Keys of the JSON line, for 50, 200 and 500 jobs: `makespan_ratio_N` (over the ideal, the time of one
+job's 5 calls), `makespan_vs_bare_N` (over a bare loop, in the same run), `rss_mb_N` (the peak of
+all workers with their rooms, shared pages in parts), `rooms_mb_N` of it, and both makespans. For
+10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis), `event_bytes_per_call_N`
+of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of 400 to 10; and what a
+finished job keeps in Redis: `finished_bytes_per_call`, and `finished_bytes_otherwise`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+import click
+
+from benchmarks.scale import figures, length, model
+from benchmarks.scale.deployment import House, started
+from benchmarks.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
+from benchmarks.scale.flight import fly
+from cli.errors import CliError
+from cli.screen import Screen, print_json
+from drills.outer import told
+
+HEADS = ("WHAT", "FIGURE", "GOAL", "")
+SLOTS = 256
+WARM_JOBS = 50
+WARM_SECONDS = 5.0
+"""What is made once is not counted on either side: connections, and nurseries with libraries."""
+JOBS_AS_LONG = {10: 8, 100: 2, 400: 1}
+"""A short job is over in less than a second: the median of some says more than one."""
+BARE_SECONDS = 240
+
+
+def flights(
+    house: House, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
+) -> list[Flight]:
+    """Both sides in turn, for each number of jobs; which begins changes from round to round."""
+    asyncio.run(fly(house, min(WARM_JOBS, *counts), 0.0))
+    time.sleep(min(WARM_SECONDS, WARM_SECONDS * seconds))
+    found = []
+    for jobs in counts:
+        ours, bare = [], []
+        for number in range(rounds):
+            if number % 2:
+                bare.append(_bare(house, jobs, seconds))
+            ours.append(asyncio.run(fly(house, jobs, seconds)))
+            if not number % 2:
+                bare.append(_bare(house, jobs, seconds))
+        found.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, ours, bare))
+        screen.line(f"{jobs} jobs", str(found[-1]))
+    return found
+
+
+def lengths(house: House, tools: Sequence[int], screen: Screen) -> list[PerCall]:
+    """One job at a time, the short ones before and after the long: a slow moment meets both."""
+    asyncio.run(length.run(house, min(tools)))
+    costs: list[Cost] = []
+    for count in figures.there_and_back({each: JOBS_AS_LONG.get(each, 1) for each in tools}):
+        costs.append(asyncio.run(length.run(house, count)))
+        screen.line(f"{count} tool calls", f"{costs[-1].seconds:.1f} s")
+    return [PerCall.of([cost for cost in costs if cost.tools == each]) for each in sorted(tools)]
+
+
+def _bare(house: House, jobs: int, seconds: float) -> float:
+    argv = [sys.executable, "-P", "-m", "benchmarks.scale.baseline", str(jobs), f"{seconds:g}"]
+    done = subprocess.run(
+        argv, env=dict(house.env), capture_output=True, text=True, timeout=BARE_SECONDS, check=False
+    )
+    if done.returncode:
+        raise CliError("the bare side failed", done.stderr[-2_000:])
+    took: float = json.loads(done.stdout.splitlines()[-1])["seconds"]
+    return took
+
+
+def settings() -> Mapping[str, str]:
+    """What is recommended for a server (docs/deployment.md); and a job of 400 calls in one revision
+    is beyond the bound.
+    """
+    return {"FETTLE_CONCURRENCY": str(SLOTS), "FETTLE_MAX_STEPS": str(2 * LENGTHS[-1])}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+@click.option("--jobs", type=click.IntRange(1), multiple=True, default=FLIGHTS, show_default=True)
+@click.option("--seconds", type=float, default=1.0, show_default=True, help="of a model's call")
+@click.option("--calls", type=click.IntRange(1), multiple=True, default=LENGTHS, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="of flights")
+@click.option("--workers", type=click.IntRange(1), help="processes; else one a processor")
+def main(
+    as_json: bool,
+    jobs: tuple[int, ...],
+    seconds: float,
+    calls: tuple[int, ...],
+    rounds: int,
+    workers: int | None,
+) -> None:
+    """Measure, and hold the figures against their goals."""
+    screen = Screen(stderr=as_json)
+    with told(screen):
+        count = workers or os.cpu_count() or 1
+        with started(count, settings()) as house:
+            screen.line("workers", f"{count}, with {SLOTS} slots each")
+            keys = figures.flight_keys(flights(house, jobs, seconds, rounds, screen))
+            keys |= figures.length_keys(lengths(house, calls, screen))
+    screen.rows(HEADS, figures.rows(keys))
+    if as_json:
+        print_json(keys)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The baseline: `python -m benchmarks.scale.baseline JOBS SECONDS`, one process with one loop.
+
+The same graph, tools, rooms and model; no queue, no record, no checkpoint. It is given the loop
+that the workers have (uvloop), and the whole machine for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import replace
+
+import click
+import uvloop
+
+from agents.graph import build
+from agents.job import JobInput, initial_state
+from agents.memory import MemoryRecord, ports_over
+from agents.models import ModelPool
+from agents.role_models import RoleModels
+from benchmarks.scale import model
+from settings.worker import WorkerSettings
+from worker.backend import backend, limits
+from worker.bounded import Bounded
+from worker.fit import model_options
+
+WARM_JOBS = 50
+
+
+async def fly(jobs: int, seconds: float) -> float:
+    """So many jobs at once in this loop; returns the seconds until the last one's end."""
+    settings = WorkerSettings()
+    pool = ModelPool(model_options(settings))
+    bound = asyncio.Semaphore(settings.runs_at_once)
+    rooms = backend(settings)
+    sandbox = Bounded(rooms, bound)
+    graph, bounds = build(None), limits(settings)
+
+    async def run(name: str) -> None:
+        record = MemoryRecord()
+        ports = replace(ports_over(record, sandbox, RoleModels.alone(pool, name)), limits=bounds)
+        await graph.ainvoke(initial_state(JobInput(model.TASK)), context=ports)
+        _check(record)
+
+    try:
+        await sandbox.check()
+        await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
+        await rooms.warmed()
+        begun = time.perf_counter()
+        await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
+        return time.perf_counter() - begun
+    finally:
+        await sandbox.close()
+        await pool.aclose()
+
+
+def _check(record: MemoryRecord) -> None:
+    """Both sides must have done the same."""
+    tools = [fact for fact in record.facts.values() if fact.kind in ("tool_used", "run_finished")]
+    done = (len(record.charges), len(tools))
+    assert done == (model.FLIGHT_CALLS, model.FLIGHT_TOOLS), done
+
+
+@click.command()
+@click.argument("jobs", type=int)
+@click.argument("seconds", type=float)
+def main(jobs: int, seconds: float) -> None:
+    """Print {"seconds": ...} for so many jobs whose model takes SECONDS a call."""
+    sys.stdout.write(json.dumps({"seconds": uvloop.run(fly(jobs, seconds))}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""A throw-away deployment without a front: jobs are admitted straight into its Redis.
+
+What the API costs is another benchmark (`benchmarks.overhead`); here it would only take its share
+of the two processors while the jobs come in. Everything else is as `fettle up` starts it: a Redis
+that syncs each write, Celery workers with their default settings, sandboxes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.scale import model
+from benchmarks.services import Ground, ground
+from cli import bubblewrap
+from cli.deployment import Deployment
+from cli.processes import Child, Processes, Program
+from jobs.hints import Hints
+from jobs.operations import Operations
+from jobs.redis_store import RedisStore, connect
+from settings.children import sealed
+
+STORE_SECONDS = 20.0
+"""The benchmark's own patience with a Redis that it keeps busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What was started. `env` is what a further process of it is to be given."""
+
+    redis_url: str = field(repr=False)
+    broker_url: str = field(repr=False)
+    env: Mapping[str, str] = field(repr=False)
+    workers: tuple[int, ...]
+    data: Path
+    processes: Processes = field(repr=False)
+
+    @contextmanager
+    def operations(self) -> Iterator[Operations]:
+        """Operations as the API has them; close their store in the loop that has used it."""
+        hints = Hints(self.broker_url)
+        try:
+            store = RedisStore(connect(self.redis_url, seconds=STORE_SECONDS))
+            yield Operations(store, hints.hint)
+        finally:
+            hints.close()
+
+
+@contextmanager
+def started(workers: int, own: Mapping[str, str]) -> Iterator[House]:
+    """Redis, the model's server and so many workers; `own` are settings over the defaults.
+
+    Raises CliError where they cannot work.
+    """
+    with ground("scale") as below:
+        bubblewrap.ensure()
+        yield _start(below, workers, own)
+
+
+def _start(below: Ground, workers: int, own: Mapping[str, str]) -> House:
+    env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": model_server(below), **own}
+    env = sealed(env)
+    children = [below.start(each) for each in Deployment(below.port, env).workers(workers)]
+    pids = tuple(child.pid for child in children)
+    server = below.redis
+    house = House(server.url, server.broker_url, env, pids, below.data, below.processes)
+    asyncio.run(_all_there(below, children))
+    return house
+
+
+def model_server(below: Ground) -> str:
+    """Start the model's server; returns its address as Groq's client takes it."""
+    argv = (*Deployment(0, {}).api().argv[:3], "benchmarks.provider")
+    argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
+    child = below.start(Program("model", argv, sealed({})))
+    for _ in below.patience(child, title="the model's server did not start"):
+        if below.said(child.program).endswith("\n"):
+            break
+        time.sleep(0.02)
+    url: str = json.loads(below.said(child.program))["groq"]
+    return url
+
+
+async def _all_there(below: Ground, children: list[Child]) -> None:
+    """Return when each worker has said that it works."""
+    store = RedisStore(connect(below.redis.url))
+    try:
+        for _ in below.patience(*children, title="a worker cannot work here"):
+            if len(await store.workers()) >= len(children):
+                return
+            await asyncio.sleep(0.05)
+    finally:
+        await store.close()

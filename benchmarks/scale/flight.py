@@ -1,0 +1,74 @@
+"""Many jobs in flight: admitted at once, and waited for to the end of the last."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+from benchmarks.scale import model
+from benchmarks.scale.deployment import House
+from benchmarks.scale.figures import Flown
+from benchmarks.scale.memory import Peak
+from cli.errors import CliError
+from jobs.operations import Operations, Submitted
+from jobs.record import Status
+from jobs.spec import JobSpec
+
+TENANT = "bench"
+LOOK_SECONDS = 0.05
+MOST_SECONDS = 240
+
+
+async def fly(house: House, jobs: int, seconds: float) -> Flown:
+    """So many jobs, whose model takes `seconds` a call. Raises CliError where one does not do what
+    it was to do: then there is nothing to compare.
+    """
+    name = model.flight(seconds)
+    with house.operations() as operations:
+        try:
+            ended = await _ended(operations)
+            with Peak(house.workers) as peak:
+                begun = time.perf_counter()
+                flown = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
+                ids = await asyncio.gather(*flown)
+                await _all_ended(operations, ended + jobs)
+                took = time.perf_counter() - begun
+            for job_id in ids:
+                await _check(operations, job_id)
+        finally:
+            await operations.store.close()
+    return Flown(took, peak.most)
+
+
+async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
+    """Submit a job of the model `name`; returns its id."""
+    spec = JobSpec(task=model.TASK, model=name, timeout_seconds=timeout_seconds)
+    submitted = await operations.submit(TENANT, spec, by="bench")
+    assert isinstance(submitted, Submitted), submitted
+    return submitted.record.id
+
+
+async def _all_ended(operations: Operations, count: int) -> None:
+    """Return when so many jobs have come to their end."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while (ended := await _ended(operations)) < count:
+        if time.monotonic() > deadline:
+            raise CliError("jobs do not come to their end", f"{count - ended} are left")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _ended(operations: Operations) -> int:
+    counts = await operations.store.counts()
+    return sum(count for status, count in counts.items() if status.final)
+
+
+async def _check(operations: Operations, job_id: str) -> None:
+    """Both sides must have done the same."""
+    loaded = await operations.store.load(job_id)
+    assert loaded is not None
+    kinds = Counter(event.kind for event in await operations.store.events(job_id))
+    tools = kinds["tool_used"] + kinds["run_finished"]
+    done = (kinds["model_called"], tools, kinds["started"], loaded.record.status)
+    if done != (model.FLIGHT_CALLS, model.FLIGHT_TOOLS, 1, Status.SUCCEEDED):
+        raise CliError("a job went another way", f"{job_id}: {done}, {loaded.record.reason}")

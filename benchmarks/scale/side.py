@@ -1,0 +1,149 @@
+"""Side: a deployment that is measured over HTTP alone, so that any release can be one.
+
+It is one that runs already, or a throw-away one of a checkout that has its own environment (`make
+install`): API and workers are the checkout's, Redis and the model's server are ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import httpx
+
+from benchmarks.scale import model
+from benchmarks.scale.deployment import model_server
+from benchmarks.scale.paced import GOOD
+from benchmarks.scale.search import RATES, task
+from benchmarks.services import Ground, ground
+from cli import bubblewrap
+from cli.deployment import Deployment
+from cli.errors import CliError
+from cli.events import FINAL
+from cli.processes import Program
+from settings.children import sealed
+
+AT_ONCE = 20
+"""Requests at a time where no pace is measured."""
+SETTLE_SECONDS = 600.0
+MODEL_SECONDS = 1.0
+"""Of each of a job's 5 calls: 32 slots have then some 6 jobs a second, and the queue grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """`key` is an admin's of the tenant `default`; jobs name `model`, or none for the deployment's
+    own. `api` is the API's process, and `work` starts so many workers, where they are ours."""
+
+    name: str
+    url: str
+    key: str = field(repr=False)
+    model: str | None
+    api: int | None = None
+    work: Callable[[int], None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def client(self, key: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
+        """A client of this side, with as many connections as its requests need."""
+        headers = {"X-API-Key": key or self.key}
+        # A server closes what was idle for 5 s: sooner than that we no longer use it.
+        limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
+        async with httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=30, limits=limits, trust_env=False
+        ) as client:
+            yield client
+
+    def job(self, text: str) -> Mapping[str, str]:
+        """The body of a request for a job."""
+        return {"task": text, **({"model": self.model} if self.model else {})}
+
+
+@contextlib.contextmanager
+def started(checkout: Path) -> Iterator[Side]:
+    """A deployment of `checkout` without workers. Raises CliError where it cannot run."""
+    python = checkout / ".venv" / "bin" / "python"
+    if not python.exists():
+        raise CliError("the checkout has no environment", str(python), "make install")
+    with ground("load") as below:
+        bubblewrap.ensure()
+        key = secrets.token_urlsafe(24)
+        env = {**below.env, **RATES, "FETTLE_API_KEY": key, "GROQ_API_KEY": "bench"}
+        env |= {"FETTLE_GROQ_BASE_URL": model_server(below)}
+        deployment = Deployment(below.port, sealed(env))
+        api = below.answering(_run_by(python, deployment.api()))
+
+        def work(count: int) -> None:
+            programs = [_run_by(python, each) for each in deployment.workers(count)]
+            _work(below, programs, api.url, key)
+
+        name = checkout.resolve().name
+        yield Side(name, api.url, key, model.flight(MODEL_SECONDS), api.pid, work)
+
+
+def _run_by(python: Path, program: Program) -> Program:
+    return replace(program, argv=(str(python), *program.argv[1:]))
+
+
+def _work(below: Ground, programs: list[Program], url: str, key: str) -> None:
+    """Start workers, and return when each has said that it works."""
+    children = [below.start(each) for each in programs]
+    for _ in below.patience(*children, title="a worker cannot work here"):
+        with contextlib.suppress(httpx.TransportError):
+            answer = httpx.get(f"{url}/system", headers={"X-API-Key": key}, trust_env=False)
+            if answer.status_code in GOOD and len(answer.json()["workers"]) >= len(children):
+                return
+        time.sleep(0.1)
+
+
+async def fill(side: Side, jobs: int) -> str:
+    """Put jobs of eight words on record, and cancel them; returns the id of the last.
+
+    One job more or less is no matter: a request without an answer is not made again.
+    """
+    ids: list[str] = []
+
+    async def one(number: int) -> None:
+        with contextlib.suppress(httpx.TransportError):
+            answer = await client.post("/jobs", json=side.job(task(number)))
+            if answer.status_code not in GOOD:
+                raise CliError("the jobs to search cannot be put on record", answer.text)
+            job_id = answer.json()["id"]
+            ids.append(job_id)
+            await client.post(f"/jobs/{job_id}/cancel")
+
+    async with side.client() as client:
+        await each(one, range(jobs))
+    return ids[-1] if ids else ""
+
+
+async def settled(side: Side, job_id: str) -> None:
+    """Return when a search finds the job, which came last, and a job of now was worked on: by then
+    nothing of those that were cancelled is on its way to a worker. Raises CliError.
+    """
+    async with side.client() as client:
+        answer = await client.post("/jobs", json=side.job("the first"))
+        path = f"/jobs/{answer.raise_for_status().json()['id']}"
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline:
+            worked = (await client.get(path)).json().get("status") in FINAL
+            answer = await client.get("/jobs", params={"text": job_id})
+            if worked and (not job_id or answer.json().get("total")):
+                return
+            await asyncio.sleep(0.5)
+    raise CliError("the jobs to search are not in the index, or no job is worked on", side.url)
+
+
+async def each(ask: Callable[..., Awaitable[None]], over: Iterable[object]) -> None:
+    """`ask` for each, so many at once."""
+    rest = iter(over)
+
+    async def some() -> None:
+        for one in rest:
+            await ask(one)
+
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))

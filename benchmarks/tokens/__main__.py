@@ -1,0 +1,96 @@
+"""`python -m benchmarks.tokens [--json]`: input tokens of long jobs, with and without trimming.
+
+Keys of the JSON line, for jobs of 10, 30 and 100 tool calls: `tokens_N` and `tokens_untrimmed_N`
+(input tokens, summed over the job's requests), `ratio_N` (the first over the second), `cached_N`
+and `cached_untrimmed_N` (the part of them that a provider's cache of prefixes would know), and
+`price_ratio_N`: the ratio of what both cost where cached input costs a tenth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from agents.ports import Bounds
+from benchmarks.goal import Goal, judged
+from benchmarks.tokens.counted import Sent
+from benchmarks.tokens.job import sent
+from cli.screen import Screen, print_json
+from sandbox.local import LocalSandbox
+from settings.worker import WorkerSettings
+
+CALLS = (10, 30, 100)
+GOALS = {"ratio_100": Goal(0.25)}
+HEADS = ("CALLS", "WHOLE", "TRIMMED", "RATIO", "GOAL", "", "OUT OF A CACHE", "IN MONEY")
+CACHED_PRICE = 0.1
+
+
+async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
+    """For each number of calls: what was sent with trimming, and without."""
+    sandbox = LocalSandbox(WorkerSettings().sandbox_python)
+    try:
+        return {
+            each: (
+                await sent(sandbox, each, history=Bounds().history),
+                await sent(sandbox, each, history=None),
+            )
+            for each in calls
+        }
+    finally:
+        await sandbox.close()
+
+
+def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
+    """What `--json` prints. Pure."""
+    keys: dict[str, float] = {}
+    for calls, (ours, whole) in found.items():
+        keys |= {
+            f"tokens_{calls}": ours.tokens,
+            f"tokens_untrimmed_{calls}": whole.tokens,
+            f"ratio_{calls}": round(ours.tokens / whole.tokens, 3),
+            f"cached_{calls}": round(ours.cached / ours.tokens, 3),
+            f"cached_untrimmed_{calls}": round(whole.cached / whole.tokens, 3),
+            f"price_ratio_{calls}": round(_weighed(ours) / _weighed(whole), 3),
+        }
+    return keys
+
+
+def missed(keys: Mapping[str, float]) -> list[str]:
+    """The figures that are on the wrong side of their goal. Pure."""
+    return [name for name, goal in GOALS.items() if name in keys and not goal.met(keys[name])]
+
+
+def _weighed(side: Sent) -> float:
+    return side.tokens - side.cached * (1 - CACHED_PRICE)
+
+
+def _row(calls: int, keys: Mapping[str, float]) -> tuple[str, ...]:
+    ratio = keys[f"ratio_{calls}"]
+    return (
+        str(calls),
+        f"{keys[f'tokens_untrimmed_{calls}']:,.0f}",
+        f"{keys[f'tokens_{calls}']:,.0f}",
+        f"{ratio:.2f}",
+        *judged(GOALS.get(f"ratio_{calls}"), ratio),
+        f"{keys[f'cached_untrimmed_{calls}']:.0%}, {keys[f'cached_{calls}']:.0%}",
+        f"{keys[f'price_ratio_{calls}']:.2f}",
+    )
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
+@click.option("--calls", type=click.IntRange(1), multiple=True, default=CALLS, show_default=True)
+def main(as_json: bool, calls: tuple[int, ...]) -> None:
+    """Run each job twice, and hold the figures against their goals; exit 1 if one is missed."""
+    keys = figures(asyncio.run(measure(calls)))
+    Screen(stderr=as_json).rows(HEADS, [_row(each, keys) for each in calls])
+    if as_json:
+        print_json(keys)
+    sys.exit(1 if missed(keys) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Counting what was sent. Pure.
+
+No provider's tokenizer is at hand without the network, and each has another: a token is counted as
+four bytes of a request's body, its tools included. The same goes for both sides of a ratio, so that
+it hardly depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from benchmarks.provider import Request
+
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Input tokens of a job's requests in all, and the part that a cache of prefixes knows."""
+
+    tokens: int
+    cached: int
+
+    @classmethod
+    def of(cls, requests: Sequence[Request]) -> Sent:
+        """Cached is what a request has in common with the one before it, from the beginning: whole
+        messages, and the tools, which stand before them.
+        """
+        bodies = [_parts(request) for request in requests]
+        cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
+        return cls(_tokens(sum(map(_size, bodies))), _tokens(cached))
+
+
+def _parts(request: Request) -> list[str]:
+    body = request.body
+    return [json.dumps(body.get("tools", [])), *map(json.dumps, body["messages"])]
+
+
+def _same_beginning(before: Sequence[str], after: Sequence[str]) -> int:
+    size = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        size += len(one.encode())
+    return size
+
+
+def _size(parts: Sequence[str]) -> int:
+    return sum(len(part.encode()) for part in parts)
+
+
+def _tokens(size: int) -> int:
+    return -(-size // BYTES_PER_TOKEN)

@@ -1,0 +1,38 @@
+"""One job of so many tool calls through the graph, and what it has sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.graph import build
+from agents.job import JobInput, initial_state
+from agents.memory import MemoryRecord, ports_over
+from agents.models import ModelOptions, ModelPool
+from agents.outcome import outcome
+from agents.ports import Bounds
+from agents.role_models import RoleModels
+from benchmarks.provider import ProviderServer
+from benchmarks.tokens import script
+from benchmarks.tokens.counted import Sent
+from sandbox.protocol import Sandbox
+
+
+async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
+    """What the executor's requests have sent; `history` as `agents.ports.Bounds` has it."""
+    with ProviderServer(script.answer) as server:
+        pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
+        models = RoleModels.alone(pool, script.model(calls))
+        ports = replace(
+            ports_over(MemoryRecord(), sandbox, models),
+            bounds=Bounds(steps=2 * calls, history=history, conversation=None),
+        )
+        try:
+            state = await build(None).ainvoke(
+                initial_state(JobInput("Work through the measurements.")), context=ports
+            )
+        finally:
+            await pool.aclose()
+    assert outcome(state).approved, "the job went another way"
+    requests = [each for each in server.requests if each.forced_tool is None]
+    assert len(requests) == calls + 1, len(requests)
+    return Sent.of(requests)

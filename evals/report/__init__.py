@@ -1,0 +1,1 @@
+"""What a measurement has found, as figures, tables and pictures. Pure."""

@@ -1,0 +1,51 @@
+"""What is drawn of results: bars with intervals. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evals.report.comparing import Measured, Paired
+from evals.report.results import Header
+from evals.report.statistics import Rate
+from evals.report.summing import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Groups of bars: for each group, a rate of each series."""
+
+    title: str
+    series: Sequence[str]
+    groups: Mapping[str, Sequence[Rate]]
+
+
+def of_one(header: Header, summary: Summary) -> Bars | None:
+    """What is drawn of a measurement; None where nothing was judged by tests."""
+    if summary.first is None or summary.final is None:
+        return None
+    groups: dict[str, Sequence[Rate]] = {"all": (summary.first, summary.final), **summary.levels}
+    repair = "with repair" if header.settings["repair"] else "no repair"
+    title = f"{header.set['name']}: {header.settings['model']}, {repair}, {summary.measured} tries"
+    return Bars(title, ("first attempt", "at the end"), groups)
+
+
+def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
+    """What is drawn of a comparison."""
+    groups = {pair.measure: (pair.first, pair.second) for pair in pairs}
+    return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups)
+
+
+def names_of(first: Measured, second: Measured) -> tuple[str, str]:
+    """How two measurements are told apart: by what differs in their settings."""
+    one, other = first[0].settings, second[0].settings
+    if one["model"] != other["model"]:
+        return str(one["model"]), str(other["model"])
+    if one["repair"] != other["repair"]:
+        return _repair(one), _repair(other)
+    return f"{first[0].began}", f"{second[0].began}"
+
+
+def _repair(settings: Mapping[str, Any]) -> str:
+    return "repair" if settings["repair"] else "no repair"

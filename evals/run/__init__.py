@@ -1,0 +1,1 @@
+"""A measurement: exercises worked on as jobs, and judged."""

@@ -1,0 +1,100 @@
+"""The solutions that come with exercises, through the judge: no model is asked.
+
+A right one has to pass its tests; where a wrong one is there, too, the tests have to find it out.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.service import Service
+from evals.run.hidden_tests import verify
+from evals.run.tries import each
+from evals.sources.exercise import Exercise, Files
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One solution that was tried: `well` is whether the tests said what they should."""
+
+    exercise: str
+    kind: str
+    passed: bool
+    why: str
+
+    @property
+    def well(self) -> bool:
+        """A right solution passes, a wrong one does not."""
+        return self.passed == (self.kind == "right")
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """`passed` are the exercises whose right solution passes, and whose wrong one does not."""
+
+    tasks: int
+    passed: int
+    wrong: int
+    seconds: float
+    failures: Sequence[str]
+
+    def told(self) -> dict[str, Any]:
+        """As plain values, for `--json`."""
+        return {
+            "tasks": self.tasks,
+            "passed": self.passed,
+            "seconds": round(self.seconds, 1),
+            "wrong_solutions": self.wrong,
+            "failures": list(self.failures),
+        }
+
+
+def canonical(
+    service: Service,
+    exercises: Sequence[Exercise],
+    at_once: int,
+    shown: Callable[[Shown], None],
+) -> Canonical:
+    """Try all solutions, each exercise's tests in a verification job of their own.
+
+    Raises NotVerified where the service cannot run them.
+    """
+    run = secrets.token_hex(8)
+    begun = time.monotonic()
+    trials = [
+        (exercise, kind, files)
+        for exercise in exercises
+        for kind, files in (("right", exercise.right), ("wrong", exercise.wrong))
+        if files is not None
+    ]
+
+    def judged(trial: tuple[Exercise, str, Files]) -> Shown:
+        exercise, kind, files = trial
+        once = f"bench-{run}-{exercises.index(exercise)}-{kind}"
+        verdict = verify(service, exercise, {**exercise.files, **files}, once=once)
+        return Shown(exercise.id, kind, verdict.passed, verdict.why)
+
+    found: list[Shown] = []
+
+    def done(one: Shown) -> None:
+        found.append(one)
+        shown(one)
+
+    each(trials, judged, at_once, done)
+    bad = {one.exercise for one in found if not one.well}
+    tried = {one.exercise for one in found}
+    return Canonical(
+        tasks=len(tried),
+        passed=len(tried - bad),
+        wrong=sum(one.kind == "wrong" for one in found),
+        seconds=time.monotonic() - begun,
+        failures=sorted(
+            f"{one.exercise}: {one.why or 'its wrong solution passes'}"
+            for one in found
+            if not one.well
+        ),
+    )

@@ -1,0 +1,169 @@
+"""A model server whose pass rates are known beforehand, to check the harness itself.
+
+    python -m evals.run.designed humaneval --data HumanEval.jsonl.gz
+
+It answers as a model would that is
+
+    right      right at once
+    mends      wrong at first, so that its own run fails; right once it is told of the failure
+    never      wrong at first, so that its own run fails, and no better when it is told
+    plausible  wrong, but its own run ends well: nobody but the hidden tests finds out
+
+The exercise at place n of the set (from 0) is of the kind PATTERN[n % len(PATTERN)]. So the first
+attempt passes for the `right` ones, and with repair for the `right` and the `mends`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Tokens, ToolCall, Turn
+from evals.sources import sets
+from evals.sources.exercise import Exercise
+
+Kind = Literal["right", "mends", "never", "plausible"]
+
+PATTERN: Sequence[Kind] = ("right", "mends", "right", "never", "right", "mends", "plausible")
+FAULT = "\n\nprint(total_that_nobody_defined)\n"
+CHECK = ["python", "-c", "import solution; print('imported', solution.__name__)"]
+FAILED = "NameError"
+STEPS = ["Write the solution into solution.py.", "Verify that it can be imported.", "Fix it."]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Which exercise is of which kind."""
+
+    exercises: Sequence[Exercise]
+    pattern: Sequence[Kind] = PATTERN
+
+    def kind(self, exercise: Exercise) -> Kind:
+        """What the model is like at this exercise."""
+        return self.pattern[self.exercises.index(exercise) % len(self.pattern)]
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many there are of each."""
+        return dict(Counter(map(self.kind, self.exercises)))
+
+    @property
+    def first(self) -> int:
+        """How many first attempts pass; without repair, how many pass in the end."""
+        return self.counts.get("right", 0)
+
+    @property
+    def final(self) -> int:
+        """How many pass with repair."""
+        return self.first + self.counts.get("mends", 0)
+
+    def answer(self, request: Request) -> Turn:
+        """The script of the server."""
+        if request.forced_tool is not None:
+            return _structured(request)
+        said = "\n".join(message.text for message in request.messages)
+        exercise = self._meant(said)
+        if exercise is None:
+            return Refusal(400, f"no exercise is meant by: {said[:200]}")
+        return _executor(request, exercise, self.kind(exercise))
+
+    def _meant(self, said: str) -> Exercise | None:
+        """The exercise whose task is in the request; the longest, where one holds another."""
+        found = [each for each in self.exercises if each.task.strip() in said]
+        return max(found, key=lambda each: len(each.task), default=None)
+
+
+def _structured(request: Request) -> Turn:
+    """A plan, or a verdict by what the last run shows; nothing else is ever asked of it."""
+    if request.forced_tool == "Plan":
+        return _call("Plan", {"steps": STEPS})
+    if request.forced_tool == "Verdict":
+        failed = FAILED in request.last_text.rpartition("\n=== r")[2]
+        said = {"verdict": "revise" if failed else "approve", "feedback": "It does not run."}
+        return _call("Verdict", said if failed else {**said, "feedback": ""})
+    if request.forced_tool == "Score":
+        return _call("Score", {"score": 2, "reason": "It is what it was designed to be."})
+    return Refusal(400, f"nobody has designed an answer to {request.forced_tool}")
+
+
+def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
+    """Write, verify, and after a failure once more; then words."""
+    writes = sum(call.name == "write_file" for call in _calls(request))
+    verified = sum(call.name == "verify" for call in _calls(request))
+    if writes > verified:
+        return _call("verify", {"command": CHECK})
+    told = FAILED in request.last_text
+    if told and kind == "never" and writes % 2 == 0:
+        return _reply("I could not make it work.")
+    if writes == 0 or told or request.messages[-1].speaker == "user":
+        right = kind == "right" or (kind == "mends" and writes > 0)
+        return _call(
+            "write_file", {"path": exercise.solution, "content": _code(exercise, kind, right=right)}
+        )
+    return _reply("It is in solution.py, and can be imported.")
+
+
+def _code(exercise: Exercise, kind: Kind, *, right: bool) -> str:
+    """The whole file. The plausible one is there, runs, and is wrong."""
+    assert exercise.right is not None
+    code = exercise.right[exercise.solution]
+    if right:
+        return code
+    if kind == "plausible":
+        return _hollow(exercise, code)
+    return code + FAULT
+
+
+def _hollow(exercise: Exercise, code: str) -> str:
+    """The shipped wrong solution, else the right one whose functions all give None."""
+    if exercise.wrong is not None:
+        return exercise.wrong[exercise.solution]
+    emptied = "\nfor _name, _value in list(globals().items()):\n    if callable(_value):\n"
+    return code + emptied + "        globals()[_name] = lambda *a, **k: None\n"
+
+
+def _calls(request: Request) -> list[ToolCall]:
+    return [call for message in request.messages for call in message.tool_calls]
+
+
+def _call(name: str, args: dict[str, Any]) -> Reply:
+    return Reply(tool_calls=(ToolCall(name, args),), tokens=Tokens(200, 80))
+
+
+def _reply(text: str) -> Reply:
+    return Reply(text, tokens=Tokens(200, 20))
+
+
+@click.command()
+@click.argument("name", metavar="SET|FILE.jsonl")
+@click.option("--data", type=click.Path(exists=True, path_type=Path))
+@click.option("--port", default=0, help="0 takes a free one.")
+def main(name: str, data: Path | None, port: int) -> None:
+    """Serve until SIGINT or SIGTERM; the first line of stdout is JSON: address, designed counts."""
+    of = sets.load(name, data, Path.cwd())
+    design = Design(of.exercises)
+    with ProviderServer(design.answer, port=port, remembers=False) as server:
+        told = {
+            "groq": server.groq_url,
+            "openai": server.openai_url,
+            "exercises": len(of.exercises),
+            "first": design.first,
+            "final": design.final,
+            "kinds": design.counts,
+        }
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    main()

@@ -1,0 +1,171 @@
+"""One exercise through the service: a job, and when that has ended, the hidden tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.events import Event
+from cli.service import Job, Service
+from cli.written import as_text
+from evals.report.results import Result, Verdict
+from evals.run.candidate import Candidate, first_attempt, stand_in
+from evals.run.hidden_tests import NotVerified, digest, digest_of, verify
+from evals.run.request import Asked
+from evals.sources.exercise import Exercise
+
+NOT_THE_MODELS = frozenset(
+    {"model_unavailable", "sandbox_unavailable", "poisoned", "incompatible", "internal"}
+)
+"""Reasons of a failed job that say nothing of the model: such a try counts as not measured."""
+
+NO_SOLUTION = "it has made no {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One try at an exercise. Made again it has the same `key`, so that nothing is paid twice."""
+
+    exercise: Exercise
+    repeat: int
+    key: str
+
+
+def work(service: Service, asked: Asked, at: Try) -> Result:
+    """Submit the job, follow it to its end, then judge. Raises what the service's client raises."""
+    begun = time.monotonic()
+    job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
+    events = list(service.events(job_id))
+    job = service.job(job_id)
+    result = replace(
+        told(job),
+        id=at.exercise.id,
+        repeat=at.repeat,
+        level=at.exercise.level,
+        models=_models(events),
+    )
+    if result.measured and at.exercise.tests:
+        try:
+            first, final = _Judging(service, at, job).verdicts(events)
+            result = replace(result, first=first, final=final)
+        except NotVerified as error:
+            result = replace(result, why_not=f"not verified: {error}")
+    return replace(result, seconds=round(time.monotonic() - begun, 3), at=_now())
+
+
+def told(job: Job) -> Result:
+    """What a finished job tells of itself. Pure."""
+    reason = job["reason"]
+    lost = f"{reason}: {job['detail']}" if reason in NOT_THE_MODELS else None
+    runs: Sequence[Mapping[str, Any]] = job["runs"]
+    return Result(
+        id="",
+        repeat=0,
+        job=job["id"],
+        status=job["status"],
+        reason=reason,
+        why_not="cancelled" if job["status"] == "cancelled" else lost,
+        revisions=len(job["critiques"]),
+        runs=len(runs),
+        failures=tuple(_failure(run) for run in runs if not run["succeeded"]),
+        cost=job["cost"]["total"],
+        worked_seconds=job["ran_seconds"],
+        job_seconds=_between(job["created_at"], job["finished_at"]),
+    )
+
+
+class _Judging:
+    """What of one job is judged, fetched from the service."""
+
+    def __init__(self, service: Service, at: Try, job: Job) -> None:
+        self._service = service
+        self._exercise = at.exercise
+        self._key = at.key
+        self._job = job
+        self._id = str(job["id"])
+
+    def verdicts(self, events: Sequence[Event]) -> tuple[Verdict, Verdict]:
+        """On the first attempt, and on what the job ended with; if that is the same, run once."""
+        begun, ended = self._first(events), self._last()
+        first = self._judged(begun, "first", self._files(begun))
+        if digest(begun.versions) == digest(ended.versions):
+            return first, replace(first)
+        return first, self._judged(ended, "final", {}, self._id)
+
+    def _first(self, events: Sequence[Event]) -> Candidate:
+        exercise = self._exercise
+        found = first_attempt(events, exercise.solution, exercise.files)
+        given = {name: digest_of(text) for name, text in exercise.files.items()}
+        return self._whole(Candidate({**given, **found.versions}, found.program))
+
+    def _last(self) -> Candidate:
+        state = {file["path"]: file["digest"] for file in self._service.files(self._id)}
+        missing = self._exercise.solution not in state
+        return self._whole(Candidate(state, stand_in(self._job["runs"]) if missing else None))
+
+    def _whole(self, found: Candidate) -> Candidate:
+        """With the digest of the program that stands for the solution, or without one."""
+        program = None if found.program is None else self._program(found.program)
+        if program is None:
+            return replace(found, program=None)
+        name = self._exercise.solution
+        return replace(found, versions={**found.versions, name: digest_of(program)})
+
+    def _files(self, found: Candidate) -> dict[str, str]:
+        """The texts of a candidate; what is no text goes over no JSON, and is left out."""
+        files = dict(self._exercise.files)
+        for name, version in found.versions.items():
+            if name in files and version == digest_of(files[name]):
+                continue
+            if found.program is not None and name == self._exercise.solution:
+                continue
+            text = as_text(self._service.artifact(self._id, name, digest=version))
+            if text is not None:
+                files[name] = text
+        return files
+
+    def _judged(
+        self, found: Candidate, which: str, files: dict[str, str], base: str | None = None
+    ) -> Verdict:
+        name = self._exercise.solution
+        state = digest(found.versions)
+        if name not in found.versions:
+            return Verdict(False, NO_SOLUTION.format(name=name), digest=state)
+        if found.program is not None and (program := self._program(found.program)) is not None:
+            files = {**files, name: program}
+        once = f"{self._key}-{which}"
+        verdict = verify(self._service, self._exercise, files, once=once, base=base)
+        return replace(verdict, digest=state)
+
+    def _program(self, number: int) -> str | None:
+        """The code of a run of Python; a command line is no program that could be imported."""
+        run = next(run for run in self._job["runs"] if run["number"] == number)
+        if run.get("tool", "python") != "python":
+            return None
+        code = run["code"]
+        return self._service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _models(events: Sequence[Event]) -> tuple[str, ...]:
+    called = (event for event in events if event.kind == "model_called")
+    return tuple(sorted({str(event.data["model"]) for event in called}))
+
+
+def _failure(run: Mapping[str, Any]) -> str:
+    """The class of a failed run; what has none is told by how it ended."""
+    failure = run.get("failure")
+    return str(failure["class"]) if failure else str(run["end"])
+
+
+def _between(begun: str | None, ended: str | None) -> float:
+    if begun is None or ended is None:
+        return 0.0
+    span = datetime.fromisoformat(ended) - datetime.fromisoformat(begun)
+    return round(span.total_seconds(), 3)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

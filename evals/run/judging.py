@@ -1,0 +1,99 @@
+"""A model as judge: a score from 0 to 3 for what an exercise without tests came to.
+
+The judge is called by a process of its own, `python -m evals.run.judge`, which has the models'
+libraries and this environment's keys; this side speaks JSON lines to it. What it cost is in the
+result. A judge's word is an opinion: it is told apart from tests everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import IO, Any, Self
+
+from cli.service import Service
+from cli.written import as_text
+from evals.errors import BadResults
+from evals.report.results import Result
+from evals.sources.exercise import Exercise
+
+FILES_SHOWN = 12
+FILE_CHARACTERS = 8_000
+OUTPUT_CHARACTERS = 2_000
+
+
+class Judge:
+    """The process that asks the model `name` (provider:model). Many threads may share it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._pipe(self._process.stdin).close()
+            self._process.wait()
+
+    def scored(self, service: Service, exercise: Exercise, result: Result) -> Result:
+        """The result with the judge's score, or as not measured where the judge gave none."""
+        said = self._ask(_evidence(service, exercise, str(result.job)))
+        if said.get("error"):
+            return replace(result, why_not=f"judge: {said['error']}")
+        return replace(result, score=said)
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            process = self._started()
+            pipe = self._pipe(process.stdin)
+            pipe.write(json.dumps(request) + "\n")
+            pipe.flush()
+            line = self._pipe(process.stdout).readline()
+        if not line:
+            raise BadResults("the judge's process has ended", f"model {self._name}")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def _started(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "evals.run.judge", self._name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # a terminal's Ctrl-C is ours; its stdin's end is its end
+            )
+        return self._process
+
+    @staticmethod
+    def _pipe(pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None
+        return pipe
+
+
+def _evidence(service: Service, exercise: Exercise, job_id: str) -> dict[str, Any]:
+    """What the judge sees: task, answer, files, and how the last run went."""
+    job = service.job(job_id)
+    names = [file["path"] for file in service.files(job_id)][:FILES_SHOWN]
+    texts = {name: as_text(service.file(job_id, name)) for name in names}
+    run = job["runs"][-1] if job["runs"] else None
+    return {
+        "task": exercise.task,
+        "answer": job["result"]["answer"] if job["result"] else "",
+        "files": {n: text[:FILE_CHARACTERS] for n, text in texts.items() if text is not None},
+        "run": None
+        if run is None
+        else {
+            "end": run["end"],
+            "exit_code": run["exit_code"],
+            "stdout": run["stdout"]["text"][:OUTPUT_CHARACTERS],
+            "stderr": run["stderr"]["text"][:OUTPUT_CHARACTERS],
+        },
+    }

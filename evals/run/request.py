@@ -1,0 +1,32 @@
+"""What a measurement asks of the service, the same for every exercise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evals.run.hidden_tests import LABEL
+from evals.sources.exercise import Exercise
+
+MAX_REVISIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`judge` is the model that scores what has no tests, or None."""
+
+    model: str
+    repair: bool = True
+    judge: str | None = None
+    max_revisions: int = MAX_REVISIONS
+
+    def spec(self, exercise: Exercise) -> dict[str, Any]:
+        """The body of POST /jobs. Nothing of the hidden tests is in it."""
+        return {
+            "task": exercise.task,
+            "files": dict(exercise.files),
+            "model": self.model,
+            "repair": self.repair,
+            "max_revisions": self.max_revisions if self.repair else 1,
+            "labels": [LABEL],
+        }

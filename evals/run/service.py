@@ -1,0 +1,61 @@
+"""The service that does the work: one that runs, or one of the measurement's own.
+
+One of its own keeps its jobs beside the results until all are done, so that a measurement which was
+killed goes on with them: what was paid for is not paid again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cli.context import load
+from cli.screen import Screen
+from cli.service import Service
+from cli.throwaway import throwaway
+from settings.client import ClientSettings
+from settings.sandbox import SandboxSettings
+
+PATIENT_TRIES = 200
+"""A measurement of hours outlives a busy minute."""
+RUN_SECONDS = 120.0
+"""A run of an own service may take at least so long. The slowest published solution (MBPP/123)
+needs 8 s of a processor, and on a busy machine it waits for that: it is the limit on processor
+time that ends a loop."""
+
+
+def named(flags: Mapping[str, Any]) -> ClientSettings | None:
+    """The running service that a flag or a setting names, or None."""
+    settings = load(ClientSettings, **flags)
+    return settings if "url" in settings.model_fields_set else None
+
+
+@contextmanager
+def running(
+    settings: ClientSettings | None, screen: Screen, keep: Path | None, models: tuple[str, ...] = ()
+) -> Iterator[Service]:
+    """The named service, else one of our own over the folder `keep`, that may use `models`."""
+    if settings is not None:
+        key = settings.api_key.get_secret_value()
+        with Service(settings.url, key, tries=PATIENT_TRIES) as running:
+            yield running
+        return
+    run_seconds = max(SandboxSettings().run_seconds, RUN_SECONDS)
+    env = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_RUN_SECONDS": str(run_seconds)}
+    if models:
+        env["FETTLE_MODELS"] = json.dumps(models)
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True, mode=0o700)
+    workers = min(max(os.cpu_count() or 1, 1), 4)
+    with throwaway(screen, workers=workers, env=env, keep=keep) as own:
+        yield own
+
+
+def forget(keep: Path) -> None:
+    """Remove what an own service has kept: all is measured."""
+    shutil.rmtree(keep, ignore_errors=True)

@@ -1,0 +1,99 @@
+"""One measurement from the command's options to its table: what `fettle bench SET --model` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from api.quantities import duration
+from cli.render.parts import Tone
+from cli.screen import Screen
+from cli.service import Service
+from evals.report.results import Header, Result, ResultFile, read
+from evals.run import beginning, service
+from evals.run.exercise_job import Try, work
+from evals.run.judging import Judge
+from evals.run.request import Asked
+from evals.run.tries import each, outstanding
+from evals.sources.exercise import Exercise, ExerciseSet
+from settings.client import ClientSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`exercises` are those of the set that are tried, `repeats` times each; `at_once` bounds."""
+
+    of: ExerciseSet
+    exercises: Sequence[Exercise]
+    asked: Asked
+    repeats: int
+    at_once: int
+    file: Path
+
+    @property
+    def keep(self) -> Path:
+        """Where a service of the measurement's own keeps its jobs until all are measured."""
+        return self.file.with_suffix(".service")
+
+    def run(self, settings: ClientSettings | None, screen: Screen) -> tuple[Header, list[Result]]:
+        """Measure what is not measured yet; returns all that is in the file then.
+
+        Raises CliError where no service can be had, or the file is another measurement's.
+        """
+        with ResultFile(self.file) as file:
+            if file.begun and not self._todo(*beginning.begin(file, self.of, self.asked, {})):
+                screen.line("results", f"{self.file}: all is measured; --fresh starts over")
+                return read(self.file)
+            with service.running(settings, screen, self.keep, (self.asked.model,)) as api:
+                header, known = beginning.begin(file, self.of, self.asked, api.system())
+                todo = self._todo(header, known)
+                if known:
+                    screen.line("going on", f"{self.file}: {len(todo)} left")
+                self._measure(api, file, todo, screen)
+        header, results = read(self.file)
+        if not self._todo(header, results):
+            service.forget(self.keep)
+        return header, results
+
+    def _todo(self, header: Header, known: Sequence[Result]) -> list[Try]:
+        return outstanding(header, self.exercises, self.repeats, known)
+
+    def _measure(self, api: Service, file: ResultFile, todo: Sequence[Try], screen: Screen) -> None:
+        begun, count = time.monotonic(), 0
+        judge = Judge(self.asked.judge) if self.asked.judge else None
+
+        def one(at: Try) -> Result:
+            result = work(api, self.asked, at)
+            if judge is not None and result.measured and not at.exercise.tests:
+                result = judge.scored(api, at.exercise, result)
+            file.write(result)  # before it is told: what was shown is on the disk
+            return result
+
+        def done(result: Result) -> None:
+            nonlocal count
+            count += 1
+            _tell(screen, result, count, len(todo))
+
+        with judge or nullcontext():
+            each(todo, one, self.at_once, done)
+        seconds = time.monotonic() - begun
+        rate = seconds / max(count, 1)
+        screen.line("measured", f"{count} in {duration(seconds)}, {duration(rate)} each")
+
+
+def _tell(screen: Screen, result: Result, count: int, of: int) -> None:
+    if not result.measured:
+        word, tone = f"not measured: {result.why_not}", Tone.BAD
+    elif result.final is None:
+        score = result.score["score"] if result.score else None
+        word, tone = (f"score {score}" if score is not None else "no tests"), Tone.PLAIN
+    elif result.final.passed:
+        repaired = result.first is not None and not result.first.passed
+        word, tone = ("passed after repair" if repaired else "passed"), Tone.GOOD
+    else:
+        word, tone = f"failed: {result.final.why}", Tone.WARN
+    number = f" try {result.repeat}" if result.repeat > 1 else ""
+    screen.line(f"{count}/{of}", f"{result.id}{number}: {word}", tone)

@@ -1,0 +1,86 @@
+"""All tries of a measurement, some at a time; each result is written down at once.
+
+Threads, since each does nothing but wait for the service; daemon ones, so that nobody waits for
+them when the command is stopped: their jobs go on, and are met again by their keys.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import TypeVar
+
+from evals.report.results import Header, Result
+from evals.run.exercise_job import Try
+from evals.sources.exercise import Exercise
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LOOK_SECONDS = 0.2
+"""How long a signal may have to wait for the main thread."""
+
+
+def outstanding(
+    header: Header, exercises: Sequence[Exercise], repeats: int, results: Iterable[Result]
+) -> list[Try]:
+    """The tries that are not measured yet, in order: each exercise once, then each again. Pure."""
+    known = {(result.id, result.repeat): result for result in results}
+    found = []
+    for repeat in range(1, repeats + 1):
+        for exercise in exercises:
+            before = known.get((exercise.id, repeat))
+            if before is None or not before.measured:
+                found.append(Try(exercise, repeat, _key(header, exercise, repeat, before)))
+    return found
+
+
+def _key(header: Header, exercise: Exercise, repeat: int, before: Result | None) -> str:
+    """Of a try that was not measured, the next one is another: it must not meet the failed job."""
+    after = f"-after-{before.job}" if before is not None and before.job else ""
+    name = sha256(exercise.id.encode()).hexdigest()[:16]
+    return f"bench-{header.id}-{name}-{repeat}{after}"
+
+
+def each(items: Sequence[T], do: Callable[[T], R], at_once: int, done: Callable[[R], None]) -> None:
+    """`do` every item, `at_once` at a time; `done` is called with each outcome in this thread.
+
+    The first exception of any is raised; what is under way then is left to itself.
+    """
+    waiting: queue.SimpleQueue[T] = queue.SimpleQueue()
+    for item in items:
+        waiting.put(item)
+    outcomes: queue.SimpleQueue[R | Exception] = queue.SimpleQueue()
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            try:
+                item = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                outcomes.put(do(item))
+            except Exception as error:  # noqa: BLE001 - raised by whoever waits for it
+                outcomes.put(error)
+
+    for number in range(min(at_once, len(items))):
+        threading.Thread(target=work, name=f"bench-{number}", daemon=True).start()
+    try:
+        for _ in items:
+            outcome = _next(outcomes)
+            if isinstance(outcome, Exception):
+                raise outcome
+            done(outcome)
+    finally:
+        over.set()
+
+
+def _next(outcomes: queue.SimpleQueue[R | Exception]) -> R | Exception:
+    while True:
+        try:
+            return outcomes.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            continue

@@ -1,0 +1,1 @@
+"""Sets of exercises, from where they come."""

@@ -1,0 +1,80 @@
+"""The benchmark of scale, a short slice, as an operator starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+SLICE = ("--jobs", "5", "--seconds", "0.05", "--calls", "2", "--calls", "4", "--workers", "1")
+
+
+def test_it_measures_both_sides_and_both_parts() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale", "--json", *SLICE],
+        check=False,
+        cwd=TOP,
+        env={**os.environ, "FETTLE_SANDBOX_ROOMS": "0"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    ideal = 5 * 0.05
+    assert told["makespan_s_5"] > ideal
+    assert told["bare_s_5"] > ideal
+    ratio = told["makespan_s_5"] / told["bare_s_5"]  # of figures that were rounded
+    assert told["makespan_vs_bare_5"] == pytest.approx(ratio, rel=0.05)
+    assert 0 < told["rooms_mb_5"] < told["rss_mb_5"]
+    assert told["file_bytes_per_call_4"] > 49_000
+    assert told["bytes_per_call_4"] > told["event_bytes_per_call_4"] > 100
+    assert 100 < told["finished_bytes_per_call"] <= 2_048
+    assert 1_000 < told["finished_bytes_otherwise"] <= 6_144
+    assert told["ms_per_call_ratio_4_to_2"] > 0
+
+
+def test_it_measures_submissions_beside_searches() -> None:
+    few = ("--jobs", "50", "--seconds", "0.5", "--posts", "8", "--searches", "8")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale.search", "--json", *few],
+        check=False,
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert 0 < figures["post_p50_ms_beside"] <= figures["post_p99_ms_beside"]
+    assert figures["search_p50_ms"] > 0
+    assert (figures["post_refused_quiet"], figures["post_refused_beside"]) == (0, 0)
+    assert figures["search_refused"] == 0
+
+
+def test_it_measures_submissions_under_load() -> None:
+    few = ("--jobs", "20", "--rate", "8", "--seconds", "1", "--searches", "4", "--streams", "5")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale.load", "--json", *few],
+        check=False,
+        cwd=TOP,
+        env={**os.environ, "FETTLE_SANDBOX_ROOMS": "0"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout.splitlines()[-1])["rows"]
+    assert [row["part"] for row in rows] == ["plain", "search", "streams", "both"]
+    assert [row["posts"] for row in rows] == [8] * 4
+    assert [row["percent_2xx"] for row in rows] == [100.0] * 4
+    assert [row["searches"] for row in rows] == [0, 4, 0, 4]
+    assert [row["streams"] >= 5 for row in rows] == [False, False, True, True]
+    assert [(row["cut"], row["lost"]) for row in rows] == [(0, 0)] * 4
+    assert all(0 < row["post_p50_ms"] <= row["post_p99_ms"] for row in rows)
+    assert all(row["api_mib"] > 0 for row in rows)

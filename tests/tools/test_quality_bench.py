@@ -1,0 +1,201 @@
+"""`fettle bench` through a real service, against a model whose pass rates are designed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fronts import front
+from house import a_house
+
+from benchmarks.provider import ProviderServer
+from cli.main import run
+from evals.report.results import read
+from evals.run.designed import Design, Kind
+from evals.sources import sets
+
+MODEL = "groq:designed"
+KINDS: list[Kind] = ["right", "mends", "never", "plausible"]
+SECRET = "a line that the model must never see"
+
+
+def line(number: int) -> dict[str, Any]:
+    tests = f"""
+from solution import f{number}
+
+# {SECRET} {number}
+
+
+def test_it():
+    assert f{number}(20) == {20 + number}
+"""
+    return {
+        "id": f"e{number}",
+        "task": f"Write f{number}(x), which adds {number} to x, into solution.py.",
+        "tests": tests,
+        "right": f"def f{number}(x):\n    return x + {number}\n",
+        "wrong": f"def f{number}(x):\n    return x - {number}\n",
+    }
+
+
+@dataclass
+class Measuring:
+    """A service, the model that it asks, and a file of exercises."""
+
+    url: str
+    server: ProviderServer
+    data: Path
+    out: Path
+
+    def bench(self, *options: str) -> int:
+        fixed = ["--model", MODEL, "--out", str(self.out), "--at-once", "4"]
+        return run(["--url", self.url, "bench", str(self.data), *fixed, *options])
+
+    def asked(self) -> int:
+        return len(self.server.requests)
+
+
+@pytest.fixture(scope="module")
+def measuring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measuring]:
+    folder = tmp_path_factory.mktemp("quality")
+    data = folder / "tiny.jsonl"
+    exercises = [line(n) for n in range(1, 5)]
+    untested = {"id": "told", "task": "Tell a joke about f9.", "right": "JOKE = 1\n"}
+    data.write_text("".join(json.dumps(each) + "\n" for each in exercises))
+    (folder / "judged.jsonl").write_text(json.dumps(untested) + "\n")
+    every = [*sets.load(str(data), None, folder).exercises]
+    every += sets.load(str(folder / "judged.jsonl"), None, folder).exercises
+    design = Design(every, (*KINDS, "right"))
+    with (
+        ProviderServer(design.answer) as server,
+        a_house(folder, GROQ_API_KEY="a") as house,
+    ):
+        house.worker(groq_base_url=server.groq_url)
+        with front(house) as api:
+            yield Measuring(api.url, server, data, folder / "out")
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    for name in ("FETTLE_URL", "FETTLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def result_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return told
+
+
+def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
+    assert measuring.bench("--json") == 0
+    told = result_of(capsys)
+    assert (told["first"]["share"], told["final"]["share"]) == (1 / 4, 2 / 4)
+    assert (told["tries"], told["measured"]) == (4, 4)
+    assert told["failures"] == {"name": 2, "hidden_tests": 1}
+    found = {each.id: each for each in read(Path(told["file"]))[1]}
+    passed = {name: (each.first.passed, each.final.passed) for name, each in found.items()}
+    assert passed == {
+        "e1": (True, True),
+        "e2": (False, True),
+        "e3": (False, False),
+        "e4": (False, False),
+    }
+    assert found["e4"].status == "succeeded"  # nobody but the hidden tests found out
+    assert found["e2"].cost["calls"] > found["e1"].cost["calls"]
+    assert Path(told["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    # done is done: nothing is asked again, and the table is the same
+    before = measuring.asked()
+    assert measuring.bench("--json") == 0
+    assert result_of(capsys) == told
+    assert measuring.asked() == before
+
+
+def test_without_repair_nothing_is_asked_behind_the_first_run(measuring, capsys):
+    before = measuring.asked()
+    assert measuring.bench("--no-repair", "--json") == 0
+    told = result_of(capsys)
+    assert (told["first"]["share"], told["final"]["share"]) == (1 / 4, 1 / 4)
+    results = read(Path(told["file"]))[1]
+    assert {(each.runs, each.revisions) for each in results} == {(1, 1)}
+    behind_a_run = [
+        request
+        for request in measuring.server.requests[before:]
+        if request.forced_tool is None
+        and any(call.name == "verify" for m in request.messages for call in m.tool_calls)
+    ]
+    assert behind_a_run == []
+
+
+def test_hidden_tests_reach_no_model(measuring):
+    assert measuring.asked() > 20
+    told = "\n".join(json.dumps(request.body) for request in measuring.server.requests)
+    assert "adds 1 to x" in told
+    assert SECRET not in told
+    assert "f1(20)" not in told
+
+
+def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
+    results = read(measuring.out / "tiny_groq-designed.jsonl")[1]
+    mended = next(each for each in results if each.id == "e2")
+    assert mended.models == (MODEL,)
+    assert run(["--url", measuring.url, "export", str(mended.job)]) == 0
+    text = capsys.readouterr().out
+    parts = (
+        "## Plan",
+        "* write_file `solution.py`",
+        "## Run r1",
+        "Failure: name",
+        "## Run r2",
+        "## End",
+    )
+    assert sorted(parts, key=text.index) == list(parts)
+    assert SECRET not in text
+    assert run(["--url", measuring.url, "export", str(mended.first.verification)]) == 0
+    assert "test_hidden.py" in capsys.readouterr().out
+
+
+def test_two_results_are_compared(measuring, capsys, tmp_path):
+    with_repair, without = (
+        measuring.out / f"tiny_groq-designed{end}.jsonl" for end in ("", "_no-repair")
+    )
+    png = tmp_path / "both.png"
+    code = run(["bench", "compare", str(without), str(with_repair), "--json", "--png", str(png)])
+    told = result_of(capsys)
+    assert code == 0
+    assert (told["first"], told["second"]) == ("no repair", "repair")
+    first, final = told["measures"]
+    assert first["only_first"] == first["only_second"] == []
+    assert (final["only_first"], final["only_second"], final["p"]) == ([], ["e2"], 1.0)
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
+    monkeypatch.setenv("GROQ_API_KEY", "a")
+    monkeypatch.setenv("FETTLE_GROQ_BASE_URL", measuring.server.groq_url)
+    data = measuring.data.with_name("judged.jsonl")
+    asked = ["--model", MODEL, "--judge", MODEL, "--out", str(measuring.out), "--json"]
+    assert run(["--url", measuring.url, "bench", str(data), *asked]) == 0
+    told = result_of(capsys)
+    assert (told["score"], told["scored"], told["first"]) == (2, 1, None)
+    (result,) = read(Path(told["file"]))[1]
+    assert result.score["input_tokens"] == 200
+    assert result.score["cost_usd"] is None  # no price is known of this model: never zero
+
+
+def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
+    before = measuring.asked()
+    at = ["--url", measuring.url, "bench", str(measuring.data), "--canonical", "--json"]
+    assert run(at) == 0
+    told = result_of(capsys)
+    assert (told["tasks"], told["passed"], told["wrong_solutions"]) == (4, 4, 4)
+    bad = measuring.data.with_name("bad.jsonl")
+    swapped = {**line(5), "right": line(5)["wrong"], "wrong": line(5)["right"]}
+    bad.write_text(json.dumps(swapped) + "\n")
+    assert run(["--url", measuring.url, "bench", str(bad), "--canonical", "--json"]) == 1
+    assert result_of(capsys)["passed"] == 0
+    assert measuring.asked() == before

@@ -1,0 +1,80 @@
+"""What of a job counts as its first attempt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.events import Event
+from evals.run.candidate import first_attempt, stand_in
+
+
+def told(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
+    now = datetime.now(UTC)
+    return [Event(seq, now, kind, data) for seq, (kind, data) in enumerate(facts, 1)]
+
+
+def wrote(name: str, digest: str) -> tuple[str, dict[str, Any]]:
+    return "tool_used", {"tool": "write_file", "artifacts": [{"name": name, "digest": digest}]}
+
+
+def ran(number: int, **made: str) -> tuple[str, dict[str, Any]]:
+    artifacts = [{"name": f"{name}.py", "digest": digest} for name, digest in made.items()]
+    return "run_finished", {"number": number, "artifacts": artifacts}
+
+
+ANSWERED = ("answered", {"revision": 1, "text": "Done."})
+
+
+def test_the_workspace_as_the_first_run_has_left_it():
+    events = told(
+        wrote("solution.py", "one"),
+        wrote("other.py", "x"),
+        ran(1, other="y"),
+        wrote("solution.py", "two"),
+        ran(2),
+    )
+    found = first_attempt(events, "solution.py")
+    assert (found.versions, found.program) == ({"solution.py": "one", "other.py": "y"}, None)
+
+
+def test_a_run_that_writes_the_file_itself():
+    found = first_attempt(told(ran(1, solution="one"), ran(2, solution="two")), "solution.py")
+    assert (found.versions, found.program) == ({"solution.py": "one"}, None)
+
+
+def test_the_first_program_stands_for_a_file_that_is_not_there():
+    found = first_attempt(told(ran(1), wrote("solution.py", "mended")), "solution.py")
+    assert (found.versions, found.program) == ({}, 1)
+
+
+def test_a_file_that_was_given_is_there():
+    found = first_attempt(told(ran(1)), "solution.py", given=["solution.py"])
+    assert found.program is None
+
+
+def test_an_answer_before_any_run_ends_the_attempt():
+    events = told(wrote("solution.py", "one"), ANSWERED, wrote("solution.py", "two"), ran(1))
+    assert first_attempt(events, "solution.py").versions == {"solution.py": "one"}
+    found = first_attempt(told(ANSWERED, wrote("solution.py", "two"), ran(1)), "solution.py")
+    assert (found.versions, found.program) == ({}, None)
+
+
+def test_what_was_given_up_does_not_count():
+    events = told(wrote("solution.py", "old"), ("begun_anew", {}), wrote("a.py", "x"), ran(1))
+    found = first_attempt(events, "solution.py")
+    assert (found.versions, found.program) == ({"a.py": "x"}, 1)
+
+
+def test_a_job_that_made_nothing():
+    assert first_attempt([], "solution.py").versions == {}
+
+
+def test_the_last_run_that_succeeded_stands_in_at_the_end():
+    def run(number, *, well, **more):
+        return {"number": number, "succeeded": well, **more}
+
+    assert stand_in([]) is None
+    assert stand_in([run(1, well=False)]) == 1
+    assert stand_in([run(1, well=True), run(2, well=True), run(3, well=False)]) == 2
+    assert stand_in([run(1, well=True), run(2, well=True, tool="verify")]) == 1

@@ -1,0 +1,206 @@
+"""Pieces of the harness: what goes on at once, what a verdict says, what is drawn."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.extras import install_command
+from cli.errors import CliError
+from cli.screen import Screen
+from evals import extra
+from evals.report import bars, tables
+from evals.report.results import Header, Result, Verdict
+from evals.report.statistics import wilson
+from evals.report.summing import sum_up
+from evals.run.designed import PATTERN, Design
+from evals.run.exercise_job import told
+from evals.run.hidden_tests import verdict_of, why
+from evals.run.tries import each
+from evals.sources.exercise import Exercise
+
+
+def test_few_are_under_way_and_all_are_done():
+    lock, now, most = threading.Lock(), 0, 0
+    three = threading.Barrier(3)
+
+    def work(item: int) -> int:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        if item < 3:
+            three.wait(20)
+        time.sleep(0.001)
+        with lock:
+            now -= 1
+        return item * 2
+
+    got: list[int] = []
+    each(list(range(20)), work, 3, got.append)
+    assert sorted(got) == [2 * n for n in range(20)]
+    assert most == 3
+
+
+def test_a_failure_of_one_ends_it_and_begins_no_more():
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 2:
+            raise CliError("the service is gone")
+        time.sleep(0.1)
+        return item
+
+    with pytest.raises(CliError, match="gone"):
+        each(list(range(1_000)), work, 2, lambda _: None)
+    time.sleep(0.15)
+    assert len(begun) < 100
+
+
+def test_nothing_is_done_at_once():
+    each([], lambda item: item, 4, lambda _: pytest.fail("nothing was there"))
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"tests": [], "problem": "the checks ran for longer than they may"}, "longer"),
+        ({"tests": [], "problem": None}, "no test was run"),
+        (
+            {
+                "tests": [
+                    {"id": "t.py::a", "outcome": "passed", "detail": ""},
+                    {"id": "t.py::b", "outcome": "failed", "detail": "x\nE  assert 1 == 2\n\n"},
+                    {"id": "t.py::c", "outcome": "missing", "detail": ""},
+                ],
+                "problem": None,
+            },
+            "t.py::b failed and 1 more: E  assert 1 == 2",
+        ),
+    ],
+)
+def test_why_checks_have_not_passed(report: dict[str, Any], said: str):
+    assert said in why(report)
+
+
+def test_a_verdict_that_rests_on_an_exit_code_alone_says_so():
+    report = {"passed": True, "tests": [{"id": "make", "outcome": "passed"}], "problem": None}
+    for judged, said in (("exit_code", "by exit code alone"), ("tests", ""), (None, "")):
+        job = {"id": "v1", "status": "succeeded", "result": {"checks": report}}
+        report["judged_by"] = judged
+        assert verdict_of(job).why == said
+
+
+def a_job(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "j1",
+        "status": "succeeded",
+        "reason": None,
+        "runs": [],
+        "critiques": [],
+        "cost": {"total": {"calls": 1}},
+        "ran_seconds": 1.0,
+        "created_at": "2026-11-22T08:00:00.000Z",
+        "finished_at": "2026-11-22T08:00:02.500Z",
+        **changes,
+    }
+
+
+def test_what_a_job_tells_of_itself():
+    runs = [
+        {"succeeded": False, "end": "exited", "failure": {"class": "name"}},
+        {"succeeded": False, "end": "timeout", "failure": None},  # of an older release
+        {"succeeded": True, "end": "exited", "failure": None},
+    ]
+    result = told(a_job(runs=runs, critiques=[{}]))
+    assert result.failures == ("name", "timeout")
+    assert (result.runs, result.revisions, result.job_seconds) == (3, 1, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "measured"),
+    [
+        ("succeeded", None, True),
+        ("failed", "unapproved", True),
+        ("failed", "budget_exhausted", True),
+        ("failed", "deadline", True),
+        ("failed", "model_unavailable", False),
+        ("failed", "sandbox_unavailable", False),
+        ("failed", "internal", False),
+        ("cancelled", None, False),
+    ],
+)
+def test_what_says_nothing_of_the_model_is_not_measured(status, reason, measured):
+    lost = told(a_job(status=status, reason=reason, detail="set a key"))
+    assert lost.measured is measured
+    if not measured and reason:
+        assert lost.why_not == f"{reason}: set a key"
+
+
+HEADER = Header(
+    "i", {"name": "s", "exercises": 2}, {"model": "groq:m", "repair": True}, {}, "2026", 1
+)
+
+
+def results() -> list[Result]:
+    cost = {"calls": 1, "input_tokens": 5, "output_tokens": 6, "cost_usd": None}
+    return [
+        Result("a", 1, level="easy", first=Verdict(False), final=Verdict(True), cost=cost),
+        Result("b", 1, level="hard", first=Verdict(True), final=Verdict(True), cost=cost),
+        Result("c", 1, why_not="internal: a detail"),
+    ]
+
+
+def test_the_table_says_what_was_measured_and_what_not(capsys):
+    tables.show(Screen(), HEADER, sum_up(HEADER, results()))
+    text = capsys.readouterr().out
+    assert "first attempt\t50.0%" in text
+    assert "at the end\t100.0%" in text
+    assert "easy, first attempt\t0.0%" in text
+    assert "price unknown" in text
+    assert "not measured: internal 1" in text
+
+
+def test_a_picture_is_drawn_for_paper_and_for_a_terminal(tmp_path: Path):
+    drawing = bars.of_one(HEADER, sum_up(HEADER, results()))
+    assert drawing is not None
+    plots = extra.plots()
+    plots.png(tmp_path / "x.png", drawing)
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    shown = plots.terminal(drawing, 80)
+    assert "easy, first attempt" in shown
+    assert "█" in shown
+    assert "\x1b" not in shown
+    one = bars.Bars("t", ("first attempt",), {"all": (wilson(1, 2),)})
+    assert "first attempt" in plots.terminal(one, 40)
+
+
+def test_without_its_libraries_a_plot_names_the_command(monkeypatch):
+    monkeypatch.delitem(sys.modules, "evals.report.plots", raising=False)
+    real = builtins.__import__
+
+    def without(name: str, *more: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(CliError, match="matplotlib is not installed") as missing:
+        extra.plots()
+    assert missing.value.next_step == install_command("plots")
+
+
+def test_the_design_counts_what_it_will_do():
+    exercises = [Exercise(f"e{n}", f"Task {n}", right={"solution.py": ""}) for n in range(15)]
+    design = Design(exercises)
+    kinds = [PATTERN[n % len(PATTERN)] for n in range(15)]
+    assert design.first == kinds.count("right")
+    assert design.final == kinds.count("right") + kinds.count("mends")
+    assert sum(design.counts.values()) == 15

@@ -1,0 +1,181 @@
+"""The file of results: written line by line, cut anywhere, summed up and compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.errors import BadResults
+from evals.report.comparing import compare
+from evals.report.results import Header, Result, ResultFile, Verdict, read
+from evals.report.summing import sum_up
+from evals.run import beginning
+from evals.run.request import Asked
+from evals.run.tries import outstanding
+from evals.sources.exercise import Exercise, ExerciseSet
+
+EXERCISES = [Exercise(f"e{n}", f"Task {n}.", {"t.py": "x"}) for n in range(4)]
+SET = ExerciseSet("tiny", "tiny.jsonl", EXERCISES)
+ASKED = Asked("groq:m")
+
+
+def header(digest: str = "d", **settings: object) -> Header:
+    given = {"name": "tiny", "source": "t", "digest": digest, "exercises": 4}
+    asked = {"model": "groq:m", "repair": True, **settings}
+    return Header("id", given, asked, {}, "2026-11-22T08:00:00Z")
+
+
+def result(
+    name: str, *, first: bool = False, final: bool = False, repeat: int = 1, **more: object
+) -> Result:
+    cost = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": "0.01"}
+    told = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
+    verdicts = {"first": Verdict(first, "why"), "final": Verdict(final or first)}
+    return replace(told, **{**verdicts, **more})
+
+
+def written(path: Path, *lines: Header | Result) -> Path:
+    with ResultFile(path) as file:
+        for line in lines:
+            file.write(line)
+    return path
+
+
+def test_what_is_written_is_read(tmp_path):
+    results = [result("e0", first=True, failures=("name",)), result("é", level="hard")]
+    path = written(tmp_path / "r.jsonl", header(), *results)
+    got, found = read(path)
+    assert got == header()
+    assert found == results
+
+
+def test_of_several_lines_of_a_try_the_last_counts(tmp_path):
+    lost = replace(result("e0"), why_not="model_unavailable", first=None, final=None)
+    path = written(tmp_path / "r.jsonl", header(), lost, result("e0", first=True))
+    (found,) = read(path)[1]
+    assert found.measured
+
+
+def test_a_file_cut_anywhere_is_gone_on_with(tmp_path):
+    path = written(tmp_path / "r.jsonl", header(), result("e0"), result("e1"))
+    whole = path.read_bytes()
+    for cut in range(0, len(whole), 23):
+        path.write_bytes(whole[:cut])
+        with ResultFile(path) as file:
+            known = beginning.begin(file, SET, ASKED, {})[1] if not file.begun else read(path)[1]
+            file.write(result("e2"))
+        found = {each.id for each in read(path)[1]}
+        assert "e2" in found
+        assert len(found) == len(known) + 1
+
+
+def test_two_do_not_write_at_once(tmp_path):
+    with (
+        ResultFile(tmp_path / "r.jsonl"),
+        pytest.raises(BadResults, match="another run"),
+        ResultFile(tmp_path / "r.jsonl"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", "[]\n", "x\n", '{"kind": "header"}\n'])
+def test_what_is_no_file_of_results(tmp_path, text):
+    path = tmp_path / "r.jsonl"
+    path.write_text(text)
+    with pytest.raises(BadResults):
+        read(path)
+
+
+def test_the_same_command_finds_its_file_and_another_does_not(tmp_path):
+    path = beginning.path(tmp_path, SET, ASKED)
+    assert path.name == "tiny_groq-m.jsonl"
+    assert beginning.path(tmp_path, SET, Asked("groq:m", repair=False)) != path
+    with ResultFile(path) as file:
+        begun, _ = beginning.begin(file, SET, ASKED, {"version": "1", "workers": [{}]})
+    with ResultFile(path) as file:
+        assert beginning.begin(file, SET, ASKED, {})[0] == begun
+        with pytest.raises(BadResults, match="another measurement: different: model"):
+            beginning.begin(file, SET, Asked("groq:other"), {})
+        with pytest.raises(BadResults, match="the exercises"):
+            beginning.begin(file, ExerciseSet("tiny", "t", EXERCISES[:2]), ASKED, {})
+
+
+def test_putting_aside_overwrites_nothing(tmp_path):
+    path = tmp_path / "r.jsonl"
+    for number in range(3):
+        path.write_text(str(number))
+        beginning.put_aside(path)
+    beginning.put_aside(path)
+    assert sorted(each.read_text() for each in tmp_path.iterdir()) == ["0", "1", "2"]
+
+
+def test_what_is_left_is_what_is_not_measured():
+    lost = replace(result("e1"), why_not="internal", job="j9")
+    todo = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
+    assert [(each.exercise.id, each.repeat) for each in todo] == [
+        *[("e1", 1), ("e2", 1), ("e3", 1)],
+        *[("e0", 2), ("e1", 2), ("e2", 2)],
+    ]
+    keys = {each.key for each in todo}
+    assert len(keys) == 6
+    again = outstanding(header(), EXERCISES, 2, [result("e0"), lost, result("e3", repeat=2)])
+    assert {each.key for each in again} == keys
+    # a job that was lost is not met again
+    fresh = next(
+        each for each in outstanding(header(), EXERCISES, 1, []) if each.exercise.id == "e1"
+    )
+    assert fresh.key not in keys
+
+
+def test_summing_up():
+    lost = replace(result("e3"), why_not="model_unavailable", first=None, final=None)
+    results = [
+        result("e0", first=True, level="easy"),
+        result("e1", final=True, level="easy", failures=("name", "name")),
+        result("e2", level="hard"),
+        lost,
+    ]
+    summary = sum_up(header(), results)
+    assert (summary.tries, summary.measured) == (4, 3)
+    assert dict(summary.not_measured) == {"model_unavailable": 1}
+    assert (summary.first.share, summary.final.share) == (
+        pytest.approx(1 / 3),
+        pytest.approx(2 / 3),
+    )
+    assert [rate.share for rate in summary.levels["easy"]] == [0.5, 1.0]
+    assert summary.failures == {"name": 1, "hidden_tests": 1}
+    assert (summary.calls, summary.input_tokens, summary.cost_usd) == (8, 40, "0.04")
+    assert summary.job_seconds == 2.0
+
+
+def test_a_price_that_is_not_known_is_not_zero():
+    unknown = result("e1", cost={"calls": 1, "cost_usd": None})
+    assert sum_up(header(), [result("e0"), unknown]).cost_usd is None
+
+
+def test_several_tries_of_each():
+    results = [result("e0", first=n == 1, repeat=n) for n in (1, 2, 3)]
+    summary = sum_up(header(), results)
+    assert summary.first.share == pytest.approx(1 / 3)
+    assert summary.at_k[3] == (1.0, 1.0)
+    assert summary.at_k[2][0] == pytest.approx(2 / 3)
+
+
+def test_a_paired_comparison():
+    names = [f"e{n}" for n in range(12)]
+    one = (header(), [result(n, first=n in names[:6]) for n in names])
+    other = (header(), [result(n, first=n in names[:1], final=n in names[:10]) for n in names])
+    first, final = compare(one, other)
+    assert (first.shared, len(first.only_first), first.only_second) == (12, 5, [])
+    assert first.p == pytest.approx(2 / 2**5)
+    assert first.difference.share == pytest.approx(-5 / 12)
+    assert first.difference.low < -5 / 12 < first.difference.high < 0
+    assert (final.only_first, final.only_second) == ([], names[6:10])
+
+
+def test_other_exercises_are_not_compared():
+    with pytest.raises(BadResults, match="not the same exercises"):
+        compare((header(), []), (header("other"), []))
+    assert compare((header(), [result("e0")]), (header(), [result("e1")])) == []

@@ -1,0 +1,134 @@
+"""Reading sets of exercises: published ones, our own, a user's file."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from tiny_humaneval import GOOD, WRONG, written
+from tiny_service import Answer, serving
+
+from evals.errors import BadSet
+from evals.sources import download, from_mbpp, sets
+
+MBPP = {
+    "task_id": 2,
+    "text": "Write a function to find the shared elements of two lists.",
+    "code": "def similar(a, b):\r\n    return sorted(set(a) & set(b))",
+    "test_list": ["assert similar([1, 2], [2]) == [2]", "assert similar([3], [3, 4]) == [3]"],
+    "test_setup_code": "import math",
+}
+
+
+def lines(path: Path, *exercises: object) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in exercises))
+    return path
+
+
+def test_humaneval(tmp_path):
+    of = sets.load("humaneval", written(tmp_path / "x.jsonl.gz", *GOOD, WRONG), tmp_path)
+    assert (of.name, of.source, len(of.exercises)) == ("humaneval", "x.jsonl.gz", 3)
+    first, *_ = of.exercises
+    assert "def f0(x):" in first.task
+    assert "candidate(20)" not in first.task
+    assert [name for each in of.exercises for name in each.tests] == ["hidden.py"] * 3
+    assert "candidate(20)" in first.tests["hidden.py"]
+
+
+def test_mbpp_shows_one_test_and_hides_the_others(tmp_path):
+    of = sets.load("mbpp", lines(tmp_path / "mbpp.jsonl", MBPP), tmp_path)
+    (found,) = of.exercises
+    shown, hidden = MBPP["test_list"]
+    assert shown in found.task
+    assert hidden not in found.task
+    assert hidden in found.tests["hidden.py"]
+    assert shown not in found.tests["hidden.py"]
+
+
+def test_mbpp_with_one_test_shows_the_signature():
+    lone = {**MBPP, "test_list": MBPP["test_list"][:1], "prompt": "Sanitized.", "test_imports": []}
+    del lone["text"]
+    found = from_mbpp.exercise(lone)
+    assert "def similar(a, b): ..." in found.task
+    assert "Sanitized." in found.task
+    assert MBPP["test_list"][0] not in found.task
+
+
+def test_our_own_are_25_of_graded_difficulty():
+    of = sets.load("custom", None, Path("none"))
+    levels = [each.level for each in of.exercises]
+    assert {level: levels.count(level) for level in levels} == {"easy": 8, "medium": 10, "hard": 7}
+    for each in of.exercises:
+        assert each.right
+        assert each.wrong
+        assert each.right != each.wrong
+        for tests in each.tests.values():
+            assert tests not in each.task
+
+
+def test_a_file_of_ones_own(tmp_path):
+    path = lines(
+        tmp_path / "own.jsonl",
+        {"id": "a", "task": "Add.", "tests": "def test_a(): ...", "right": "x = 1"},
+        {"id": "b", "task": "Tell.", "files": {"x.txt": "1"}, "solution": "b.py", "level": "hard"},
+    )
+    of = sets.load(str(path), None, tmp_path)
+    one, other = of.exercises
+    assert of.name == "own"
+    assert one.tests == {"test_hidden.py": "def test_a(): ..."}
+    assert one.right == {"solution.py": "x = 1"}
+    assert (other.tests, other.solution, other.level) == ({}, "b.py", "hard")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"id": "a"}, "task: Field required"),
+        ({"id": "a", "task": "x", "test": "y"}, "test: Extra inputs"),
+        ({"id": "a", "task": "x", "tests": {"t.py": 3}}, r"tests\.t\.py"),
+        (["a"], "valid dictionary"),
+    ],
+)
+def test_what_is_no_exercise_is_told_with_its_line(tmp_path, line, said):
+    path = lines(tmp_path / "own.jsonl", {"id": "ok", "task": "x"}, line)
+    with pytest.raises(BadSet, match=rf"own.jsonl:2 cannot be read.*{said}"):
+        sets.load(str(path), None, tmp_path)
+
+
+def test_two_of_the_same_id(tmp_path):
+    path = lines(tmp_path / "own.jsonl", *[{"id": "a", "task": "x"}] * 2)
+    with pytest.raises(BadSet, match="two exercises have the id 'a'"):
+        sets.load(str(path), None, tmp_path)
+
+
+def test_a_name_that_is_none():
+    with pytest.raises(BadSet, match="there is no set 'humanevil'"):
+        sets.load("humanevil", None, Path("none"))
+
+
+def test_the_digest_is_of_what_is_asked_and_judged(tmp_path):
+    one = sets.load("mbpp", lines(tmp_path / "a.jsonl", MBPP), tmp_path)
+    same = sets.load("mbpp", lines(tmp_path / "b.jsonl", MBPP), tmp_path)
+    other = sets.load("mbpp", lines(tmp_path / "c.jsonl", {**MBPP, "text": "Else."}), tmp_path)
+    assert one.digest == same.digest != other.digest
+
+
+def test_without_network_the_flag_is_named(tmp_path):
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/HumanEval.jsonl.gz"
+        with pytest.raises(BadSet) as refused:
+            download.downloaded("humaneval", url, tmp_path)
+    assert "fettle bench humaneval --data PATH" in refused.value.next_step
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_is_kept(tmp_path):
+    with serving() as tiny:
+        tiny.on("GET /mbpp.jsonl", Answer(200, json.dumps(MBPP) + "\n"))
+        path = download.downloaded("mbpp", f"{tiny.url}/mbpp.jsonl", tmp_path / "cache")
+        assert path == download.downloaded("mbpp", f"{tiny.url}/mbpp.jsonl", tmp_path / "cache")
+        assert len(tiny.asked) == 1
+    assert len(sets.load("mbpp", path, tmp_path).exercises) == 1
