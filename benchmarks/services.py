@@ -32,7 +32,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BaseServices:
     """What stands. `env` is what API and workers are given, to be added to and sealed; `port` is
     free for an API."""
 
@@ -80,7 +80,7 @@ class Ground:
 
 
 @contextmanager
-def ground(name: str) -> Iterator[Ground]:
+def base_services(name: str) -> Iterator[BaseServices]:
     """Redis that syncs each write, and nothing else yet. Raises CliError where it cannot run."""
     with Signals() as signals, ExitStack() as stack:
         with signals.held():  # a signal in the middle of it would leave the directory behind
@@ -90,7 +90,7 @@ def ground(name: str) -> Iterator[Ground]:
         yield _laid(stack.enter_context(running(signals)), Path(folder))
 
 
-def _laid(processes: Processes, folder: Path) -> Ground:
+def _laid(processes: Processes, folder: Path) -> BaseServices:
     redis_port, port = ports.free(2)
     server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
     redis_server.wait_ready(server, _start(processes, server.program, folder))
@@ -102,7 +102,7 @@ def _laid(processes: Processes, folder: Path) -> Ground:
         port=port,
     )
     env |= {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_LOG_LEVEL": "WARNING"}
-    return Ground(folder, server, port, env, processes)
+    return BaseServices(folder, server, port, env, processes)
 
 
 def _start(processes: Processes, program: Program, folder: Path) -> Child:

@@ -39,7 +39,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
 SHARED = [
     kind for _, kind in SECTIONS if issubclass(WorkerSettings, kind) and kind is not WorkerSettings
 ]
-"""What other settings are made of; told once."""
+"""What other settings are made of; shown once."""
 
 HEAD = """\
 # Configuration

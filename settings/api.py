@@ -96,7 +96,7 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     secure_cookies: bool | None = Field(
         None,
         description="whether the pages' cookie goes over https alone; unset: where the page came "
-        "over https, which a trusted proxy tells by X-Forwarded-Proto",
+        "over https, which a trusted proxy says by X-Forwarded-Proto",
     )
     redis_seconds: float = Field(
         2.0, gt=0, le=4, description="how long an answer of Redis may take; then it is a 503"

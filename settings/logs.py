@@ -10,10 +10,10 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 QUIET = ("celery", "httpx", "httpcore", "kombu", "docker", "urllib3", "uvicorn")
-"""Loggers that tell of what ours tell already; their warnings still come through."""
+"""Loggers that repeat what our own log already; their warnings still come through."""
 BELONGING = ("caller", "tenant", "attempt", "job_id", "request_id")
 USUAL_TENANT = "default"
-"""The tenant of whoever uses one alone."""
+"""The tenant of a user who needs only one."""
 
 
 def configure(log_format: str = "json", level: str = "INFO") -> None:

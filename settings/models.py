@@ -59,7 +59,7 @@ class ModelSettings(ProviderSettings):
         None,
         ge=4_096,
         description="tokens of a request with its reply, at most; else what the model's library "
-        "knows of it, or its provider tells in a refusal. Ollama is told to make so much room "
+        "knows of it, or its provider says in a refusal. Ollama is asked to make so much room "
         "(`num_ctx`; else 32768)",
     )
 

@@ -57,19 +57,19 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
 def complaints(kind: type[FettleSettings], error: ValidationError) -> list[str]:
     """What does not fit, one text a setting: `FETTLE_PORT (environment): Input should be ...`."""
     layers = _layers(kind, {})
-    told = []
+    listed = []
     for wrong in error.errors(include_url=False, include_input=False):
         place = str(wrong["loc"][0]) if wrong["loc"] else ""
         name = next((n for n, f in kind.model_fields.items() if place in _names(n, f)), "")
         said = str(wrong["ctx"]["error"] if wrong["type"] == "value_error" else wrong["msg"])
         if not name:
-            told.append(said)
+            listed.append(said)
             continue
         field = kind.model_fields[name]
         origin = _origin(layers, _names(name, field))
         where = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default fits
-        told.append(f"{variable(kind, name, field)} ({where}): {said}")
-    return told
+        listed.append(f"{variable(kind, name, field)} ({where}): {said}")
+    return listed
 
 
 def variable(kind: type[FettleSettings], name: str, field: FieldInfo) -> str:

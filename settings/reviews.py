@@ -21,7 +21,7 @@ class ReviewSettings(FettleSettings):
     )
     review_pause: Literal["before_critic", "every_run"] = Field(
         "before_critic",
-        description="when a reviewed job pauses: before the critic, or behind every run, too",
+        description="when a reviewed job pauses: before the critic, or also after every run",
     )
     review_expires_seconds: int | None = Field(
         None, ge=1, description="how long a review waits for a person; else for ever"
@@ -39,7 +39,7 @@ class ReviewSettings(FettleSettings):
         None, ge=1, description="after how long a webhook reminds of a review that still waits"
     )
     review_escalate_seconds: int | None = Field(
-        None, ge=1, description="after how long a webhook tells that it is escalated"
+        None, ge=1, description="after how long a webhook says that it is escalated"
     )
 
     @model_validator(mode="after")

@@ -39,10 +39,10 @@ class SandboxSettings(FettleSettings):
         "never swapped silently",
     )
     sandbox_rooms: int = Field(
-        2, ge=0, le=64, description="rooms that stand ready; 0 makes each when it is asked for"
+        2, ge=0, le=64, description="sandboxes kept ready; 0 makes each when it is needed"
     )
     sandbox_python: Path = Field(
-        default_factory=sandbox_python, description="`local`: the interpreter inside the rooms"
+        default_factory=sandbox_python, description="`local`: the interpreter inside the sandboxes"
     )
     sandbox_own_interpreter: bool = Field(
         False,
@@ -52,7 +52,7 @@ class SandboxSettings(FettleSettings):
     sandbox_image: str = Field(
         "fettle-sandbox",
         min_length=1,
-        description="`docker`: image of the rooms; `deploy/sandbox-image.sh` makes one",
+        description="`docker`: image of the sandboxes; `deploy/sandbox-image.sh` makes one",
     )
     sandbox_engine: str | None = Field(
         None,

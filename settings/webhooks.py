@@ -1,4 +1,4 @@
-"""Settings of webhooks: where a deployment's reviews and ends of jobs are told of."""
+"""Settings of webhooks: where a deployment's reviews and ends of jobs are announced."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SHORTEST, LONGEST = 24, 64
 
 
 class WebhookSettings(FettleSettings):
-    """The API and the workers have the same: a change is told of by whoever makes it."""
+    """The API and the workers have the same: a change is announced by the process that makes it."""
 
     webhook_url: Annotated[str | None, Field(pattern=r"^(https?://\S+)?$")] = Field(
         None,
-        description="address that is told of reviews (opened, reminded, escalated, expired, "
+        description="address that is sent reviews (opened, reminded, escalated, expired, "
         "approved, decided) and of jobs that have ended; for the API and the workers",
     )
     webhook_secret: SecretStr | None = Field(

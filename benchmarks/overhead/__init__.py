@@ -1,6 +1,6 @@
 """What the service costs: one job through it, beside the same graph in a bare loop.
 
 job       the job that both do: 9 model calls (answered at once), 4 tool calls, 2 pauses
-bare      the graph in this process, with an in-memory saver
+baseline  the graph in this process, with an in-memory saver
 service   the same over HTTP: submit, follow the event stream, delegate at each pause
 """

@@ -1,7 +1,8 @@
 """`python -m benchmarks.overhead [--json]`: the service beside a bare loop, in one run.
 
-Keys of the JSON line: ours_ms, bare_ms, latency_ratio (one job at a time, submit to final; medians)
-and ours_jobs_per_s, bare_jobs_per_s, throughput_ratio (16 at once, ours over bare).
+Keys of the JSON line: service_ms, baseline_ms, latency_ratio (one job at a time, submit to final;
+medians) and service_jobs_per_s, baseline_jobs_per_s, throughput_ratio (16 at once, service over
+baseline).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import click
 
 from benchmarks.overhead import job
-from benchmarks.overhead.baseline import Bare
+from benchmarks.overhead.baseline import Baseline
 from benchmarks.overhead.service import ServiceRun
 from cli.screen import Screen
 from cli.throwaway import throwaway
@@ -29,53 +30,53 @@ TOGETHER = 16
 class Measured:
     """Medians over the rounds."""
 
-    ours_ms: float
-    bare_ms: float
-    ours_jobs_per_s: float
-    bare_jobs_per_s: float
+    service_ms: float
+    baseline_ms: float
+    service_jobs_per_s: float
+    baseline_jobs_per_s: float
 
     def keys(self) -> dict[str, float]:
         """What `--json` prints."""
         return {
-            "ours_ms": round(self.ours_ms, 1),
-            "bare_ms": round(self.bare_ms, 1),
-            "latency_ratio": round(self.ours_ms / self.bare_ms, 2),
-            "ours_jobs_per_s": round(self.ours_jobs_per_s, 1),
-            "bare_jobs_per_s": round(self.bare_jobs_per_s, 1),
-            "throughput_ratio": round(self.ours_jobs_per_s / self.bare_jobs_per_s, 2),
+            "service_ms": round(self.service_ms, 1),
+            "baseline_ms": round(self.baseline_ms, 1),
+            "latency_ratio": round(self.service_ms / self.baseline_ms, 2),
+            "service_jobs_per_s": round(self.service_jobs_per_s, 1),
+            "baseline_jobs_per_s": round(self.baseline_jobs_per_s, 1),
+            "throughput_ratio": round(self.service_jobs_per_s / self.baseline_jobs_per_s, 2),
         }
 
 
-async def measure(ours: ServiceRun, bare: Bare, rounds: int, batches: int) -> Measured:
+async def measure(service: ServiceRun, baseline: Baseline, rounds: int, batches: int) -> Measured:
     """Both sides in turn, so that a slow moment of the machine meets both."""
-    await ours.check()
+    await service.check()
     for _ in range(3):
-        await ours.run()
-        await bare.run()
-    ours_one, bare_one = [], []
+        await service.run()
+        await baseline.run()
+    service_one, baseline_one = [], []
     for _ in range(rounds):
-        ours_one.append(await ours.run())
-        bare_one.append(await bare.run())
-    ours_many, bare_many = [], []
+        service_one.append(await service.run())
+        baseline_one.append(await baseline.run())
+    service_many, baseline_many = [], []
     for _ in range(batches):
-        ours_many.append(await ours.run_together(TOGETHER))
-        bare_many.append(await bare.run_together(TOGETHER))
+        service_many.append(await service.run_together(TOGETHER))
+        baseline_many.append(await baseline.run_together(TOGETHER))
     return Measured(
-        ours_ms=statistics.median(ours_one) * 1000,
-        bare_ms=statistics.median(bare_one) * 1000,
-        ours_jobs_per_s=TOGETHER / statistics.median(ours_many),
-        bare_jobs_per_s=TOGETHER / statistics.median(bare_many),
+        service_ms=statistics.median(service_one) * 1000,
+        baseline_ms=statistics.median(baseline_one) * 1000,
+        service_jobs_per_s=TOGETHER / statistics.median(service_many),
+        baseline_jobs_per_s=TOGETHER / statistics.median(baseline_many),
     )
 
 
 async def compare(url: str, key: str, rounds: int, batches: int) -> Measured:
     """Measure against a running service."""
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
-    ours = ServiceRun(url, key)
+    service = ServiceRun(url, key)
     try:
-        return await measure(ours, Bare.ready(sandbox), rounds, batches)
+        return await measure(service, Baseline.ready(sandbox), rounds, batches)
     finally:
-        await ours.close()
+        await service.close()
         await sandbox.close()
 
 
@@ -89,11 +90,13 @@ def main(as_json: bool, rounds: int, batches: int) -> None:
     with throwaway(Screen(), workers=WORKERS, env=env) as service:
         measured = asyncio.run(compare(service.url, service.key, rounds, batches))
     keys = measured.keys()
-    click.echo(f"one at a time   ours {keys['ours_ms']} ms, bare {keys['bare_ms']} ms a job")
+    click.echo(
+        f"one at a time   service {keys['service_ms']} ms, baseline {keys['baseline_ms']} ms a job"
+    )
     click.echo(f"                ratio {keys['latency_ratio']} (goal: at most 3)")
     click.echo(
-        f"{TOGETHER} at once      ours {keys['ours_jobs_per_s']}, "
-        f"bare {keys['bare_jobs_per_s']} jobs a second, {WORKERS} workers"
+        f"{TOGETHER} at once      service {keys['service_jobs_per_s']}, "
+        f"baseline {keys['baseline_jobs_per_s']} jobs a second, {WORKERS} workers"
     )
     click.echo(f"                ratio {keys['throughput_ratio']} (goal: at least 0.5)")
     if as_json:

@@ -22,7 +22,7 @@ from sandbox.protocol import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class Baseline:
     """Runs jobs one after another, or several at once in this loop."""
 
     graph: Any
@@ -30,7 +30,7 @@ class Bare:
     sandbox: Sandbox
 
     @classmethod
-    def ready(cls, sandbox: Sandbox) -> Bare:
+    def ready(cls, sandbox: Sandbox) -> Baseline:
         """Compile the graph; `sandbox` is never used, since the job's tools are file tools."""
         pool = ModelPool(ModelOptions(recordings=job.RECORDINGS))
         return cls(build(InMemorySaver()), pool, sandbox)

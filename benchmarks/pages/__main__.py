@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext
 from benchmarks.browser import launched
 from benchmarks.goal import Goal, judged
 from benchmarks.pages import filling, looking
-from benchmarks.pages.deployment import House, started
+from benchmarks.pages.deployment import Target, started
 from cli.screen import Screen, print_json
 from drills.outer import told
 
@@ -41,25 +41,25 @@ class Size:
     asks: int = 200
 
 
-def filled(house: House, size: Size) -> str:
+def filled(target: Target, size: Size) -> str:
     """Put the jobs on record; the id of the long one."""
-    asyncio.run(filling.many(house, size.jobs))
-    return asyncio.run(filling.long(house, size.events, size.output_bytes))
+    asyncio.run(filling.many(target, size.jobs))
+    return asyncio.run(filling.long(target, size.events, size.output_bytes))
 
 
-def measured(house: House, context: BrowserContext, job_id: str, size: Size) -> dict[str, float]:
+def measured(target: Target, context: BrowserContext, job_id: str, size: Size) -> dict[str, float]:
     """All figures; `context` has signed in."""
-    looking.look(context, house, job_id)
-    looked = looking.median([looking.look(context, house, job_id) for _ in range(size.looks)])
+    looking.look(context, target, job_id)
+    looked = looking.median([looking.look(context, target, job_id) for _ in range(size.looks)])
     figures = {
         "first_paint_ms": looked.painted,
         "job_page_ms_2000_events": looked.ready,
         "run_opened_ms": looked.run_opened,
         "more_shown_ms": looked.more_shown,
-        "html_kb": looking.html_kb(context, house, job_id),
+        "html_kb": looking.html_kb(context, target, job_id),
         "js_kb": looking.js_kb(),
-        "jobs_p95_ms_10000": looking.p95(looking.listing_ms(house, size.jobs, size.asks)),
-        "list_page_p95_ms": looking.p95(looking.list_page_ms(context, house, 4 * size.looks)),
+        "jobs_p95_ms_10000": looking.p95(looking.listing_ms(target, size.jobs, size.asks)),
+        "list_page_p95_ms": looking.p95(looking.list_page_ms(context, target, 4 * size.looks)),
     }
     return {name: round(figure, 1) for name, figure in figures.items()}
 
@@ -70,11 +70,11 @@ def measured(house: House, context: BrowserContext, job_id: str, size: Size) -> 
 def main(as_json: bool, jobs: int) -> None:
     """Fill a throw-away service, look at it, and hold the figures against their goals."""
     screen, size = Screen(stderr=as_json), Size(jobs=jobs)
-    with told(screen), started() as house:
-        job_id = filled(house, size)
+    with told(screen), started() as target:
+        job_id = filled(target, size)
         screen.line("filled", f"{jobs:,} jobs, and one of {size.events:,} events")
-        with launched() as chromium, looking.signed_in(chromium, house) as context:
-            figures = measured(house, context, job_id, size)
+        with launched() as chromium, looking.signed_in(chromium, target) as context:
+            figures = measured(target, context, job_id, size)
     screen.rows(
         HEADS,
         [(name, f"{value:g}", *judged(GOALS.get(name), value)) for name, value in figures.items()],

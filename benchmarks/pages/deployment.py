@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.services import Ground, ground
+from benchmarks.services import BaseServices, base_services
 from cli.deployment import Deployment
 from settings.children import sealed
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Target:
     """What was started."""
 
     url: str
@@ -24,14 +24,14 @@ class House:
 
 
 @contextmanager
-def started() -> Iterator[House]:
+def started() -> Iterator[Target]:
     """Redis that syncs each write, and one API process. Raises CliError where they cannot run."""
-    with ground("pages") as below:
+    with base_services("pages") as below:
         yield _start(below)
 
 
-def _start(below: Ground) -> House:
+def _start(below: BaseServices) -> Target:
     key = secrets.token_urlsafe(24)
     env = {**below.env, "FETTLE_API_KEY": key, "FETTLE_RATE_LIMIT": "1000000/minute"}
     api = below.answering(Deployment(below.port, sealed(env)).api())
-    return House(api.url, key, below.redis.url, below.data)
+    return Target(api.url, key, below.redis.url, below.data)

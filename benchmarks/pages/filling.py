@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.pages.deployment import House
+from benchmarks.pages.deployment import Target
 from jobs.blobs import DirectoryBlobs, digest_of
 from jobs.events import NewEvent
 from jobs.operations import Operations, Submitted
@@ -21,26 +21,26 @@ RUN_EVERY = 10
 SHOWN = 4_000
 TOGETHER = 64
 STORE_SECONDS = 20.0
-TASKS = ("Sort a list", "Parse a log", "Draw a plot", "Mend a function", "Count the words")
+TASKS = ("Sort a list", "Parse a log", "Draw a plot", "Fix a function", "Count the words")
 CODE = "import random\n\n\ndef shuffled(items: list[int]) -> list[int]:\n    return items\n" * 8
 
 
-async def many(house: House, count: int) -> None:
+async def many(target: Target, count: int) -> None:
     """So many jobs that have ended, with labels and a model call each."""
-    async with _operations(house) as operations:
+    async with _operations(target) as operations:
         for start in range(0, count, TOGETHER):
             batch = range(start, min(start + TOGETHER, count))
             await asyncio.gather(*(_short(operations, number) for number in batch))
 
 
-async def long(house: House, events: int, output_bytes: int) -> str:
+async def long(target: Target, events: int, output_bytes: int) -> str:
     """A job of so many events, whose runs printed so much together; returns its id."""
     runs = events // RUN_EVERY
-    blobs = DirectoryBlobs(house.data / "blobs")
+    blobs = DirectoryBlobs(target.data / "blobs")
     line = "the same line of output, again and again\n"
     whole = (line * (output_bytes // runs // len(line))).encode()
     digest = await blobs.put(whole)
-    async with _operations(house) as operations:
+    async with _operations(target) as operations:
         held = await _begun(operations, JobSpec("Work for a long time", review=True))
         facts = list(_story(events - 3, {"text": whole[:SHOWN].decode(), "digest": digest}))
         for start in range(0, len(facts), 100):
@@ -109,8 +109,8 @@ async def _begun(operations: Operations, spec: JobSpec) -> Held:
 
 
 @asynccontextmanager
-async def _operations(house: House) -> AsyncIterator[Operations]:
-    store = RedisStore(connect(house.redis_url, seconds=STORE_SECONDS))
+async def _operations(target: Target) -> AsyncIterator[Operations]:
+    store = RedisStore(connect(target.redis_url, seconds=STORE_SECONDS))
     try:
         yield Operations(store, lambda *_: None)
     finally:

@@ -13,7 +13,7 @@ import httpx
 from playwright.sync_api import Browser, BrowserContext
 
 from api.pages.static import BUNDLES, asset
-from benchmarks.pages.deployment import House
+from benchmarks.pages.deployment import Target
 from cli.errors import CliError
 
 QUERIES: tuple[dict[str, Any], ...] = (
@@ -45,12 +45,12 @@ class Looked:
 
 
 @contextmanager
-def signed_in(chromium: Browser, house: House) -> Iterator[BrowserContext]:
+def signed_in(chromium: Browser, target: Target) -> Iterator[BrowserContext]:
     """A window that has signed in."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860})
     page = context.new_page()
-    page.goto(f"{house.url}/app/sign-in")
-    page.fill("#key", house.key)
+    page.goto(f"{target.url}/app/sign-in")
+    page.fill("#key", target.key)
     page.keyboard.press("Enter")
     page.wait_for_url("**/app")
     page.close()
@@ -58,10 +58,10 @@ def signed_in(chromium: Browser, house: House) -> Iterator[BrowserContext]:
     context.close()
 
 
-def look(context: BrowserContext, house: House, job_id: str) -> Looked:
+def look(context: BrowserContext, target: Target, job_id: str) -> Looked:
     """One look, in a tab of its own."""
     page = context.new_page()
-    page.goto(f"{house.url}/app/jobs/{job_id}", wait_until="load")
+    page.goto(f"{target.url}/app/jobs/{job_id}", wait_until="load")
     timing = page.evaluate(TIMING)
     run = page.locator("details.run:not([open]) > summary").first
     opened = _timed(run.click, lambda: page.wait_for_selector("details.run[open] .code"))
@@ -77,9 +77,9 @@ def median(looks: list[Looked]) -> Looked:
     return Looked(*(statistics.median(getattr(each, name) for each in looks) for name in names))
 
 
-def html_kb(context: BrowserContext, house: House, job_id: str) -> float:
+def html_kb(context: BrowserContext, target: Target, job_id: str) -> float:
     """The page as it is sent."""
-    return len(context.request.get(f"{house.url}/app/jobs/{job_id}").body()) / 1024
+    return len(context.request.get(f"{target.url}/app/jobs/{job_id}").body()) / 1024
 
 
 def js_kb() -> float:
@@ -87,11 +87,11 @@ def js_kb() -> float:
     return sum(len(asset(name).zipped) for name in BUNDLES if name.endswith(".js")) / 1024
 
 
-def listing_ms(house: House, jobs: int, asks: int) -> list[float]:
+def listing_ms(target: Target, jobs: int, asks: int) -> list[float]:
     """Times of GET /jobs among so many jobs, of every kind of question in turn."""
     taken, deep = [], {"offset": jobs // 2}
     with httpx.Client(
-        base_url=house.url, headers={"X-API-Key": house.key}, trust_env=False, timeout=30
+        base_url=target.url, headers={"X-API-Key": target.key}, trust_env=False, timeout=30
     ) as client:
         for number in range(asks):
             query = QUERIES[number % len(QUERIES)]
@@ -103,10 +103,10 @@ def listing_ms(house: House, jobs: int, asks: int) -> list[float]:
     return taken
 
 
-def list_page_ms(context: BrowserContext, house: House, asks: int) -> list[float]:
+def list_page_ms(context: BrowserContext, target: Target, asks: int) -> list[float]:
     """Times of the page of jobs, as the server sends it."""
     return [
-        _timed(lambda: context.request.get(f"{house.url}/app"), lambda: None) for _ in range(asks)
+        _timed(lambda: context.request.get(f"{target.url}/app"), lambda: None) for _ in range(asks)
     ]
 
 

@@ -28,10 +28,10 @@ _ERRORS = {
 
 def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body, the system prompt first."""
-    told = [Message("system", _text(body["system"]))] if body.get("system") else []
+    messages = [Message("system", _text(body["system"]))] if body.get("system") else []
     for each in body["messages"]:
-        told.extend(_message(each))
-    return tuple(told)
+        messages.extend(_message(each))
+    return tuple(messages)
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def _stop(turn: Reply) -> str:
 
 
 def _usage(tokens: Tokens) -> dict[str, int]:
-    """Input tokens are told apart from those that were read from the cache or written to it."""
+    """Input tokens are apart from those that were read from the cache or written to it."""
     return {
         "input_tokens": tokens.input - tokens.cached_input - tokens.cache_write,
         "cache_read_input_tokens": tokens.cached_input,

@@ -28,10 +28,10 @@ _STATUS = {
 def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
     """The messages of a request's body, the system instruction first."""
     system = body.get("systemInstruction")
-    told = [Message("system", _joined(system))] if system else []
+    messages = [Message("system", _joined(system))] if system else []
     for content in body["contents"]:
-        told.extend(_content(content))
-    return tuple(told)
+        messages.extend(_content(content))
+    return tuple(messages)
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     calls: list[dict[str, Any]] = [
         {"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls
     ]
-    if turn.thoughts and calls:  # the first one bears the signature of all
+    if turn.thoughts and calls:  # the first one has the signature of all
         calls[0] |= {"thoughtSignature": SIGNATURE}
     return _body(turn, model, number, [*parts, *calls], _finish(turn))
 
@@ -80,7 +80,7 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
 
 
 def refusal(turn: Refusal) -> dict[str, Any]:
-    """The body of an error. Gemini tells when to come back in the body, as a RetryInfo."""
+    """The body of an error. Gemini says in the body when to come back, as a RetryInfo."""
     error: dict[str, Any] = {
         "code": turn.status,
         "message": turn.message,

@@ -70,7 +70,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events, to be sent as they come.
 
-    Usage is told to those who asked for it; Groq tells it to all, in a place of its own.
+    Usage is sent to those who asked for it; Groq sends it to all, in a place of its own.
     """
     head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": request.model}
     of_groq = request.path.startswith(_OF_GROQ)

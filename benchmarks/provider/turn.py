@@ -30,7 +30,7 @@ class Tokens:
     """The usage figures of one reply, in tokens.
 
     `cached_input` was read out of the provider's cache and `cache_write` put into it: both are part
-    of `input`. Only Anthropic's wire tells what was written. `thoughts` are part of `output`.
+    of `input`. Only Anthropic's wire has what was written. `thoughts` are part of `output`.
     """
 
     input: int = 10
@@ -45,7 +45,7 @@ class Reply:
     """What a model says: text, tool calls or both. `tokens=None` leaves the figures out.
 
     `delay_seconds` pass before the first byte, `pace_seconds` between two events of a stream.
-    `refusal` is why the model will not answer, in place of an answer. `thoughts` are what it tells
+    `refusal` is why the model will not answer, in place of an answer. `thoughts` are what it shows
     of its thinking before; they are signed where the wire signs them.
     """
 

@@ -1,4 +1,4 @@
-"""The benchmark of repair: is each failure told for what it is, and does each path of repair end
+"""The benchmark of repair: is each failure classified rightly, and does each path of repair end
 where it should?
 
 `programs.yaml` holds programs with real bugs, each of which is truly run in the sandbox; `paths`

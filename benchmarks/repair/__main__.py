@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from benchmarks.repair.paths import PATHS
-from benchmarks.repair.programs import Told, load, run_all
+from benchmarks.repair.programs import Classified, load, run_all
 from benchmarks.repair.results import write_down
 from benchmarks.repair.walk import Walked, walk_all
 from cli.screen import Screen, print_json
@@ -23,7 +23,7 @@ from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 
 
-async def measured() -> tuple[list[Told], list[Walked]]:
+async def measured() -> tuple[list[Classified], list[Walked]]:
     """All programs, then all paths."""
     sandbox = LocalSandbox(sandbox_python(), pool_size=2)
     try:
@@ -32,19 +32,19 @@ async def measured() -> tuple[list[Told], list[Walked]]:
         await sandbox.close()
 
 
-def show(screen: Screen, told: Sequence[Told], walked: Sequence[Walked]) -> None:
+def show(screen: Screen, classified: Sequence[Classified], walked: Sequence[Walked]) -> None:
     """A row for each class and each path, and in full what is wrong."""
-    kinds = list(dict.fromkeys(each.program.kind for each in told))
+    kinds = list(dict.fromkeys(each.program.kind for each in classified))
     rows = []
     for kind in kinds:
-        right = [each.right for each in told if each.program.kind == kind]
+        right = [each.right for each in classified if each.program.kind == kind]
         rows.append((kind, f"{sum(right)} of {len(right)}"))
-    screen.rows(("CLASS", "TOLD RIGHT"), rows)
+    screen.rows(("CLASS", "RIGHT"), rows)
     screen.rows(("PATH", "END", ""), [_row(each) for each in walked])
-    for each in told:
+    for each in classified:
         if not each.right:
             wrong = f"{each.program.kind}/{each.program.name}"
-            screen.line(wrong, f"told as {each.failure.kind}: {each.failure.cause}")
+            screen.line(wrong, f"classified as {each.failure.kind}: {each.failure.cause}")
 
 
 def _row(walked: Walked) -> tuple[str, str, str]:
@@ -60,11 +60,13 @@ def _came(end: str, repairs: Sequence[int]) -> str:
     return "; ".join((end, *(f"repaired at level {level}" for level in repairs)))
 
 
-def summed(told: Sequence[Told], walked: Sequence[Walked], seconds: float) -> dict[str, Any]:
+def summed(
+    classified: Sequence[Classified], walked: Sequence[Walked], seconds: float
+) -> dict[str, Any]:
     """The figures of the JSON line."""
     return {
-        "programs": len(told),
-        "classified_right": sum(each.right for each in told),
+        "programs": len(classified),
+        "classified_right": sum(each.right for each in classified),
         "paths": len(walked),
         "paths_right": sum(each.right for each in walked),
         "seconds": round(seconds, 1),
@@ -78,11 +80,11 @@ def main(as_json: bool, record: bool) -> None:
     """Run every program, and walk every path."""
     begun = time.monotonic()
     screen = Screen(stderr=as_json)
-    told, walked = asyncio.run(measured())
-    show(screen, told, walked)
+    classified, walked = asyncio.run(measured())
+    show(screen, classified, walked)
     if record:
-        write_down(told)
-    figures = summed(told, walked, time.monotonic() - begun)
+        write_down(classified)
+    figures = summed(classified, walked, time.monotonic() - begun)
     if as_json:
         print_json(figures)
     else:

@@ -1,4 +1,4 @@
-"""The programs with bugs, and what each is told as."""
+"""The programs with bugs, and how each is classified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHELL = ("bash", "-c")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One with a bug; `kind` is the class that its failure must be told as."""
+    """One with a bug; `kind` is the class of its failure."""
 
     name: str
     kind: str
@@ -43,15 +43,15 @@ class Program:
             command = replace(command, argv=(*SHELL, self.code))
         return await sandbox.run(command, replace(LIMITS, **self.limits))
 
-    def told(self, result: RunResult) -> Told:
-        """What it is told as where it ends so. Pure."""
+    def classified(self, result: RunResult) -> Classified:
+        """How it is classified where it ends so. Pure."""
         sources = {**self.sources, PROGRAM: self.code.encode()}
-        return Told(self, result, classify(result, sources, shell=self.shell))
+        return Classified(self, result, classify(result, sources, shell=self.shell))
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A program, and what its failure was told as."""
+class Classified:
+    """A program, and how its failure was classified."""
 
     program: Program
     result: RunResult
@@ -69,12 +69,14 @@ def load(path: Path = FILE) -> list[Program]:
     return [Program(kind=kind, **fields) for kind, many in listed.items() for fields in many]
 
 
-async def run_all(sandbox: Sandbox, programs: Sequence[Program], at_once: int = 2) -> list[Told]:
+async def run_all(
+    sandbox: Sandbox, programs: Sequence[Program], at_once: int = 2
+) -> list[Classified]:
     """Run every program, `at_once` side by side."""
     gate = asyncio.Semaphore(at_once)
 
-    async def one(program: Program) -> Told:
+    async def one(program: Program) -> Classified:
         async with gate:
-            return program.told(await program.run(sandbox))
+            return program.classified(await program.run(sandbox))
 
     return list(await asyncio.gather(*map(one, programs)))

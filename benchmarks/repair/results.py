@@ -1,5 +1,5 @@
-"""How the programs have ended when they were last run: a record, by which each change of what tells
-failures can be held against all of them in milliseconds."""
+"""How the programs have ended when they were last run: a record, against which each
+change of the classification can be checked in milliseconds."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from agents.texts import head_and_tail
-from benchmarks.repair.programs import Program, Told, load
+from benchmarks.repair.programs import Classified, Program, load
 from sandbox.protocol import End, RunResult, Stream
 
 FILE = Path(__file__).with_name("results.json")
 KEPT = 4_000
-"""Characters of an output: what tells a failure stands at its head or its end."""
+"""Characters of an output: what shows a failure stands at its head or its end."""
 _HOME = re.compile(r"/[\w./-]+?(?=/(?:lib|bin)/python)")
 """Where the interpreter lies is nothing of the program's."""
 
 
-def write_down(told: Sequence[Told], path: Path = FILE) -> None:
+def write_down(classified: Sequence[Classified], path: Path = FILE) -> None:
     """Keep how each of these programs has ended."""
-    kept = {named(each.program): _fields(each) for each in told}
+    kept = {named(each.program): _fields(each) for each in classified}
     path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 
-def recorded(path: Path = FILE) -> list[Told]:
-    """All programs, told by the record. Raises KeyError where one of them is new, or was changed
-    since: `python -m benchmarks.repair --record` runs them."""
+def recorded(path: Path = FILE) -> list[Classified]:
+    """All programs, classified by the record. Raises KeyError where one of them is new or has
+    changed: `python -m benchmarks.repair --record` runs them."""
     kept = json.loads(path.read_text())
-    return [each.told(_result(kept[named(each)], each)) for each in load()]
+    return [each.classified(_result(kept[named(each)], each)) for each in load()]
 
 
 def named(program: Program) -> str:
@@ -39,10 +39,10 @@ def named(program: Program) -> str:
     return f"{program.kind}/{program.name}"
 
 
-def _fields(told: Told) -> dict[str, Any]:
-    result = told.result
+def _fields(classified: Classified) -> dict[str, Any]:
+    result = classified.result
     return {
-        "program": _digest(told.program),
+        "program": _digest(classified.program),
         "end": result.end.value,
         "exit_code": result.exit_code,
         "signal": result.signal,

@@ -93,8 +93,8 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
         finally:
             await pool.aclose()
     unsaid = len(path.turns) - len(provider.requests) + len(list(person))
-    told = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
-    repairs = tuple(repair["level"] for repair in told)
+    repaired = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
+    repairs = tuple(repair["level"] for repair in repaired)
     return Walked(path, end, repairs, await _files(path, record), unsaid)
 
 
@@ -127,7 +127,7 @@ async def _to_the_end(
     graph: Graph,
     person: Iterator[Mapping[str, Any]],
 ) -> str:
-    """Attempt after attempt, as a worker makes them: one that has finished a call counts anew."""
+    """Attempt after attempt, as a worker makes them: one that has finished a call is no crash."""
     config: Any = {"configurable": {"thread_id": path.name}}
     wishes = {"checks": bool(path.checks), "review": bool(path.decisions), **path.job}
     feed: Any = initial_state(JobInput(TASK, **wishes))

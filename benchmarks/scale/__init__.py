@@ -4,7 +4,7 @@ streams beside others.
 model       what the model answers in both parts, and after how long
 deployment  a throw-away Redis, worker processes as we recommend them, the model's HTTP server
 flight      many jobs through that, from their admission to the end of the last
-bare        the same graph in one process of its own, without persistence
+baseline    the same graph in one process of its own, without persistence
 length      one job of so many tool calls, and what each has cost
 memory      what processes take, with all that they have started
 search      what one reader's searches cost everybody else: `python -m benchmarks.scale.search`

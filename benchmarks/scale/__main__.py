@@ -1,11 +1,12 @@
 """`python -m benchmarks.scale [--json]`: many jobs in flight, and one job that gets long.
 
 Keys of the JSON line, for 50, 200 and 500 jobs: `makespan_ratio_N` (over the ideal, the time of one
-job's 5 calls), `makespan_vs_bare_N` (over a bare loop, in the same run), `rss_mb_N` (the peak of
-all workers with their rooms, shared pages in parts), `rooms_mb_N` of it, and both makespans. For
-10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis), `event_bytes_per_call_N`
-of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of 400 to 10; and what a
-finished job keeps in Redis: `finished_bytes_per_call`, and `finished_bytes_otherwise`.
+job's 5 calls), `makespan_vs_baseline_N` (over a bare loop, in the same run), `rss_mb_N` (the peak
+of all workers with their sandboxes, shared pages in parts), `sandboxes_mb_N` of it, and both
+makespans. For 10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis),
+`event_bytes_per_call_N` of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of
+400 to 10; and what a finished job keeps in Redis: `finished_bytes_per_call`, and
+`finished_bytes_otherwise`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from benchmarks.scale import figures, length, model
-from benchmarks.scale.deployment import House, started
+from benchmarks.scale.deployment import Target, started
 from benchmarks.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
 from benchmarks.scale.flight import fly
 from cli.errors import CliError
@@ -32,49 +33,54 @@ HEADS = ("WHAT", "FIGURE", "GOAL", "")
 SLOTS = 256
 WARM_JOBS = 50
 WARM_SECONDS = 5.0
-"""What is made once is not counted on either side: connections, and nurseries with libraries."""
+"""What is made once is not counted on either side: connections, and zygotes with libraries."""
 JOBS_AS_LONG = {10: 8, 100: 2, 400: 1}
 """A short job is over in less than a second: the median of some says more than one."""
 BARE_SECONDS = 240
 
 
 def flights(
-    house: House, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
+    target: Target, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
 ) -> list[Flight]:
     """Both sides in turn, for each number of jobs; which begins changes from round to round."""
-    asyncio.run(fly(house, min(WARM_JOBS, *counts), 0.0))
+    asyncio.run(fly(target, min(WARM_JOBS, *counts), 0.0))
     time.sleep(min(WARM_SECONDS, WARM_SECONDS * seconds))
     found = []
     for jobs in counts:
-        ours, bare = [], []
+        service, baseline = [], []
         for number in range(rounds):
             if number % 2:
-                bare.append(_bare(house, jobs, seconds))
-            ours.append(asyncio.run(fly(house, jobs, seconds)))
+                baseline.append(_baseline(target, jobs, seconds))
+            service.append(asyncio.run(fly(target, jobs, seconds)))
             if not number % 2:
-                bare.append(_bare(house, jobs, seconds))
-        found.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, ours, bare))
+                baseline.append(_baseline(target, jobs, seconds))
+        found.append(Flight.of(jobs, model.FLIGHT_CALLS * seconds, service, baseline))
         screen.line(f"{jobs} jobs", str(found[-1]))
     return found
 
 
-def lengths(house: House, tools: Sequence[int], screen: Screen) -> list[PerCall]:
+def lengths(target: Target, tools: Sequence[int], screen: Screen) -> list[PerCall]:
     """One job at a time, the short ones before and after the long: a slow moment meets both."""
-    asyncio.run(length.run(house, min(tools)))
+    asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
     for count in figures.there_and_back({each: JOBS_AS_LONG.get(each, 1) for each in tools}):
-        costs.append(asyncio.run(length.run(house, count)))
+        costs.append(asyncio.run(length.run(target, count)))
         screen.line(f"{count} tool calls", f"{costs[-1].seconds:.1f} s")
     return [PerCall.of([cost for cost in costs if cost.tools == each]) for each in sorted(tools)]
 
 
-def _bare(house: House, jobs: int, seconds: float) -> float:
+def _baseline(target: Target, jobs: int, seconds: float) -> float:
     argv = [sys.executable, "-P", "-m", "benchmarks.scale.baseline", str(jobs), f"{seconds:g}"]
     done = subprocess.run(
-        argv, env=dict(house.env), capture_output=True, text=True, timeout=BARE_SECONDS, check=False
+        argv,
+        env=dict(target.env),
+        capture_output=True,
+        text=True,
+        timeout=BARE_SECONDS,
+        check=False,
     )
     if done.returncode:
-        raise CliError("the bare side failed", done.stderr[-2_000:])
+        raise CliError("the baseline failed", done.stderr[-2_000:])
     took: float = json.loads(done.stdout.splitlines()[-1])["seconds"]
     return took
 
@@ -105,10 +111,10 @@ def main(
     screen = Screen(stderr=as_json)
     with told(screen):
         count = workers or os.cpu_count() or 1
-        with started(count, settings()) as house:
+        with started(count, settings()) as target:
             screen.line("workers", f"{count}, with {SLOTS} slots each")
-            keys = figures.flight_keys(flights(house, jobs, seconds, rounds, screen))
-            keys |= figures.length_keys(lengths(house, calls, screen))
+            keys = figures.flight_keys(flights(target, jobs, seconds, rounds, screen))
+            keys |= figures.length_keys(lengths(target, calls, screen))
     screen.rows(HEADS, figures.rows(keys))
     if as_json:
         print_json(keys)

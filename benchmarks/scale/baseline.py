@@ -1,6 +1,6 @@
 """The baseline: `python -m benchmarks.scale.baseline JOBS SECONDS`, one process with one loop.
 
-The same graph, tools, rooms and model; no queue, no record, no checkpoint. It is given the loop
+The same graph, tools, sandboxes and model; no queue, no record, no checkpoint. It is given the loop
 that the workers have (uvloop), and the whole machine for itself.
 """
 

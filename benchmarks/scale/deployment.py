@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.scale import model
-from benchmarks.services import Ground, ground
+from benchmarks.services import BaseServices, base_services
 from cli import bubblewrap
 from cli.deployment import Deployment
 from cli.processes import Child, Processes, Program
@@ -30,7 +30,7 @@ STORE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Target:
     """What was started. `env` is what a further process of it is to be given."""
 
     redis_url: str = field(repr=False)
@@ -52,28 +52,28 @@ class House:
 
 
 @contextmanager
-def started(workers: int, own: Mapping[str, str]) -> Iterator[House]:
+def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
     """Redis, the model's server and so many workers; `own` are settings over the defaults.
 
     Raises CliError where they cannot work.
     """
-    with ground("scale") as below:
+    with base_services("scale") as below:
         bubblewrap.ensure()
         yield _start(below, workers, own)
 
 
-def _start(below: Ground, workers: int, own: Mapping[str, str]) -> House:
+def _start(below: BaseServices, workers: int, own: Mapping[str, str]) -> Target:
     env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": model_server(below), **own}
     env = sealed(env)
     children = [below.start(each) for each in Deployment(below.port, env).workers(workers)]
     pids = tuple(child.pid for child in children)
     server = below.redis
-    house = House(server.url, server.broker_url, env, pids, below.data, below.processes)
+    target = Target(server.url, server.broker_url, env, pids, below.data, below.processes)
     asyncio.run(_all_there(below, children))
-    return house
+    return target
 
 
-def model_server(below: Ground) -> str:
+def model_server(below: BaseServices) -> str:
     """Start the model's server; returns its address as Groq's client takes it."""
     argv = (*Deployment(0, {}).api().argv[:3], "benchmarks.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
@@ -86,7 +86,7 @@ def model_server(below: Ground) -> str:
     return url
 
 
-async def _all_there(below: Ground, children: list[Child]) -> None:
+async def _all_there(below: BaseServices, children: list[Child]) -> None:
     """Return when each worker has said that it works."""
     store = RedisStore(connect(below.redis.url))
     try:

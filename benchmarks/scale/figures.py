@@ -14,7 +14,7 @@ LENGTHS = (10, 100, 400)
 
 GOALS = {
     "makespan_ratio_50": Goal(1.2),
-    "makespan_vs_bare_500": Goal(1.5),
+    "makespan_vs_baseline_500": Goal(1.5),
     "rss_mb_500": Goal(1024.0),
     "ms_per_call_ratio_400_to_10": Goal(1.5),
     "bytes_per_call_ratio_400_to_10": Goal(1.3),
@@ -36,37 +36,39 @@ class Flown:
 class Flight:
     """So many jobs at once on both sides, in seconds; `ideal` is that of the calls of one job one
     after another, since nothing else has to take time: all jobs wait at the same time. Memory in
-    MiB is the peak of all workers with their rooms, of which `rooms_mb` is the rooms'.
+    MiB is the peak of all workers with their rooms, of which `sandboxes_mb` is the rooms'.
     """
 
     jobs: int
     ideal: float
-    ours: float
-    bare: float
+    service: float
+    baseline: float
     memory_mb: float
-    rooms_mb: float
+    sandboxes_mb: float
 
     @classmethod
-    def of(cls, jobs: int, ideal: float, ours: Sequence[Flown], bare: Sequence[float]) -> Flight:
+    def of(
+        cls, jobs: int, ideal: float, service: Sequence[Flown], baseline: Sequence[float]
+    ) -> Flight:
         """From rounds: medians of time, the most of memory."""
-        most = max((each.memory for each in ours), key=lambda memory: memory.together)
-        seconds = statistics.median(each.seconds for each in ours)
-        return cls(jobs, ideal, seconds, statistics.median(bare), most.together, most.below)
+        most = max((each.memory for each in service), key=lambda memory: memory.together)
+        seconds = statistics.median(each.seconds for each in service)
+        return cls(jobs, ideal, seconds, statistics.median(baseline), most.together, most.below)
 
     def __str__(self) -> str:
-        times = f"{self.ours:.1f} s, bare {self.bare:.1f} s, ideal {self.ideal:g} s"
-        workers = self.memory_mb - self.rooms_mb
-        return f"{times}; workers {workers:.0f} MiB, their rooms {self.rooms_mb:.0f} MiB"
+        times = f"{self.service:.1f} s, baseline {self.baseline:.1f} s, ideal {self.ideal:g} s"
+        workers = self.memory_mb - self.sandboxes_mb
+        return f"{times}; workers {workers:.0f} MiB, their sandboxes {self.sandboxes_mb:.0f} MiB"
 
     @property
     def over_ideal(self) -> float:
         """Makespan over the ideal."""
-        return self.ours / self.ideal
+        return self.service / self.ideal
 
     @property
-    def over_bare(self) -> float:
-        """Makespan over that of the bare loop."""
-        return self.ours / self.bare
+    def over_baseline(self) -> float:
+        """Makespan over that of the baseline."""
+        return self.service / self.baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,35 +125,35 @@ def there_and_back(times: Mapping[int, int]) -> list[int]:
 
 def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
     """What `--json` prints of the first part."""
-    told: dict[str, float] = {}
+    keys: dict[str, float] = {}
     for each in flights:
-        told[f"makespan_ratio_{each.jobs}"] = round(each.over_ideal, 3)
-        told[f"makespan_vs_bare_{each.jobs}"] = round(each.over_bare, 3)
-        told[f"rss_mb_{each.jobs}"] = round(each.memory_mb, 1)
-        told[f"rooms_mb_{each.jobs}"] = round(each.rooms_mb, 1)
-        told[f"makespan_s_{each.jobs}"] = round(each.ours, 2)
-        told[f"bare_s_{each.jobs}"] = round(each.bare, 2)
-    return told
+        keys[f"makespan_ratio_{each.jobs}"] = round(each.over_ideal, 3)
+        keys[f"makespan_vs_baseline_{each.jobs}"] = round(each.over_baseline, 3)
+        keys[f"rss_mb_{each.jobs}"] = round(each.memory_mb, 1)
+        keys[f"sandboxes_mb_{each.jobs}"] = round(each.sandboxes_mb, 1)
+        keys[f"makespan_s_{each.jobs}"] = round(each.service, 2)
+        keys[f"baseline_s_{each.jobs}"] = round(each.baseline, 2)
+    return keys
 
 
 def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
     """What it prints of the second; the ratios are those of the longest to the shortest."""
-    told: dict[str, float] = {}
+    keys: dict[str, float] = {}
     for each in costs:
-        told[f"ms_per_call_{each.tools}"] = round(each.ms, 2)
-        told[f"bytes_per_call_{each.tools}"] = round(each.redis_bytes)
-        told[f"event_bytes_per_call_{each.tools}"] = round(each.event_bytes)
-        told[f"file_bytes_per_call_{each.tools}"] = round(each.file_bytes)
+        keys[f"ms_per_call_{each.tools}"] = round(each.ms, 2)
+        keys[f"bytes_per_call_{each.tools}"] = round(each.redis_bytes)
+        keys[f"event_bytes_per_call_{each.tools}"] = round(each.event_bytes)
+        keys[f"file_bytes_per_call_{each.tools}"] = round(each.file_bytes)
     short, long = costs[0], costs[-1]
     if long.tools > short.tools:
         a_call, otherwise = finished_bytes(short, long)
-        told["finished_bytes_per_call"] = round(a_call)
-        told["finished_bytes_otherwise"] = round(otherwise)
+        keys["finished_bytes_per_call"] = round(a_call)
+        keys["finished_bytes_otherwise"] = round(otherwise)
     between = f"{long.tools}_to_{short.tools}"
-    told[f"ms_per_call_ratio_{between}"] = round(long.ms / short.ms, 3)
-    told[f"bytes_per_call_ratio_{between}"] = round(long.redis_bytes / short.redis_bytes, 3)
-    told[f"event_bytes_per_call_ratio_{between}"] = round(long.event_bytes / short.event_bytes, 3)
-    return told
+    keys[f"ms_per_call_ratio_{between}"] = round(long.ms / short.ms, 3)
+    keys[f"bytes_per_call_ratio_{between}"] = round(long.redis_bytes / short.redis_bytes, 3)
+    keys[f"event_bytes_per_call_ratio_{between}"] = round(long.event_bytes / short.event_bytes, 3)
+    return keys
 
 
 def rows(keys: Mapping[str, float]) -> list[tuple[str, ...]]:

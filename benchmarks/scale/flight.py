@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 from benchmarks.scale import model
-from benchmarks.scale.deployment import House
+from benchmarks.scale.deployment import Target
 from benchmarks.scale.figures import Flown
 from benchmarks.scale.memory import Peak
 from cli.errors import CliError
@@ -20,15 +20,15 @@ LOOK_SECONDS = 0.05
 MOST_SECONDS = 240
 
 
-async def fly(house: House, jobs: int, seconds: float) -> Flown:
+async def fly(target: Target, jobs: int, seconds: float) -> Flown:
     """So many jobs, whose model takes `seconds` a call. Raises CliError where one does not do what
     it was to do: then there is nothing to compare.
     """
     name = model.flight(seconds)
-    with house.operations() as operations:
+    with target.operations() as operations:
         try:
             ended = await _ended(operations)
-            with Peak(house.workers) as peak:
+            with Peak(target.workers) as peak:
                 begun = time.perf_counter()
                 flown = (admit(operations, name, MOST_SECONDS) for _ in range(jobs))
                 ids = await asyncio.gather(*flown)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from benchmarks.scale import model
-from benchmarks.scale.deployment import House
+from benchmarks.scale.deployment import Target
 from benchmarks.scale.figures import Cost
 from benchmarks.scale.flight import admit
 from cli.errors import CliError
@@ -25,18 +25,18 @@ MOST_SECONDS = 240
 _KEYS_AT_ONCE = 1_000
 
 
-async def run(house: House, tools: int) -> Cost:
+async def run(target: Target, tools: int) -> Cost:
     """One job of so many tool calls, each a run that prints 50 KB; nothing else is at work."""
-    with house.operations() as operations:
+    with target.operations() as operations:
         store = cast("RedisStore", operations.store)
         try:
-            stored, kept = await _stored(store.redis), _kept(house.data)
+            stored, kept = await _stored(store.redis), _kept(target.data)
             begun = time.perf_counter()
             job_id = await _to_its_end(operations, tools)
             seconds = time.perf_counter() - begun
             found = cast("Awaitable[Any]", store.redis.lrange(JobKeys(job_id).events, 0, -1))
             events = sum(map(len, await found))
-            stored, kept = await _stored(store.redis) - stored, _kept(house.data) - kept
+            stored, kept = await _stored(store.redis) - stored, _kept(target.data) - kept
         finally:
             await store.close()
     return Cost(tools, seconds, stored, events, kept)

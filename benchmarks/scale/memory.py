@@ -1,7 +1,7 @@
-"""What processes take in memory, with all that they have started: supervisors, nurseries, rooms.
+"""What processes take in memory, with all that they have started: supervisors, zygotes, sandboxes.
 
-A page that several processes share counts in parts (PSS): copies of one nursery share nearly all
-of theirs, and the sum of what each maps (RSS) would count those pages once a room. Where PSS may
+A page that several processes share counts in parts (PSS): copies of one zygote share nearly all
+of theirs, and the sum of what each maps (RSS) would count those pages once a sandbox. Where PSS may
 not be read, RSS counts, which is more.
 """
 

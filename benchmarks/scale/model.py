@@ -1,7 +1,7 @@
 """What the model answers: a script of `benchmarks.provider`, for both parts and both sides.
 
 It is asked over HTTP, through the true client of a provider, and not by a recording: connections,
-their limits and their cost are part of what a worker has to bear, and both sides pay for them. The
+their limits and their cost are part of what a worker pays for, and both sides pay for them. The
 model's name says what it does, so that the server needs to know nothing of jobs.
 """
 

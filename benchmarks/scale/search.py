@@ -17,7 +17,7 @@ import click
 import httpx
 
 from benchmarks.scale.paced import paced
-from benchmarks.services import ground
+from benchmarks.services import base_services
 from cli.deployment import Deployment
 from cli.screen import Screen, print_json
 from drills.outer import told
@@ -125,7 +125,7 @@ async def _measured(
 def main(as_json: bool, jobs: int, seconds: float, posts: float, searches: float) -> None:
     """Measure submissions without and beside another tenant's searches."""
     screen = Screen(stderr=as_json)
-    with told(screen), ground("search") as below:
+    with told(screen), base_services("search") as below:
         asyncio.run(_fill(below.redis.url, jobs))
         screen.line("on record", f"{jobs} jobs of {len(WORDS)} words")
         api = below.answering(Deployment(below.port, sealed({**below.env, **RATES})).api())

@@ -20,7 +20,7 @@ from benchmarks.scale import model
 from benchmarks.scale.deployment import model_server
 from benchmarks.scale.paced import GOOD
 from benchmarks.scale.search import RATES, task
-from benchmarks.services import Ground, ground
+from benchmarks.services import BaseServices, base_services
 from cli import bubblewrap
 from cli.deployment import Deployment
 from cli.errors import CliError
@@ -69,7 +69,7 @@ def started(checkout: Path) -> Iterator[Side]:
     python = checkout / ".venv" / "bin" / "python"
     if not python.exists():
         raise CliError("the checkout has no environment", str(python), "make install")
-    with ground("load") as below:
+    with base_services("load") as below:
         bubblewrap.ensure()
         key = secrets.token_urlsafe(24)
         env = {**below.env, **RATES, "FETTLE_API_KEY": key, "GROQ_API_KEY": "bench"}
@@ -89,7 +89,7 @@ def _run_by(python: Path, program: Program) -> Program:
     return replace(program, argv=(str(python), *program.argv[1:]))
 
 
-def _work(below: Ground, programs: list[Program], url: str, key: str) -> None:
+def _work(below: BaseServices, programs: list[Program], url: str, key: str) -> None:
     """Start workers, and return when each has said that it works."""
     children = [below.start(each) for each in programs]
     for _ in below.patience(*children, title="a worker cannot work here"):

@@ -46,14 +46,14 @@ async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
 def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
     """What `--json` prints. Pure."""
     keys: dict[str, float] = {}
-    for calls, (ours, whole) in found.items():
+    for calls, (service, whole) in found.items():
         keys |= {
-            f"tokens_{calls}": ours.tokens,
+            f"tokens_{calls}": service.tokens,
             f"tokens_untrimmed_{calls}": whole.tokens,
-            f"ratio_{calls}": round(ours.tokens / whole.tokens, 3),
-            f"cached_{calls}": round(ours.cached / ours.tokens, 3),
+            f"ratio_{calls}": round(service.tokens / whole.tokens, 3),
+            f"cached_{calls}": round(service.cached / service.tokens, 3),
             f"cached_untrimmed_{calls}": round(whole.cached / whole.tokens, 3),
-            f"price_ratio_{calls}": round(_weighed(ours) / _weighed(whole), 3),
+            f"price_ratio_{calls}": round(_weighed(service) / _weighed(whole), 3),
         }
     return keys
 

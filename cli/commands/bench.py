@@ -130,7 +130,9 @@ def compared(first: Path, second: Path, *, png: Path | None, as_json: bool) -> N
     tables.show_compared(screen, pairs, names)
     _drawn(screen, bars.of_two(pairs, names), png, wanted=png is not None)
     if as_json:
-        print_json({"first": names[0], "second": names[1], "measures": [p.told() for p in pairs]})
+        print_json(
+            {"first": names[0], "second": names[1], "measures": [p.as_fields() for p in pairs]}
+        )
 
 
 def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wanted: bool) -> int:
@@ -143,8 +145,8 @@ def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wante
         _drawn(screen, drawing, png, wanted=wanted and png is not None)
     screen.line("results", str(file))
     if as_json:
-        told = {"set": dict(header.set), "settings": dict(header.settings), "file": str(file)}
-        print_json({**told, **summary.told()})
+        as_fields = {"set": dict(header.set), "settings": dict(header.settings), "file": str(file)}
+        print_json({**as_fields, **summary.as_fields()})
     return FAILED if summary.not_measured else 0
 
 
@@ -189,5 +191,5 @@ def _shipped(
     tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD
     screen.line("canonical", f"{done.passed} of {done.tasks} pass{wrong}", tone)
     if as_json:
-        print_json(done.told())
+        print_json(done.as_fields())
     return 0 if done.passed == done.tasks else FAILED

@@ -38,7 +38,7 @@ def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
 
 
 def names_of(first: Measured, second: Measured) -> tuple[str, str]:
-    """How two measurements are told apart: by what differs in their settings."""
+    """How two measurements differ: by what differs in their settings."""
     one, other = first[0].settings, second[0].settings
     if one["model"] != other["model"]:
         return str(one["model"]), str(other["model"])

@@ -31,7 +31,7 @@ class Paired:
     only_second: Sequence[str]
     p: float
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """As plain values, for `--json`."""
         return asdict(self)
 

@@ -143,7 +143,7 @@ class ResultFile:
             os.fsync(self._descriptor)
 
     def _mend(self) -> None:
-        """Take away a last line that was cut short, and go on behind what is whole."""
+        """Take away a last line that was cut short, and go on after what is whole."""
         size = os.fstat(self._descriptor).st_size
         whole = os.pread(self._descriptor, size, 0).rfind(b"\n") + 1
         os.ftruncate(self._descriptor, whole)

@@ -43,7 +43,7 @@ def wilson(successes: int, of: int, confidence: float = CONFIDENCE) -> Rate:
 def rate(tries: Sequence[tuple[int, int]]) -> Rate:
     """pass@1 over exercises of (passed, tried): Wilson's where each was tried once.
 
-    Tries of one exercise are not independent: with several, exercises are drawn anew (bootstrap).
+    Tries of one exercise are not independent: with several, exercises are drawn again (bootstrap).
     """
     if all(tried == 1 for _, tried in tries):
         return wilson(sum(passed for passed, _ in tries), len(tries))

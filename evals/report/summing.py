@@ -45,7 +45,7 @@ class Summary:
     job_seconds: float
     worked_seconds: float
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """As plain values, for `--json`."""
         return {
             **asdict(self),
@@ -88,7 +88,7 @@ def sum_up(header: Header, results: Sequence[Result]) -> Summary:
 
 
 def _kind(why_not: str) -> str:
-    """Without the details, which are told exercise by exercise."""
+    """Without the details, which are shown exercise by exercise."""
     return why_not.partition(": ")[0]
 
 

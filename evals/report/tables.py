@@ -26,18 +26,18 @@ def show(screen: Screen, header: Header, summary: Summary) -> None:
     if summary.score is not None:
         screen.line("judge", f"{summary.score:.2f} of 3, over {summary.scored}, {_judge(summary)}")
     if summary.failures:
-        told = ", ".join(f"{name} {count}" for name, count in summary.failures.items())
-        screen.line("failures", f"of first attempts: {told}")
+        listed = ", ".join(f"{name} {count}" for name, count in summary.failures.items())
+        screen.line("failures", f"of first attempts: {listed}")
     if set(summary.models) - {settings["model"]}:
-        told = ", ".join(f"{name} in {count}" for name, count in summary.models.items())
-        screen.line("models", f"another than the one asked for has answered: {told}", Tone.WARN)
+        listed = ", ".join(f"{name} in {count}" for name, count in summary.models.items())
+        screen.line("models", f"another than the one asked for has answered: {listed}", Tone.WARN)
     tokens = f"{summary.input_tokens:,} tokens in, {summary.output_tokens:,} out"
     screen.line("cost", f"{money(summary.cost_usd)}, {plural(summary.calls, 'call')}, {tokens}")
     worked, job = duration(summary.worked_seconds), duration(summary.job_seconds)
     screen.line("time", f"median of a job: {worked} of work, {job} from submission to end")
     if summary.not_measured:
-        told = ", ".join(f"{why} {count}" for why, count in summary.not_measured.items())
-        screen.line("missing", f"not measured: {told}; the same command tries again", Tone.BAD)
+        listed = ", ".join(f"{why} {count}" for why, count in summary.not_measured.items())
+        screen.line("missing", f"not measured: {listed}; the same command tries again", Tone.BAD)
 
 
 def show_compared(screen: Screen, pairs: Sequence[Paired], names: tuple[str, str]) -> None:

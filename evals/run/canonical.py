@@ -42,7 +42,7 @@ class Canonical:
     seconds: float
     failures: Sequence[str]
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """As plain values, for `--json`."""
         return {
             "tasks": self.tasks,

@@ -5,8 +5,8 @@
 It answers as a model would that is
 
     right      right at once
-    mends      wrong at first, so that its own run fails; right once it is told of the failure
-    never      wrong at first, so that its own run fails, and no better when it is told
+    mends      wrong at first, so that its own run fails; right once it sees the failure
+    never      wrong at first, so that its own run fails, and no better when it sees the failure
     plausible  wrong, but its own run ends well: nobody but the hidden tests finds out
 
 The exercise at place n of the set (from 0) is of the kind PATTERN[n % len(PATTERN)]. So the first
@@ -100,10 +100,10 @@ def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
     verified = sum(call.name == "verify" for call in _calls(request))
     if writes > verified:
         return _call("verify", {"command": CHECK})
-    told = FAILED in request.last_text
-    if told and kind == "never" and writes % 2 == 0:
+    failed = FAILED in request.last_text
+    if failed and kind == "never" and writes % 2 == 0:
         return _reply("I could not make it work.")
-    if writes == 0 or told or request.messages[-1].speaker == "user":
+    if writes == 0 or failed or request.messages[-1].speaker == "user":
         right = kind == "right" or (kind == "mends" and writes > 0)
         return _call(
             "write_file", {"path": exercise.solution, "content": _code(exercise, kind, right=right)}
@@ -151,7 +151,7 @@ def main(name: str, data: Path | None, port: int) -> None:
     of = sets.load(name, data, Path.cwd())
     design = Design(of.exercises)
     with ProviderServer(design.answer, port=port, remembers=False) as server:
-        told = {
+        announced = {
             "groq": server.groq_url,
             "openai": server.openai_url,
             "exercises": len(of.exercises),
@@ -159,7 +159,7 @@ def main(name: str, data: Path | None, port: int) -> None:
             "final": design.final,
             "kinds": design.counts,
         }
-        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.write(json.dumps(announced) + "\n")
         sys.stdout.flush()
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
 

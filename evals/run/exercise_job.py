@@ -41,7 +41,7 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
     events = list(service.events(job_id))
     job = service.job(job_id)
     result = replace(
-        told(job),
+        result_of(job),
         id=at.exercise.id,
         repeat=at.repeat,
         level=at.exercise.level,
@@ -56,8 +56,8 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
     return replace(result, seconds=round(time.monotonic() - begun, 3), at=_now())
 
 
-def told(job: Job) -> Result:
-    """What a finished job tells of itself. Pure."""
+def result_of(job: Job) -> Result:
+    """What a finished job shows of itself. Pure."""
     reason = job["reason"]
     lost = f"{reason}: {job['detail']}" if reason in NOT_THE_MODELS else None
     runs: Sequence[Mapping[str, Any]] = job["runs"]
@@ -155,7 +155,7 @@ def _models(events: Sequence[Event]) -> tuple[str, ...]:
 
 
 def _failure(run: Mapping[str, Any]) -> str:
-    """The class of a failed run; what has none is told by how it ended."""
+    """The class of a failed run; what has none is named by how it ended."""
     failure = run.get("failure")
     return str(failure["class"]) if failure else str(run["end"])
 

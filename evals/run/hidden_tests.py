@@ -29,7 +29,7 @@ def verify(
     once: str,
     base: str | None = None,
 ) -> Verdict:
-    """Run the exercise's tests over `files`, laid over the last workspace of the job `base`.
+    """Run the exercise's tests over `files`, over the last workspace of the job `base`.
 
     Raises NotVerified where that could not be done.
     """

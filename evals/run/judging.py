@@ -2,7 +2,7 @@
 
 The judge is called by a process of its own, `python -m evals.run.judge`, which has the models'
 libraries and this environment's keys; this side speaks JSON lines to it. What it cost is in the
-result. A judge's word is an opinion: it is told apart from tests everywhere.
+result. A judge's word is an opinion: it is shown apart from tests everywhere.
 """
 
 from __future__ import annotations

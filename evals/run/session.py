@@ -69,7 +69,7 @@ class Session:
             result = work(api, self.asked, at)
             if judge is not None and result.measured and not at.exercise.tests:
                 result = judge.scored(api, at.exercise, result)
-            file.write(result)  # before it is told: what was shown is on the disk
+            file.write(result)  # before it is shown: what was shown is on the disk
             return result
 
         def done(result: Result) -> None:

@@ -63,7 +63,7 @@ def each(items: Sequence[T], do: Callable[[T], R], at_once: int, done: Callable[
                 return
             try:
                 outcomes.put(do(item))
-            except Exception as error:  # noqa: BLE001 - raised by whoever waits for it
+            except Exception as error:  # noqa: BLE001 - raised where it is awaited
                 outcomes.put(error)
 
     for number in range(min(at_once, len(items))):

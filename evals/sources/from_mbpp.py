@@ -1,8 +1,8 @@
 """MBPP as exercises: github.com/google-research/google-research, folder `mbpp` (CC-BY 4.0).
 
 A line is {task_id, text or prompt, code, test_list, test_setup_code or test_imports}. The names in
-a problem are known from its tests alone, so the first assertion is told with the task, as an
-example; the others are hidden. Where there is but one, the function's signature is told instead.
+a problem are known from its tests alone, so the first assertion comes with the task, as an
+example; the others are hidden. Where there is but one, the function's signature comes instead.
 """
 
 from __future__ import annotations

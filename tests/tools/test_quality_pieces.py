@@ -20,7 +20,7 @@ from evals.report.results import Header, Result, Verdict
 from evals.report.statistics import wilson
 from evals.report.summing import sum_up
 from evals.run.designed import PATTERN, Design
-from evals.run.exercise_job import told
+from evals.run.exercise_job import result_of
 from evals.run.hidden_tests import verdict_of, why
 from evals.run.tries import each
 from evals.sources.exercise import Exercise
@@ -119,7 +119,7 @@ def test_what_a_job_tells_of_itself():
         {"succeeded": False, "end": "timeout", "failure": None},  # of an older release
         {"succeeded": True, "end": "exited", "failure": None},
     ]
-    result = told(a_job(runs=runs, critiques=[{}]))
+    result = result_of(a_job(runs=runs, critiques=[{}]))
     assert result.failures == ("name", "timeout")
     assert (result.runs, result.revisions, result.job_seconds) == (3, 1, 2.5)
 
@@ -138,7 +138,7 @@ def test_what_a_job_tells_of_itself():
     ],
 )
 def test_what_says_nothing_of_the_model_is_not_measured(status, reason, measured):
-    lost = told(a_job(status=status, reason=reason, detail="set a key"))
+    lost = result_of(a_job(status=status, reason=reason, detail="set a key"))
     assert lost.measured is measured
     if not measured and reason:
         assert lost.why_not == f"{reason}: set a key"

@@ -56,7 +56,7 @@ def test_the_json_has_every_ratio_and_both_its_sides():
         "docker_cold_ratio": 11.0,
         "local_runs_per_s_ratio_2": 2.0,
         "docker_cold_ms": 110.0,
-        "docker_cold_bare_ms": 10.0,
+        "docker_cold_baseline_ms": 10.0,
         "local_runs_per_s_2_per_s": 200.0,
         "local_runs_per_s_2_bare_per_s": 100.0,
     }

@@ -9,17 +9,17 @@ from benchmarks.scale import figures, model
 from benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
 from benchmarks.scale.memory import Taken
 
-FLIGHT = Flight(50, ideal=5.0, ours=6.0, bare=8.0, memory_mb=300.04, rooms_mb=100.0)
+FLIGHT = Flight(50, ideal=5.0, service=6.0, baseline=8.0, memory_mb=300.04, sandboxes_mb=100.0)
 
 
 def test_makespans_are_held_against_the_ideal_and_the_bare_loop() -> None:
     assert figures.flight_keys([FLIGHT]) == {
         "makespan_ratio_50": 1.2,
-        "makespan_vs_bare_50": 0.75,
+        "makespan_vs_baseline_50": 0.75,
         "rss_mb_50": 300.0,
-        "rooms_mb_50": 100.0,
+        "sandboxes_mb_50": 100.0,
         "makespan_s_50": 6.0,
-        "bare_s_50": 8.0,
+        "baseline_s_50": 8.0,
     }
 
 
@@ -31,7 +31,7 @@ def test_of_several_rounds_the_median_counts_and_the_most_memory() -> None:
     ]
     found = Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])
     assert found == Flight(50, 5.0, 7.0, 8.0, 17.0, 6.0)
-    assert "7.0 s, bare 8.0 s, ideal 5 s; workers 11 MiB, their rooms 6 MiB" in str(found)
+    assert "7.0 s, baseline 8.0 s, ideal 5 s; workers 11 MiB, their sandboxes 6 MiB" in str(found)
 
 
 def test_short_jobs_come_before_and_after_long_ones() -> None:
@@ -62,7 +62,7 @@ def test_a_bound_itself_is_met(value: float, said: str) -> None:
 
 
 def test_a_figure_without_a_goal_is_not_judged() -> None:
-    assert figures.rows({"bare_s_50": 8.0}) == [("bare_s_50", "8", "", "")]
+    assert figures.rows({"baseline_s_50": 8.0}) == [("baseline_s_50", "8", "", "")]
 
 
 def test_every_goal_is_of_a_figure_that_is_told() -> None:

@@ -9,4 +9,4 @@ REPOSITORY = Path(__file__).parents[3]
 
 def test_the_page_names_every_setting_as_it_is() -> None:
     written = (REPOSITORY / "docs" / "configuration.md").read_text()
-    assert written == page(), "write it anew: python -m settings > docs/configuration.md"
+    assert written == page(), "write it again: python -m settings > docs/configuration.md"
