@@ -7,40 +7,41 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.judges import reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import End, Limits
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
-Given = Mapping[str, Any]
-"""What a probe is told: plain JSON. `Ground.told` names what is always there."""
+Given = dict[str, Any]
+"""What a probe is given: plain JSON. `HostEnvironment.facts` names what is always there."""
 
-Probe = Callable[[dict[str, Any]], "str | None"]
-"""Runs in the room, from its source alone. Returns evidence of reach in words, or None."""
+Probe = Callable[..., "str | None"]
+"""Runs in the sandbox, from its source. Takes what it is given, or nothing; returns evidence of
+reach in words, or None."""
 
-Drive = Callable[["Scene"], Awaitable[Seen]]
-Judge = Callable[[Seen], Verdict]
+Drive = Callable[["Context"], Awaitable[Observation]]
+Judge = Callable[[Observation], Verdict]
 
 LIMITS = Limits(wall_seconds=20.0)
-"""Roomier in time than a job's: what is tried is what the code may do, not how fast."""
+"""More time than a job has: what is tried is what the code may do, not how fast."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class Baseline:
     """The control runs as a plain process of this machine, bounded by the drill itself.
 
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
     a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
     is no stand-in: for a drill that is not root the attack is unproved. `as_drill`: as the drill's
-    own user, whoever that is, for what reaches into its processes. `within`: options of
-    `unshare`, for what the drill must plant first.
+    own user, whoever that is, for what reaches into its processes. `unshare`: options of the
+    program `unshare`, for what the drill must plant first.
     """
 
     as_drill: bool = False
     root: bool = False
     host_root: bool = False
-    within: tuple[str, ...] = ()
+    unshare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +59,46 @@ class Instead:
     limits: Limits | None = None
 
 
-Control = Bare | Raised | Instead
+Control = Baseline | Raised | Instead
 
 
-async def once(scene: Scene) -> Seen:
+async def run_once(context: Context) -> Observation:
     """The usual drive: run the attack's probe one time."""
-    return await scene.run()
+    return await context.run()
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack. Its module's docstring says what it tries; its name is where it lies.
+    """One attack; its name is its module's category and its own name there.
 
-    `expects` says in words what must be seen instead. `ends` are the ends of a run that count as
-    an answer where the probe itself did not live to give one. `alone`: nothing else may run
-    meanwhile. `uses` are functions whose source the probe needs beside its own. `absent` says in
-    words why this machine has no control for what is tried (None: it has), most often because it
-    has nothing of the kind: the probe runs all the same, and is then unproved, with those words.
+    `expects` says what must be seen instead. `ends` are the ends of a run that count as an answer
+    where the probe itself did not live to give one. `alone`: nothing else may run meanwhile.
+    `absent` says why this machine has no control for what is tried (None: it has), most often
+    because it has nothing of the kind: the probe runs all the same, and is then unproved, with that
+    reason. `tries` says what it tries: the first line of the probe's docstring.
     """
 
     probe: Probe
     expects: str
-    control: Control = field(default_factory=Bare)
+    control: Control = field(default_factory=Baseline)
     limits: Limits = LIMITS
     ends: frozenset[End] = frozenset()
-    given: Given = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
-    uses: tuple[Callable[..., Any], ...] = ()
-    drive: Drive = once
+    drive: Drive = run_once
     judge: Judge = reported
     alone: bool = False
     absent: Callable[[], str | None] = lambda: None
+    tries: str = ""
+    uses: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.tries:
+            said = (self.probe.__doc__ or "").strip().partition("\n")[0]
+            object.__setattr__(self, "tries", said)
+
+
+def attack(expects: str, **options: Any) -> Callable[[Probe], Attack]:
+    """Make the decorated probe an attack; `options` are fields of `Attack`."""
+    return lambda probe: Attack(probe, expects, **options)

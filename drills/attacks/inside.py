@@ -18,10 +18,10 @@ from cli.screen import Screen, print_json
 from drills.attacks import backends, suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, Wanted
-from drills.attacks.ground import Ground, ground
+from drills.attacks.host import HostEnvironment, host_environment
 from drills.attacks.netspace import Netspace, enter
+from drills.attacks.outcome import Kind, Outcome
 from drills.attacks.runner import Runner
-from drills.attacks.seen import Kind, Outcome
 from drills.attacks.summary import HEADS, failures, last_line, passed, rows, summary, told
 from sandbox.protocol import SandboxUnavailable
 
@@ -53,14 +53,14 @@ def main(
     screen = Screen(stderr=as_json)
     attacks = suite.attacks(only)
     if listing:
-        screen.rows(("NAME", "TRIES"), [(name, suite.tries(name)) for name in attacks])
+        screen.rows(("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()])
         return
     needs = Wanted(**wanted)
     made = [backends.backend(name, needs) for name in names or ("local",)]
     netspace = _netspace(screen)
     secret = os.pread(descriptor, 4096, 0).decode()
     try:
-        with ground(secret, descriptor, netspace) as place:
+        with host_environment(secret, descriptor, netspace) as place:
             outcomes = asyncio.run(_all(attacks, made, place, needs.python, screen))
             harmed = place.harmed()
     except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def _netspace(screen: Screen) -> Netspace | None:
 async def _all(
     attacks: Mapping[str, Attack],
     made: list[Backend],
-    place: Ground,
+    place: HostEnvironment,
     python: Path,
     screen: Screen,
 ) -> list[Outcome]:

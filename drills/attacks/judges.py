@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from drills.attacks.seen import Kind, Seen, Verdict
+from drills.attacks.outcome import Kind, Observation, Verdict
 from sandbox.protocol import End
 
 WORDS = 300
 
 
-def reported(seen: Seen) -> Verdict:
+def reported(seen: Observation) -> Verdict:
     """The usual judge: what the probe said, what it left, whom it reached.
 
     A probe that gave no report has proved nothing, unless its run met an end that the attack names.
@@ -45,7 +45,7 @@ def broken(evidence: str) -> Verdict:
     return Verdict(Kind.BROKEN, evidence[-WORDS:])
 
 
-def _end(seen: Seen) -> str:
+def _end(seen: Observation) -> str:
     result = seen.result
     how = result.exit_code if result.exit_code is not None else result.signal
     return f"{result.end} {'' if how is None else how} {result.stderr.text[-WORDS:]}".strip()
@@ -53,12 +53,12 @@ def _end(seen: Seen) -> str:
 
 def answered(
     end: End, code: int | None = None, *, within: float = 15.0
-) -> Callable[[Seen], Verdict]:
+) -> Callable[[Observation], Verdict]:
     """A judge of robustness: the run must end as `end` (with exit code `code`), within seconds, and
     leave nothing. Anything else is reach: the code has made the sandbox do what it should not.
     """
 
-    def judge(seen: Seen) -> Verdict:
+    def judge(seen: Observation) -> Verdict:
         result = seen.result
         if seen.left:
             return reached(f"it lived on after the run: {', '.join(seen.left)}")
@@ -73,12 +73,12 @@ def answered(
     return judge
 
 
-def ended(ends: Collection[End], *, within: float = 20.0) -> Callable[[Seen], Verdict]:
+def ended(ends: Collection[End], *, within: float = 20.0) -> Callable[[Observation], Verdict]:
     """A judge of blows against the room: it may end in one of these ways, within seconds; nothing
     of it is left, and the next run is as usual.
     """
 
-    def judge(seen: Seen) -> Verdict:
+    def judge(seen: Observation) -> Verdict:
         if seen.left:
             return reached(f"it lived on after the run: {', '.join(seen.left)}")
         if not seen.notes.get("after", True):

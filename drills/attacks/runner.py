@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from drills.attacks.attack import Attack, Bare, Instead, Raised
+from drills.attacks.attack import Attack, Baseline, Instead, Raised
 from drills.attacks.backends import Backend
-from drills.attacks.bare import UIDS, BareSandbox, interpreter
-from drills.attacks.ground import VARIABLE, Ground
+from drills.attacks.baseline import UIDS, BaselineSandbox, interpreter
+from drills.attacks.context import Context
+from drills.attacks.host import VARIABLE, HostEnvironment
 from drills.attacks.judges import held
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Kind, Outcome, Verdict
+from drills.attacks.outcome import Kind, Outcome, Verdict
 from sandbox.protocol import Sandbox, SandboxError
 
 AT_ONCE = 2
@@ -30,8 +30,8 @@ Tell = Callable[[Outcome], None]
 class Runner:
     """Runs attacks one backend at a time, those that stand each other two at a time."""
 
-    def __init__(self, ground: Ground, python: Path, tell: Tell) -> None:
-        self._ground, self._tell = ground, tell
+    def __init__(self, host: HostEnvironment, python: Path, tell: Tell) -> None:
+        self._host, self._tell = host, tell
         self._python = interpreter(python)
         self._controls: dict[str, Verdict] = {}
         # From anywhere: what bounds a user's processes counts those of a drill beside this one.
@@ -68,14 +68,14 @@ class Runner:
         self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
     ) -> tuple[Verdict, Verdict]:
         """The attack's verdict, which its control's has had its say in; and the control's."""
-        scene = Scene(attack, sandbox, self._ground, backend, attack.limits)
-        verdict = await _judged(scene)
+        context = Context(attack, sandbox, self._host, backend, attack.limits)
+        verdict = await _judged(context)
         if verdict.kind is not Kind.HELD:
             return verdict, held()
         reason = self._without_control(attack)
         if reason is not None:
             return Verdict(Kind.UNPROVED, reason), held()
-        control = await self._control(name, scene)
+        control = await self._control(name, context)
         if control.kind is not Kind.REACHED:
             why = control.evidence or "it reached nothing"
             verdict = Verdict(Kind.BLIND, f"the control was {control.kind}: {why}")
@@ -84,50 +84,52 @@ class Runner:
     def _without_control(self, attack: Attack) -> str | None:
         """Why this machine, or this user, can show no control; None where there is one."""
         control = attack.control
-        if isinstance(control, Bare) and control.host_root and os.geteuid() != 0:
+        if isinstance(control, Baseline) and control.host_root and os.geteuid() != 0:
             return "its control takes root"
         return attack.absent()
 
-    async def _control(self, name: str, scene: Scene) -> Verdict:
+    async def _control(self, name: str, context: Context) -> Verdict:
         """The control's verdict. A bare one is the same for every backend, and run once."""
-        control = scene.attack.control
-        again = replace(scene, is_control=True)
+        control = context.attack.control
+        again = replace(context, is_control=True)
         if isinstance(control, Raised):
             return await _judged(replace(again, limits=control.limits))
         if isinstance(control, Instead):
-            attack = replace(scene.attack, probe=control.probe)
-            limits = control.limits or scene.limits
+            attack = replace(context.attack, probe=control.probe)
+            limits = control.limits or context.limits
             return await _judged(replace(again, attack=attack, limits=limits))
         if name not in self._controls:
-            os.lseek(self._ground.descriptor, 0, os.SEEK_SET)  # its position is shared with us
-            bare = BareSandbox(
+            os.lseek(self._host.descriptor, 0, os.SEEK_SET)  # its position is shared with us
+            bare = BaselineSandbox(
                 self._python,
-                environment=environment(self._ground),
+                environment=environment(self._host),
                 root=control.root or control.host_root,
                 as_drill=control.as_drill,
-                within=control.within,
-                descriptors=(self._ground.descriptor,),
+                unshare=control.unshare,
+                descriptors=(self._host.descriptor,),
                 uid=next(self._uids),
             )
             # Not this mark: a canary server has it from the attack itself, if that did reach one.
-            backend = Backend("bare", scene.backend.wanted, lambda: bare)
-            again = Scene(scene.attack, bare, self._ground, backend, scene.limits, is_control=True)
+            backend = Backend("bare", context.backend.wanted, lambda: bare)
+            again = Context(
+                context.attack, bare, self._host, backend, context.limits, is_control=True
+            )
             self._controls[name] = await _judged(again)
         return self._controls[name]
 
 
-def environment(ground: Ground) -> dict[str, str]:
+def environment(host: HostEnvironment) -> dict[str, str]:
     """That of a bare control: the canary is in it, as it is in the drill's own."""
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: ground.secret}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: host.secret}
 
 
-async def _judged(scene: Scene) -> Verdict:
+async def _judged(context: Context) -> Verdict:
     """Drive the attack and judge it. Trouble of the drill or the backend is no verdict on it; and
     an attack that has a fault itself costs none of the others.
     """
     try:
         async with asyncio.timeout(MOST_SECONDS):
-            return scene.attack.judge(await scene.attack.drive(scene))
+            return context.attack.judge(await context.attack.drive(context))
     except TimeoutError:
         return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
     except SandboxError as error:

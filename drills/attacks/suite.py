@@ -1,16 +1,18 @@
-"""The suite: every attack there is, found by where it lies."""
+"""The suite: every attack there is, found by the module of its category."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
+from types import ModuleType
 
 from drills.attacks.attack import Attack
 
 CATEGORIES = ("resources", "hostdata", "network", "kernel", "artifacts", "across", "protocol")
-_HERE = __package__
+"""A module each, or a package with a module for each theme."""
 
 
 def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
@@ -18,15 +20,25 @@ def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
     wanted = tuple(only)
     found: dict[str, Attack] = {}
     for category in CATEGORIES:
-        package = importlib.import_module(f"{_HERE}.{category}")
-        for each in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
-            name = f"{category}/{each.name}"
+        members = sorted(each for module in _modules(category) for each in _attacks(module))
+        for own_name, attack in members:
+            name = f"{category}/{own_name}"
+            if name in found:
+                raise ValueError(f"two attacks are called {name}")
             if not wanted or any(fnmatch(name, glob) for glob in wanted):
-                found[name] = importlib.import_module(f"{_HERE}.{category}.{each.name}").ATTACK
+                found[name] = attack
     return found
 
 
-def tries(name: str) -> str:
-    """What an attack tries: the first line of its module's docstring."""
-    module = importlib.import_module(f"{_HERE}.{name.replace('/', '.')}")
-    return (module.__doc__ or "").strip().partition("\n")[0]
+def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
+    if isinstance(old := getattr(module, "ATTACK", None), Attack):
+        said = (module.__doc__ or "").partition("\n")[0]
+        return iter([(module.__name__.rpartition(".")[2], replace(old, tries=said))])
+    return ((name, each) for name, each in vars(module).items() if isinstance(each, Attack))
+
+
+def _modules(category: str) -> Iterator[ModuleType]:
+    package = importlib.import_module(f"{__package__}.{category}")
+    yield package
+    for each in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        yield importlib.import_module(f"{package.__name__}.{each.name}")

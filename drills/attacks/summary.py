@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cli.render.words import printable
-from drills.attacks.seen import Kind, Outcome
+from drills.attacks.outcome import Kind, Outcome
 
 HEADS = ("BACKEND", "CATEGORY", "HELD", "UNPROVED", "REACHED", "BLIND", "BROKEN", "SECONDS")
 
 LOOK_AT = {
-    Kind.REACHED: "the sandbox did not hold: see what the attack expects, in its file",
-    Kind.BLIND: "its control reached nothing, so nothing is proved: see the control in its file",
+    Kind.REACHED: "the sandbox did not hold: see what the attack expects",
+    Kind.BLIND: "its control reached nothing, so nothing is proved: see its control",
     Kind.BROKEN: "it could not be carried out, so nothing is proved: see the error",
 }
 
@@ -33,9 +33,10 @@ def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
     for each in outcomes:
         if each.failed:
             kind = each.verdict.kind
+            category, _, name = each.name.partition("/")
             yield (
                 f"{each.name} on {each.backend}: {kind}: {told(each.verdict.evidence)}\n"
-                f"    drills/attacks/{each.name}.py: {LOOK_AT[kind]}"
+                f"    {name} in drills/attacks/{category}: {LOOK_AT[kind]}"
             )
 
 

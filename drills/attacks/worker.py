@@ -9,7 +9,7 @@ from pathlib import Path
 
 from drills.attacks import backends
 from drills.attacks.backends import Wanted
-from drills.attacks.bare import BareSandbox, interpreter
+from drills.attacks.baseline import BaselineSandbox, interpreter
 from sandbox.protocol import Command, Limits, Sandbox
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     wanted = Wanted(Path(python), *rest)
     sandbox: Sandbox
     if name == "bare":
-        sandbox = BareSandbox(interpreter(wanted.python))
+        sandbox = BaselineSandbox(interpreter(wanted.python))
     else:
         sandbox = backends.backend(name, wanted).make()
     asyncio.run(_run(sandbox, sys.stdin.read()))

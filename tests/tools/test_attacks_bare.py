@@ -13,13 +13,13 @@ import pytest
 from drills.attacks import suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, Wanted
-from drills.attacks.bare import BareSandbox
-from drills.attacks.ground import Ground, ground
+from drills.attacks.baseline import BaselineSandbox
+from drills.attacks.context import marked
+from drills.attacks.host import HostEnvironment, host_environment
 from drills.attacks.judges import held, reached
 from drills.attacks.netspace import LAN
+from drills.attacks.outcome import Kind, Observation, Outcome, Verdict
 from drills.attacks.runner import Runner, environment
-from drills.attacks.scene import marked
-from drills.attacks.seen import Kind, Outcome, Seen, Verdict
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
 PYTHON = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable)
@@ -32,6 +32,10 @@ NAMES = (
     "network/stand_ins",
     "protocol/odd_bytes",
 )
+
+
+def reaches_nothing() -> None:
+    """A probe."""
 
 
 class Raising:
@@ -55,12 +59,12 @@ def place():
     with tempfile.TemporaryFile() as canary:
         canary.write(SECRET.encode())
         canary.flush()
-        with ground(SECRET, canary.fileno(), None) as made:
+        with host_environment(SECRET, canary.fileno(), None) as made:
             yield made
 
 
 async def outcomes(
-    place: Ground, backend: Backend, attacks: dict[str, Attack]
+    place: HostEnvironment, backend: Backend, attacks: dict[str, Attack]
 ) -> dict[str, Outcome]:
     told: list[Outcome] = []
     found = await Runner(place, PYTHON, told.append).run(attacks, backend)
@@ -69,15 +73,15 @@ async def outcomes(
     return {each.name: each for each in found}
 
 
-def bare(place: Ground) -> Backend:
+def bare(place: HostEnvironment) -> Backend:
     return Backend(
         "bare",
         Wanted(PYTHON),
-        lambda: BareSandbox(PYTHON, environment=environment(place)),
+        lambda: BaselineSandbox(PYTHON, environment=environment(place)),
     )
 
 
-async def test_nothing_holds_where_nothing_is_held(place: Ground) -> None:
+async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> None:
     attacks = dict(suite.attacks(NAMES))
     found = await outcomes(place, bare(place), attacks)
     assert {name: each.verdict.kind for name, each in found.items()} == dict.fromkeys(
@@ -85,7 +89,7 @@ async def test_nothing_holds_where_nothing_is_held(place: Ground) -> None:
     )
 
 
-async def test_a_probe_that_never_notices_is_blind(place: Ground) -> None:
+async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     blind = replace(attack, judge=lambda _seen: held())
     found = await outcomes(place, bare(place), {"hostdata/blind": blind})
@@ -94,7 +98,7 @@ async def test_a_probe_that_never_notices_is_blind(place: Ground) -> None:
     assert "the control was held" in verdict.evidence
 
 
-async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: Ground) -> None:
+async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
     raising = Backend("raising", Wanted(PYTHON), lambda: backend)
@@ -102,17 +106,17 @@ async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: Ground)
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
     assert backend.closed
 
-    def faulty(_seen: Seen) -> Verdict:
+    def faulty(_seen: Observation) -> Verdict:
         raise KeyError("its own fault")
 
     found = await outcomes(place, bare(place), {"a/b": replace(attack, judge=faulty)})
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
 
 
-async def test_without_a_control_an_attack_runs_and_is_unproved(place: Ground) -> None:
+async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     lacking = replace(attack, absent=lambda: "no such kernel")
-    quiet = replace(lacking, probe=lambda _given: None, judge=lambda _seen: held())
+    quiet = replace(lacking, probe=reaches_nothing, judge=lambda _seen: held())
     found = await outcomes(place, bare(place), {"a/b": lacking, "a/c": quiet})
     assert found["a/b"].verdict.kind is Kind.REACHED  # it was carried out
     assert found["a/c"].verdict == Verdict(Kind.UNPROVED, "no such kernel")
@@ -120,8 +124,10 @@ async def test_without_a_control_an_attack_runs_and_is_unproved(place: Ground) -
     assert not found["a/c"].failed
 
 
-async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(place: Ground) -> None:
-    def judge(seen: Seen) -> Verdict:
+async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
+    place: HostEnvironment,
+) -> None:
+    def judge(seen: Observation) -> Verdict:
         return reached("it ran") if seen.result.end is End.EXITED else held("it was ended")
 
     attack = replace(
@@ -133,7 +139,7 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(place:
     assert found["a/b"].control == "it ran"
 
 
-async def test_canaries_are_laid_and_harm_to_them_is_seen(place: Ground) -> None:
+async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment) -> None:
     told = place.told("mark-1")
     assert SECRET not in str(told)
     assert len(place.files) >= 3
@@ -143,7 +149,7 @@ async def test_canaries_are_laid_and_harm_to_them_is_seen(place: Ground) -> None
     assert place.harmed() == [str(place.files[0])]
 
 
-async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: Ground) -> None:
+async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: HostEnvironment) -> None:
     with socket.create_connection(tuple(place.servers.told["tcp"])) as link:
         link.sendall(b"mark-7")
         assert link.recv(100).decode().strip() == SECRET
@@ -153,8 +159,8 @@ async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: Ground)
     assert place.servers.contacts("mark-8") == ()
 
 
-async def test_nothing_of_a_bare_control_stays(place: Ground) -> None:
-    sandbox = BareSandbox(PYTHON, environment=environment(place), root=False)
+async def test_nothing_of_a_bare_control_stays(place: HostEnvironment) -> None:
+    sandbox = BaselineSandbox(PYTHON, environment=environment(place), root=False)
     code = """
 import subprocess, sys
 for _ in range(3):

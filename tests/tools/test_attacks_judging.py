@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,13 +14,14 @@ from typing import Any
 import pytest
 
 from drills.attacks import judges, suite, summary
+from drills.attacks.outcome import Kind, Observation, Outcome, Report, Verdict
 from drills.attacks.program import program, report
-from drills.attacks.seen import Kind, Outcome, Report, Seen, Verdict
 from sandbox.protocol import End, RunResult, Stream
 
 EXITED = RunResult(End.EXITED, 0, None, Stream(), Stream(), 0.1)
-SEEN = Seen(EXITED, Report(), 0.1)
+SEEN = Observation(EXITED, Report(), 0.1)
 MARK = "mark-0011"
+WORDS = ("word",)
 
 
 def outcome(name: str, kind: Kind, backend: str = "local", evidence: str = "") -> Outcome:
@@ -39,7 +41,7 @@ def outcome(name: str, kind: Kind, backend: str = "local", evidence: str = "") -
         (replace(SEEN, report=None, ends=frozenset({End.EXITED})), Kind.HELD),
     ],
 )
-def test_a_probe_is_believed_only_where_it_says_something(seen: Seen, kind: Kind) -> None:
+def test_a_probe_is_believed_only_where_it_says_something(seen: Observation, kind: Kind) -> None:
     assert judges.reported(seen).kind is kind
 
 
@@ -83,8 +85,6 @@ def failing(given: dict[str, Any]) -> str | None:
 
 
 def forking(given: dict[str, Any]) -> str | None:
-    import os  # noqa: PLC0415
-
     if os.fork() == 0:
         return "the child"
     os.wait()
@@ -92,24 +92,36 @@ def forking(given: dict[str, Any]) -> str | None:
 
 
 def closing(given: dict[str, Any]) -> str | None:
-    import os  # noqa: PLC0415
-
     os.close(1)
     return "said all the same"
 
 
-def told(probe: Any, *uses: Any) -> Report | None:
-    code = program(probe, uses, {"mark": MARK, "word": 'it\'s "so" '})
+def without_words() -> str | None:
+    return double(WORDS[0]) + os.sep
+
+
+def of_another_kind() -> str | None:
+    return str(SEEN)
+
+
+def told(probe: Any) -> Report | None:
+    code = program(probe, {"mark": MARK, "word": 'it\'s "so" '})
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return report(replace(EXITED, stdout=Stream(ran.stdout), stderr=Stream(ran.stderr)), MARK)
 
 
 def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
-    assert told(reaching, double) == Report(reached='it\'s "so" it\'s "so" ')
+    assert told(without_words) == Report(reached="wordword/")
+    assert told(reaching) == Report(reached='it\'s "so" it\'s "so" ')
     broken = told(failing)
     assert broken is not None
     assert broken.reached is None
     assert "OSError: it's" in str(broken.broken)
+
+
+def test_what_cannot_be_sent_with_a_probe_is_said() -> None:
+    with pytest.raises(TypeError, match="SEEN, Observation"):
+        told(of_another_kind)
 
 
 def test_only_the_probe_reports_not_its_children_and_not_its_closed_outputs() -> None:
@@ -155,7 +167,7 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
     blind, reached = summary.failures(outcomes)
     assert "nothing is proved" in blind
     assert reached.startswith("kernel/b on docker: reached: 55 bytes\\x1b[2J\n")
-    assert "drills/attacks/kernel/b.py" in reached
+    assert "b in drills/attacks/kernel" in reached
 
 
 def test_nothing_tried_is_nothing_proved() -> None:
@@ -174,14 +186,14 @@ def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
         "resources/fork_bomb",
         "network/stand_ins",
     ]
-    for name in names:
-        assert len(suite.tries(name)) > 12, name
+    for name, attack in suite.attacks().items():
+        assert len(attack.tries) > 12, name
 
 
 def test_every_attack_says_what_must_be_seen_and_every_probe_stands_alone() -> None:
     for name, attack in suite.attacks().items():
         assert len(attack.expects) > 12, name
-        code = program(attack.probe, attack.uses, {"mark": MARK})
+        code = program(attack.probe, {"mark": MARK})
         whole = compile(code, name, "exec")
         there = {*dir(builtins), *named(whole, "STORE_NAME")}
         assert named(whole, "LOAD_NAME", "LOAD_GLOBAL") <= there, name

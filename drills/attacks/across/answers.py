@@ -11,8 +11,8 @@ from drills.attacks.attack import Attack
 from drills.attacks.judges import reached, reported
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen, Verdict
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation, Verdict
 
 RUNS = 8
 
@@ -30,11 +30,11 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """In a control all of them are given one token, as a backend would that mixes them up."""
     tokens = [secrets.token_hex(8) for _ in range(RUNS)]
-    sent = [tokens[0]] * RUNS if scene.is_control else tokens
-    runs = await asyncio.gather(*(_run(scene, each) for each in sent))
+    sent = [tokens[0]] * RUNS if context.is_control else tokens
+    runs = await asyncio.gather(*(_run(context, each) for each in sent))
     foreign = [
         (token, each)
         for token, seen in zip(tokens, runs, strict=True)
@@ -44,17 +44,17 @@ async def drive(scene: Scene) -> Seen:
     return replace(runs[-1], notes={"foreign": len(foreign)})
 
 
-async def _run(scene: Scene, token: str) -> Seen:
-    return await scene.run(given={"token": token}, files={"laid.txt": token.encode()})
+async def _run(context: Context, token: str) -> Observation:
+    return await context.run(given={"token": token}, files={"laid.txt": token.encode()})
 
 
-def _bears(seen: Seen, token: str) -> bool:
+def _bears(seen: Observation, token: str) -> bool:
     result = seen.result
     texts = (result.stdout.text, result.stderr.text, "".join(result.changed))
     return any(token in each for each in texts)
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     foreign = seen.notes["foreign"]
     return reached(f"{foreign} answers went astray") if foreign else reported(seen)
 

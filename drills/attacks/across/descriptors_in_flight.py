@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.judges import reached, reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from drills.attacks.steps.runs import named, ready
 from sandbox.protocol import Command, Limits, SandboxUnavailable
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 USUAL_LIMIT = 1024
 """Of open files: what most systems start a process with, and so a worker and its supervisor."""
@@ -99,13 +99,13 @@ def wait(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    if scene.is_control:
-        flood = await _underway(scene)
-        seen = await _other(scene).run(pass_one, given={"limit": USUAL_LIMIT})
+async def drive(context: Context) -> Observation:
+    if context.is_control:
+        flood = await _underway(context)
+        seen = await _other(context).run(pass_one, given={"limit": USUAL_LIMIT})
         await flood
         return seen
-    async with _usual(scene) as own:
+    async with _usual(context) as own:
         beside = asyncio.ensure_future(_neighbour(own, HOLDING_SECONDS))
         flood = await _underway(own)
         troubles = [await _neighbour(own, 0.0)]
@@ -115,10 +115,10 @@ async def drive(scene: Scene) -> Seen:
 
 
 @asynccontextmanager
-async def _usual(scene: Scene) -> AsyncIterator[Scene]:
+async def _usual(context: Context) -> AsyncIterator[Context]:
     """A backend of its own that was started as most are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    async with scene.fresh() as own:
+    async with context.fresh() as own:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(USUAL_LIMIT, hard), hard))
             await own.sandbox.run(Command.python("print(1)"), Limits())
@@ -127,10 +127,10 @@ async def _usual(scene: Scene) -> AsyncIterator[Scene]:
         yield own
 
 
-async def _neighbour(scene: Scene, seconds: float) -> str | None:
+async def _neighbour(context: Context, seconds: float) -> str | None:
     """Another run, of a program that takes so long; the trouble that it had, if any."""
     try:
-        seen = await _other(scene).run(wait, given={"seconds": seconds})
+        seen = await _other(context).run(wait, given={"seconds": seconds})
     except SandboxUnavailable as error:
         return f"a neighbour had no room: {error}"
     if not seen.result.succeeded:
@@ -140,22 +140,22 @@ async def _neighbour(scene: Scene, seconds: float) -> str | None:
     return None
 
 
-def _other(scene: Scene) -> Scene:
-    return replace(scene, mark=f"mark-{secrets.token_hex(8)}")
+def _other(context: Context) -> Context:
+    return replace(context, mark=f"mark-{secrets.token_hex(8)}")
 
 
-async def _underway(scene: Scene) -> asyncio.Future[Seen]:
+async def _underway(context: Context) -> asyncio.Future[Observation]:
     """The attack's run, when it has its descriptors on their way, or has ended."""
-    told = {"theirs": scene.mark, "seconds": HOLDING_SECONDS}
-    flood = asyncio.ensure_future(scene.run(given=told))
+    told = {"theirs": context.mark, "seconds": HOLDING_SECONDS}
+    flood = asyncio.ensure_future(context.run(given=told))
     for _ in range(int(_READY_SECONDS / _LOOK_SECONDS)):
-        if flood.done() or bool(await asyncio.to_thread(named, scene.mark)):
+        if flood.done() or bool(await asyncio.to_thread(named, context.mark)):
             break
         await asyncio.sleep(_LOOK_SECONDS)
     return flood
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     troubles = seen.notes.get("troubles")
     return reached("; ".join(troubles)) if troubles else reported(seen)
 
@@ -167,6 +167,6 @@ ATTACK = Attack(
     uses=(ready,),
     drive=drive,
     judge=judge,
-    control=Bare(),
+    control=Baseline(),
     alone=True,
 )

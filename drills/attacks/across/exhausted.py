@@ -8,8 +8,8 @@ from drills.attacks.attack import Attack, Raised
 from sandbox.protocol import MIB, Limits
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 SHARE = Limits(memory_bytes=192 * MIB, processes=24, workspace_bytes=16 * MIB)
 LESS = Limits(memory_bytes=192 * MIB, processes=4, workspace_bytes=2 * MIB)
@@ -68,11 +68,11 @@ def probe(given: dict[str, Any]) -> str | None:
     return None if len(kept) == 64 else "no memory"
 
 
-async def drive(scene: Scene) -> Seen:
-    await scene.run(fill)
-    seen = await scene.run()
+async def drive(context: Context) -> Observation:
+    await context.run(fill)
+    seen = await context.run()
     if seen.report is not None and seen.report.reached is None:
-        seen = await scene.run()
+        seen = await context.run()
     return seen
 
 

@@ -10,8 +10,8 @@ from drills.attacks.judges import reached, reported
 from drills.attacks.steps.facts import facts, note
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen, Verdict
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation, Verdict
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -29,19 +29,19 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """Within one backend they may be shared by a generation; see the design of its fork server."""
-    plant = {"plant": scene.is_control}
-    seen = await scene.run(given=plant)
+    plant = {"plant": context.is_control}
+    seen = await context.run(given=plant)
     told = [facts(seen)]
     for _ in range(2):
-        async with scene.fresh() as own:
+        async with context.fresh() as own:
             told.append(facts(await own.run(given=plant)))
     same = [name for name in told[0] if len({each[name] for each in told}) < len(told)]
     return replace(seen, notes={"same": same})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     same = seen.notes["same"]
     return reached(f"the same in two backends: {', '.join(same)}") if same else reported(seen)
 

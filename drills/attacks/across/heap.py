@@ -11,8 +11,8 @@ from drills.attacks.steps.runs import loaded
 from drills.attacks.steps.secrets import holds, in_own_memory
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 START = ("neigh", "bour-")
 RUNS = 6
@@ -30,17 +30,17 @@ def probe(given: dict[str, Any]) -> str | None:
     return in_own_memory(given)
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     token = "".join(START) + secrets.token_hex(24)
     told = {"start": START, "digest": hashlib.sha256(token.encode()).hexdigest()}
-    if scene.is_control:
-        return await scene.run(given={**told, "token": token})
-    await loaded(scene)
-    seen = await scene.run(plant, given={"token": token}, files={"secret.txt": token.encode()})
+    if context.is_control:
+        return await context.run(given={**told, "token": token})
+    await loaded(context)
+    seen = await context.run(plant, given={"token": token}, files={"secret.txt": token.encode()})
     for _ in range(RUNS):
         if seen.report is None or seen.report.reached or seen.report.broken:
             break
-        seen = await scene.run(given=told)
+        seen = await context.run(given=told)
     return seen
 
 

@@ -11,8 +11,8 @@ from drills.attacks.steps.facts import facts, note
 from drills.attacks.steps.runs import loaded
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen, Verdict
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation, Verdict
 
 RUNS = 3
 
@@ -62,17 +62,17 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    await loaded(scene)
-    before = facts(await scene.run(given={"plant": False}))
-    if not scene.is_control:
-        await scene.run(plant, given={"plant": False})
-    runs = [await scene.run(given={"plant": scene.is_control}) for _ in range(RUNS)]
+async def drive(context: Context) -> Observation:
+    await loaded(context)
+    before = facts(await context.run(given={"plant": False}))
+    if not context.is_control:
+        await context.run(plant, given={"plant": False})
+    runs = [await context.run(given={"plant": context.is_control}) for _ in range(RUNS)]
     other = [name for each in map(facts, runs) for name in before if each[name] != before[name]]
     return replace(runs[-1], notes={"other": sorted(set(other))})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     other = seen.notes["other"]
     return reached(f"not as it was before: {', '.join(other)}") if other else reported(seen)
 

@@ -13,8 +13,8 @@ from drills.attacks.steps.facts import facts, note
 from drills.attacks.steps.runs import loaded
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen, Verdict
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation, Verdict
 
 RUNS = 6
 
@@ -50,17 +50,17 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    seed = {"seed": 7 if scene.is_control else 0}
-    await loaded(scene)
-    runs = [await scene.run(given=seed) for _ in range(RUNS - 2)]
-    runs += await asyncio.gather(scene.run(given=seed), scene.run(given=seed))
+async def drive(context: Context) -> Observation:
+    seed = {"seed": 7 if context.is_control else 0}
+    await loaded(context)
+    runs = [await context.run(given=seed) for _ in range(RUNS - 2)]
+    runs += await asyncio.gather(context.run(given=seed), context.run(given=seed))
     told = [facts(each) for each in runs]
     same = [name for name in told[0] if max(Counter(each[name] for each in told).values()) > 1]
     return replace(runs[-1], notes={"same": same})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     same = seen.notes["same"]
     return reached(f"the same in two runs: {', '.join(same)}") if same else reported(seen)
 

@@ -9,8 +9,8 @@ from drills.attacks.attack import Attack
 from drills.attacks.steps.homecoming import came_home, checked
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 NAMES = ("bomb.zip", "out.zip", "out.tar", "layer.tar", "bomb.gz")
 
@@ -45,8 +45,8 @@ def probe(given: dict[str, Any]) -> str | None:
     return f"{os.path.getsize('bomb.zip')} bytes unpack to {size}"
 
 
-async def drive(scene: Scene) -> Seen:
-    seen = checked(scene, await scene.run(given={"careless": scene.is_control}))
+async def drive(context: Context) -> Observation:
+    seen = checked(context, await context.run(given={"careless": context.is_control}))
     odd = set(seen.result.changed) - {*NAMES, "honest.txt"}
     if odd:
         return replace(seen, notes={"faults": [f"unpacked: {sorted(odd)[:3]}"]})

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
 from drills.attacks.judges import reached, reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 NAMES = (
     "report.txt",
@@ -32,16 +32,16 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """In a control, what came home is kept by names made alike, as some file systems do."""
-    seen = await scene.run()
+    seen = await context.run()
     changed = seen.result.changed
-    if scene.is_control:
+    if context.is_control:
         changed = {_folded(name): data for name, data in changed.items()}
     return replace(seen, notes={"home": changed})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     home = seen.notes["home"]
     mixed = [name for name in NAMES if home.get(name, b"").decode() != name]
     return reached(f"other bytes, or none, under {mixed[0]!a}") if mixed else reported(seen)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.steps.homecoming import came_home, checked
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -35,14 +35,14 @@ def probe(given: dict[str, Any]) -> str | None:
             return None
 
 
-async def drive(scene: Scene) -> Seen:
-    return checked(scene, await scene.run())
+async def drive(context: Context) -> Observation:
+    return checked(context, await context.run())
 
 
 ATTACK = Attack(
     probe,
     expects="a link to what lies on another file system, or is another's, is refused",
-    control=Bare(root=True),
+    control=Baseline(root=True),
     drive=drive,
     judge=came_home,
 )

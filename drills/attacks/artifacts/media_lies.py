@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from api.http.answers import untrusted_headers
 from drills.attacks.attack import Attack
 from drills.attacks.judges import broken, reached, reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.media import media_type
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 PAGE, DRAWING = (
     "<!doctype html><script>alert(1)</script>",
@@ -42,18 +42,18 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """In a control, the API's headers are left out: what a careless server would send."""
-    seen = await scene.run()
+    seen = await context.run()
     faults = []
     for name, data in seen.result.changed.items():
         said = media_type(name, data)
-        sent = {} if scene.is_control else untrusted_headers(name, said, "0" * 64)
+        sent = {} if context.is_control else untrusted_headers(name, said, "0" * 64)
         faults += [f"{name} is served as {said}: {why}" for why in _faults(said, data, sent)]
     return replace(seen, notes={"faults": faults})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.result.changed.keys() != LIES.keys():
         return broken(f"came home: {sorted(seen.result.changed)}")
     faults = seen.notes["faults"]

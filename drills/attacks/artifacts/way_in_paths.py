@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
 from drills.attacks.judges import reached, reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 PATHS = (
     *(
@@ -50,12 +50,12 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """A control lays the first path alone, which leads no further than its own folder."""
     taken = []
-    for path in PATHS[:1] if scene.is_control else PATHS:
+    for path in PATHS[:1] if context.is_control else PATHS:
         try:
-            seen = await scene.run(files={path: b"escaped\n"})
+            seen = await context.run(files={path: b"escaped\n"})
         except ValueError:
             continue
         taken.append((path, seen))
@@ -63,12 +63,14 @@ async def drive(scene: Scene) -> Seen:
         return replace(taken[0][1], notes={"taken": ascii(taken[0][0])[:80]})
     both = {"a": b"file", "a/b": b"in it"}
     try:
-        return replace(await scene.run(files=both), notes={"taken": "a file that is a folder too"})
+        return replace(
+            await context.run(files=both), notes={"taken": "a file that is a folder too"}
+        )
     except ValueError:
-        return replace(await scene.run(files={"fine/x.txt": b"fine\n"}), notes={"taken": ""})
+        return replace(await context.run(files={"fine/x.txt": b"fine\n"}), notes={"taken": ""})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     taken = seen.notes["taken"]
     return reached(f"a file was laid by the path {taken}") if taken else reported(seen)
 

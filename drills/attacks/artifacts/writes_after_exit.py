@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
 from drills.attacks.judges import broken, reached, reported
-from drills.attacks.seen import Kind, Seen, Verdict
+from drills.attacks.outcome import Kind, Observation, Verdict
 from drills.attacks.steps.restless import restless
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 ALLOWED_SECONDS, CONTROL_SECONDS = 2.0, 0.05
 """How long after the end something may still be written: a kill takes its time under load."""
@@ -43,12 +43,12 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    allowed = CONTROL_SECONDS if scene.is_control else ALLOWED_SECONDS
-    return replace(await scene.run(), notes={"allowed": allowed})
+async def drive(context: Context) -> Observation:
+    allowed = CONTROL_SECONDS if context.is_control else ALLOWED_SECONDS
+    return replace(await context.run(), notes={"allowed": allowed})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     data = seen.result.changed.get("clock.bin", b"")
     if len(data) != 16 or not any(data):
         return broken(f"the file did not come home: {seen.result.end}, {data!r}")

@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
-from drills.attacks.seen import Seen
+from drills.attacks.outcome import Observation
 from drills.attacks.steps.processes import visible
 from drills.attacks.steps.secrets import holds
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -27,11 +27,11 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    words = ("-c", "import time; time.sleep(60)", scene.ground.secret)
+async def drive(context: Context) -> Observation:
+    words = ("-c", "import time; time.sleep(60)", context.host.secret)
     process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", *words)
     try:
-        return await scene.run()
+        return await context.run()
     finally:
         process.kill()
         await process.wait()

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
-from drills.attacks.seen import Seen
+from drills.attacks.outcome import Observation
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 _NAMES = (".env", ".env.local", ".netrc", ".pgpass", ".git-credentials", ".pypirc", ".bash_history")
 _FOLDERS = (".ssh", ".aws", ".kube", ".docker", ".gnupg", ".config/gcloud", ".fettle", ".git")
@@ -30,20 +30,20 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """Names alone are tried for real ones; what is read in a control is a planted file."""
     planted = []
-    homes = [Path.home(), Path.cwd(), scene.ground.folder, Path("/root"), Path("/work")]
+    homes = [Path.home(), Path.cwd(), context.host.folder, Path("/root"), Path("/work")]
     for home in homes[1:3]:
-        path = home / f".env.{scene.mark}"
+        path = home / f".env.{context.mark}"
         with contextlib.suppress(OSError):
             path.write_text("KEY=none\n")
             path.chmod(0o644)
             planted.append(path)
     real = [str(home / name) for home in homes for name in (*_NAMES, *_FOLDERS)]
     try:
-        paths = [str(each) for each in planted] + ([] if scene.is_control else real)
-        return await scene.run(given={"paths": paths})
+        paths = [str(each) for each in planted] + ([] if context.is_control else real)
+        return await context.run(given={"paths": paths})
     finally:
         for path in planted:
             path.unlink(missing_ok=True)

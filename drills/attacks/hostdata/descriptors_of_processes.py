@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.steps.processes import visible
 
 
@@ -36,5 +36,5 @@ ATTACK = Attack(
     probe,
     expects="the descriptors of others can neither be listed nor opened",
     uses=(visible,),
-    control=Bare(root=True),
+    control=Baseline(root=True),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.steps.processes import visible
 from drills.attacks.steps.secrets import holds
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -38,8 +38,8 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    return await scene.run(given={"plant": scene.is_control})
+async def drive(context: Context) -> Observation:
+    return await context.run(given={"plant": context.is_control})
 
 
 ATTACK = Attack(
@@ -47,5 +47,5 @@ ATTACK = Attack(
     expects="no process that has the worker's environment is to be seen",
     uses=(holds, visible),
     drive=drive,
-    control=Bare(root=True),
+    control=Baseline(root=True),
 )

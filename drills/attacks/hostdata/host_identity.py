@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
-from drills.attacks.seen import Seen
+from drills.attacks.outcome import Observation
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -55,8 +55,8 @@ def _told() -> dict[str, Any]:
     return {"host": os.uname().nodename, "paths": paths, "identities": identities}
 
 
-async def drive(scene: Scene) -> Seen:
-    return await scene.run(given=_told())
+async def drive(context: Context) -> Observation:
+    return await context.run(given=_told())
 
 
 ATTACK = Attack(

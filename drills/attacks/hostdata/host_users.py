@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drills.attacks.attack import Attack
-from drills.attacks.seen import Seen
+from drills.attacks.outcome import Observation
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 _FILES = (
     "/etc/passwd",
@@ -61,8 +61,8 @@ def _told() -> dict[str, Any]:
     return {"digests": digests, "inside": inside}
 
 
-async def drive(scene: Scene) -> Seen:
-    return await scene.run(given=_told())
+async def drive(context: Context) -> Observation:
+    return await context.run(given=_told())
 
 
 def _names(place: str) -> list[str]:

@@ -9,17 +9,17 @@ from drills.attacks.steps.runs import loaded
 from drills.attacks.steps.secrets import holds, in_own_memory
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 
 def probe(given: dict[str, Any]) -> str | None:
     return in_own_memory(given)
 
 
-async def drive(scene: Scene) -> Seen:
-    await loaded(scene)
-    return await scene.run()
+async def drive(context: Context) -> Observation:
+    await loaded(context)
+    return await context.run()
 
 
 ATTACK = Attack(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from sandbox.policy import PROC_SHOWN
 
 
@@ -52,5 +52,5 @@ ATTACK = Attack(
     expects="nothing but what the policy names, with its reason, and no counter that moves",
     given={"shown": sorted(PROC_SHOWN)},
     uses=(readable,),
-    control=Bare(),
+    control=Baseline(),
 )

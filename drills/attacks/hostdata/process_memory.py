@@ -8,8 +8,8 @@ from drills.attacks.attack import Attack
 from drills.attacks.steps.processes import visible
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -62,8 +62,8 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    return await scene.run(given={"plant": scene.is_control})
+async def drive(context: Context) -> Observation:
+    return await context.run(given={"plant": context.is_control})
 
 
 ATTACK = Attack(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.steps.processes import visible
 
 
@@ -35,5 +35,5 @@ ATTACK = Attack(
     probe,
     expects="no link of a process leads out of the room",
     uses=(visible,),
-    control=Bare(root=True),
+    control=Baseline(root=True),
 )

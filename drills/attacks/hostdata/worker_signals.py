@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from drills.attacks.attack import Attack
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -42,8 +42,8 @@ def _started() -> str:
     return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
 
 
-async def drive(scene: Scene) -> Seen:
-    return await scene.run(given={"started": _started()})
+async def drive(context: Context) -> Observation:
+    return await context.run(given={"started": _started()})
 
 
 ATTACK = Attack(

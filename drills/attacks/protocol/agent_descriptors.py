@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -32,5 +32,5 @@ def probe(given: dict[str, Any]) -> str | None:
 ATTACK = Attack(
     probe,
     expects="none can be listed, opened or fetched",
-    control=Bare(host_root=True),
+    control=Baseline(host_root=True),
 )

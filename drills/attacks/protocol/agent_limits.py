@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.drives import survived
 from drills.attacks.judges import ended
 from sandbox.protocol import End, Limits
@@ -43,5 +43,5 @@ ATTACK = Attack(
     limits=Limits(wall_seconds=5.0),
     drive=survived,
     judge=ended({End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT, End.OUTPUT}),
-    control=Bare(as_drill=True),
+    control=Baseline(as_drill=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 from drills.attacks.drives import survived
 from drills.attacks.judges import ended
 from drills.attacks.protocol.agent_killed import probe
@@ -19,5 +19,5 @@ ATTACK = Attack(
     given={"signals": sorted({int(number) for number in signal.valid_signals() - NOT})},
     drive=survived,
     judge=ended({End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT}),
-    control=Bare(as_drill=True),
+    control=Baseline(as_drill=True),
 )

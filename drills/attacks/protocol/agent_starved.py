@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from drills.attacks.attack import Attack, Instead
 from drills.attacks.drives import survived
 from drills.attacks.judges import held, reached
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import Limits
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 LIMITS = Limits(wall_seconds=1.0, cpu_seconds=60)
 MOST_LATE = 2.0
@@ -78,14 +78,14 @@ def sleeps(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     """How long a run takes that is as busy and leaves the agent alone, and then the attack's."""
-    usual = await scene.run(given={"starving": False}, limits=LIMITS)
-    seen = await survived(scene)
+    usual = await context.run(given={"starving": False}, limits=LIMITS)
+    seen = await survived(context)
     return replace(seen, notes={**seen.notes, "late": seen.seconds - usual.seconds})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.report is not None and seen.report.reached is not None:
         return reached(seen.report.reached)
     if seen.left or not seen.notes["after"]:

@@ -7,7 +7,7 @@ from typing import Any
 from drills.attacks.attack import Attack, Raised
 from drills.attacks.drives import survived
 from drills.attacks.judges import held, reached
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox import policy
 from sandbox.protocol import Limits
 
@@ -32,7 +32,7 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.report is not None:
         return reached(str(seen.report.reached))
     if seen.seconds > MOST or seen.left or not seen.notes["after"]:

@@ -12,9 +12,9 @@ from cli.progress import Detail, run_parts
 from cli.render import drawn, plain
 from cli.render.parts import Output, Part
 from drills.attacks.attack import Attack, Instead
+from drills.attacks.context import Context
 from drills.attacks.judges import broken, held, reached
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 
 HOSTILE = ("\x1b", "\x07", "\x08", "\r", "\x9b", "\x9d", "\u202e")
 
@@ -37,7 +37,7 @@ def shown(parts: list[Part]) -> str:
     return console.file.getvalue() + "\n".join(line for part in parts for line in plain.lines(part))
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     result = seen.result
     if "\x1b" not in result.stdout.text:
         return broken("the output did not arrive as it was written")
@@ -65,8 +65,8 @@ def judge(seen: Seen) -> Verdict:
     return reached(f"a terminal gets {found}") if found else held()
 
 
-async def drive(scene: Scene) -> Seen:
-    return replace(await scene.run(), notes={"careless": scene.is_control})
+async def drive(context: Context) -> Observation:
+    return replace(await context.run(), notes={"careless": context.is_control})
 
 
 ATTACK = Attack(

@@ -6,7 +6,7 @@ from typing import Any
 
 from drills.attacks.attack import Attack, Instead
 from drills.attacks.judges import held, reached
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -29,7 +29,7 @@ def succeeds(given: dict[str, Any]) -> str | None:
     return None
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.result.signal != 9:
         return reached(f"it ended as {seen.result.end} {seen.result.exit_code}, not by signal 9")
     return held()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
+from drills.attacks.context import Context
 from drills.attacks.judges import held, reached
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.room import wire
 
 WORD = "FORGED"
@@ -67,13 +67,13 @@ def frame(status: int) -> bytes:
         os.close(write)
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     bare = b'{"status": 0, "timeout": false, "left": []}\n'
-    frames = [bare] if scene.is_control else [frame(0), b"\xff" * 64]
-    return await scene.run(given={"frames": [each.hex() for each in frames]})
+    frames = [bare] if context.is_control else [frame(0), b"\xff" * 64]
+    return await context.run(given={"frames": [each.hex() for each in frames]})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     result = seen.result
     if result.succeeded or WORD in result.stdout.text:
         return reached(f"the forged answer was believed: {result.end} {result.exit_code}")
@@ -85,5 +85,5 @@ ATTACK = Attack(
     expects="the real end (exit code 7), or a room that is taken for dead; never the forged answer",
     drive=drive,
     judge=judge,
-    control=Bare(as_drill=True),
+    control=Baseline(as_drill=True),
 )

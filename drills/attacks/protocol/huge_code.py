@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from drills.attacks.attack import LIMITS, Attack, Instead
+from drills.attacks.context import Context
 from drills.attacks.judges import held, reached
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import Command
 
 SIZE = 10 * 1024 * 1024
@@ -18,12 +18,12 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    end = "" if scene.is_control else "print(len(text))"
-    return await scene.command(Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS)
+async def drive(context: Context) -> Observation:
+    end = "" if context.is_control else "print(len(text))"
+    return await context.command(Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS)
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.result.stdout.text != ANSWER:
         return reached(f"{seen.result.end}: {seen.result.stdout.text[:80]!r}")
     return held(f"{seen.seconds:.1f} s")

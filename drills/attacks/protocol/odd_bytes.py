@@ -7,7 +7,7 @@ from typing import Any
 
 from drills.attacks.attack import Attack
 from drills.attacks.judges import broken, held, reached
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 
 
 def probe(given: dict[str, Any]) -> str | None:
@@ -21,7 +21,7 @@ def probe(given: dict[str, Any]) -> str | None:
     os._exit(0)
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     for stream in (seen.result.stdout, seen.result.stderr):
         if not stream.text.startswith("odd:"):
             return broken(f"the output is {stream.text!r}")

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from drills.attacks.attack import Attack, Instead
+from drills.attacks.context import Context
 from drills.attacks.judges import held, reached
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import Command, End, SandboxError
 
 CODES = (
@@ -32,23 +32,25 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     wrong: list[str] = []
     ends = []
-    codes = ("import time; time.sleep(9)",) if scene.is_control else CODES
+    codes = ("import time; time.sleep(9)",) if context.is_control else CODES
     for code in codes:
         try:
-            seen = await scene.command(Command.python(code), replace(scene.limits, wall_seconds=6))
+            seen = await context.command(
+                Command.python(code), replace(context.limits, wall_seconds=6)
+            )
         except (SandboxError, ValueError) as error:
             wrong.append(f"{code[:40]!r}: {type(error).__name__}: {error}")
             continue
         ends.append(seen.result.end)
         if seen.result.end not in {End.EXITED, End.SIGNALED, End.MEMORY}:
             wrong.append(f"{code[:40]!r}: {seen.result.end}")
-    return replace(await scene.run(), notes={"wrong": wrong, "ends": ends})
+    return replace(await context.run(), notes={"wrong": wrong, "ends": ends})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.notes["wrong"]:
         return reached("; ".join(seen.notes["wrong"]))
     return held(f"{len(seen.notes['ends'])} answers")

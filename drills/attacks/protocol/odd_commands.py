@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from drills.attacks.attack import Attack, Instead
+from drills.attacks.context import Context
 from drills.attacks.judges import held, reached
-from drills.attacks.scene import Scene
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import Command, End, SandboxError
 
 COMMANDS = (
@@ -34,22 +34,22 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
+async def drive(context: Context) -> Observation:
     wrong: list[str] = []
-    commands = (("sleep", "9"),) if scene.is_control else COMMANDS
+    commands = (("sleep", "9"),) if context.is_control else COMMANDS
     for words in commands:
         told = repr(words)[:60]
         try:
-            seen = await scene.command(Command(words), replace(scene.limits, wall_seconds=6))
+            seen = await context.command(Command(words), replace(context.limits, wall_seconds=6))
         except (SandboxError, ValueError) as error:
             wrong.append(f"{told}: {type(error).__name__}: {error}")
             continue
         if seen.result.end is not End.EXITED:
             wrong.append(f"{told}: {seen.result.end}")
-    return replace(await scene.run(), notes={"wrong": wrong})
+    return replace(await context.run(), notes={"wrong": wrong})
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if seen.notes["wrong"]:
         return reached("; ".join(seen.notes["wrong"]))
     return held()

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from drills import family
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
+from drills.attacks.context import LEFT_SECONDS, Context, marked
 from drills.attacks.judges import broken, held, reached
-from drills.attacks.scene import LEFT_SECONDS, Scene, marked
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import End, RunResult, SandboxError, Stream
 
 MEET_SECONDS = 15.0
@@ -40,8 +40,8 @@ def probe(given: dict[str, Any]) -> str | None:
     return None
 
 
-async def drive(scene: Scene) -> Seen:
-    async with scene.fresh() as own:
+async def drive(context: Context) -> Observation:
+    async with context.fresh() as own:
         run = asyncio.ensure_future(own.run())
         met = await asyncio.to_thread(meet, own.mark)
         lines = [line for line in map(above, met) if line]
@@ -50,7 +50,7 @@ async def drive(scene: Scene) -> Seen:
         if not lines:
             await own.sandbox.close()  # no process of ours watches over this backend's rooms
         left = await asyncio.to_thread(outliving, met)
-        if scene.is_control:
+        if context.is_control:
             kill({pid for line in lines for pid in line})
         else:
             run.cancel()
@@ -59,10 +59,10 @@ async def drive(scene: Scene) -> Seen:
     return of_processes(met, left)
 
 
-def of_processes(met: list[int], left: list[int]) -> Seen:
+def of_processes(met: list[int], left: list[int]) -> Observation:
     """What was seen of a run that was not let come to its answer."""
     nothing = RunResult(End.KILLED, None, None, Stream(), Stream(), 0.0)
-    return Seen(nothing, None, 0.0, notes={"met": met, "left": left})
+    return Observation(nothing, None, 0.0, notes={"met": met, "left": left})
 
 
 def meet(mark: str) -> list[int]:
@@ -103,7 +103,7 @@ def outliving(pids: list[int]) -> list[int]:
     return left
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: Observation) -> Verdict:
     if len(seen.notes["met"]) < 2:
         return broken("the host never met the run's processes")
     if seen.notes["left"]:
@@ -116,5 +116,5 @@ ATTACK = Attack(
     expects="nothing of the room lives on",
     drive=drive,
     judge=judge,
-    control=Bare(),
+    control=Baseline(),
 )

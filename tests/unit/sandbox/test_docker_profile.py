@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drills.attacks import bare
+from drills.attacks import baseline
 from sandbox import policy, syscalls
 from sandbox.allowed_arguments import options
 from sandbox.docker import profile, seccomp
@@ -50,7 +50,7 @@ def test_a_room_is_another_user_than_any_other_and_owns_its_places(body) -> None
     assert len({profile.name(uid) for uid in profile.UIDS}) == len(profile.UIDS)
     # Nobody's, by systemd.io/UIDS-GIDS; and no attack's control is one of them, which would end it.
     assert set(profile.UIDS) <= set(range(60_578, 61_184))
-    assert not {policy.HOST_UID, *bare.UIDS} & set(profile.UIDS)
+    assert not {policy.HOST_UID, *baseline.UIDS} & set(profile.UIDS)
 
 
 def test_a_container_ends_with_its_worker_and_leaves_nothing(body) -> None:

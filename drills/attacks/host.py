@@ -22,7 +22,7 @@ SECRET_LETTERS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostEnvironment:
     """What there is to be reached.
 
     `folder` is open to all users, as are the canary files: what keeps a room from them must be the
@@ -57,7 +57,9 @@ class Ground:
 
 
 @contextmanager
-def ground(secret: str, descriptor: int, netspace: Netspace | None) -> Iterator[Ground]:
+def host_environment(
+    secret: str, descriptor: int, netspace: Netspace | None
+) -> Iterator[HostEnvironment]:
     """Lay the canaries; all of them are gone afterwards."""
     with TemporaryDirectory(prefix="fettle-attacks-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -65,7 +67,7 @@ def ground(secret: str, descriptor: int, netspace: Netspace | None) -> Iterator[
         files = tuple(_lay(secret, folder))
         try:
             with serving(secret, folder, netspace) as servers:
-                yield Ground(secret, folder, files, descriptor, servers, netspace)
+                yield HostEnvironment(secret, folder, files, descriptor, servers, netspace)
         finally:
             for each in files:
                 each.unlink(missing_ok=True)

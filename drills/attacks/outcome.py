@@ -22,7 +22,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """One attack as seen from the host."""
 
     result: RunResult

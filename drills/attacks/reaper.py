@@ -1,5 +1,5 @@
 """The keeper of a bare process:
-`python -m drills.attacks.keeper REPORT UID SECONDS PROCESSES ARGV...`.
+`python -m drills.attacks.reaper REPORT UID SECONDS PROCESSES ARGV...`.
 
 It adopts every orphan below, whatever session it puts itself into, and kills all of them in the
 end; so a control may do its worst, and nothing of it stays. The last thing it does is to write to

@@ -1,4 +1,4 @@
-"""Bare: a "sandbox" that holds nothing. The control of most attacks, and of the suite itself.
+"""Baseline: a "sandbox" that holds nothing. The control of most attacks, and of the suite itself.
 
 It implements `sandbox.protocol.Sandbox` by a plain process of this machine: same files, same
 network, same kernel. What bounds it is the drill's own prudence (`keeper.py`), far above a room's
@@ -39,12 +39,12 @@ class Kept:
     left: tuple[str, ...]
 
 
-class BareSandbox:
+class BaselineSandbox:
     """Runs each command as a process of this machine, with `environment` as it is.
 
     `root`: keep root's rights; a drill that is not root gives those of a user namespace instead.
     `as_drill`: keep the drill's rights.
-    `within`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
+    `unshare`: options of `unshare` to run under. `descriptors` are inherited. `uid` is who its
     processes are where the drill is root: at worst, all of this user's are killed in the end.
     """
 
@@ -55,12 +55,12 @@ class BareSandbox:
         environment: Mapping[str, str] | None = None,
         root: bool = False,
         as_drill: bool = False,
-        within: tuple[str, ...] = (),
+        unshare: tuple[str, ...] = (),
         descriptors: tuple[int, ...] = (),
         uid: int = UIDS[0],
     ) -> None:
         self._python, self._environment = python, dict(environment or {"PATH": "/usr/bin:/bin"})
-        self._root, self._within, self._descriptors = root, within, descriptors
+        self._root, self._unshare, self._descriptors = root, unshare, descriptors
         self._uid = uid if os.geteuid() == 0 and not (root or as_drill) else -1
         self.left: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ class BareSandbox:
         seconds = min(limits.wall_seconds, MOST_SECONDS)
         started = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "drills.attacks.keeper", str(report), str(self._uid)),
+            *(sys.executable, "-P", "-m", "drills.attacks.reaper", str(report), str(self._uid)),
             *(str(seconds), str(PROCESSES), *self._words(command, work)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -112,10 +112,10 @@ class BareSandbox:
             words = [str(self._python), "-P", str(main), *words[3:]]
         elif words[0] == "python":
             words[0] = str(self._python)
-        within = list(self._within)
-        if os.geteuid() != 0 and (self._root or within):
-            within = ["--user", "--map-root-user", *within]
-        return ["unshare", *within, "--", *words] if within else words
+        unshare = list(self._unshare)
+        if os.geteuid() != 0 and (self._root or unshare):
+            unshare = ["--user", "--map-root-user", *unshare]
+        return ["unshare", *unshare, "--", *words] if unshare else words
 
 
 def interpreter(preferred: Path) -> Path:

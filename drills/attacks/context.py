@@ -1,4 +1,4 @@
-"""Scene: one attack, underway on one sandbox."""
+"""Context: one attack, underway on one sandbox."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 from drills.attacks.attack import Attack, Probe
 from drills.attacks.backends import Backend
-from drills.attacks.bare import BareSandbox
-from drills.attacks.ground import Ground
+from drills.attacks.baseline import BaselineSandbox
+from drills.attacks.host import HostEnvironment
+from drills.attacks.outcome import Observation
 from drills.attacks.program import program, report
-from drills.attacks.seen import Seen
 from sandbox.protocol import Command, Limits, Sandbox
 
 LEFT_SECONDS = 3.0
@@ -24,12 +24,12 @@ LEFT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Context:
     """What a drive works with. `is_control`: success is wanted, to see that it is noticed."""
 
     attack: Attack
     sandbox: Sandbox
-    ground: Ground
+    host: HostEnvironment
     backend: Backend
     limits: Limits
     is_control: bool = False
@@ -42,36 +42,36 @@ class Scene:
         given: Mapping[str, Any] | None = None,
         files: Mapping[str, bytes] | None = None,
         limits: Limits | None = None,
-    ) -> Seen:
+    ) -> Observation:
         """Run the attack's probe, or another, once; `given` adds to what it is told."""
         attack = self.attack
-        told = {**self.ground.told(self.mark), **attack.given, **(given or {})}
-        code = program(probe or attack.probe, attack.uses, told)
+        told = {**self.host.told(self.mark), **attack.given, **(given or {})}
+        code = program(probe or attack.probe, told)
         laid = attack.files if files is None else files
         return await self.command(
             Command(("python", "-c", code), laid, attack.stdin), limits or self.limits
         )
 
-    async def command(self, command: Command, limits: Limits) -> Seen:
+    async def command(self, command: Command, limits: Limits) -> Observation:
         """Run any command once, and look at what it leaves."""
         started = time.monotonic()
         result = await self.sandbox.run(command, limits)
         seconds = time.monotonic() - started
-        if isinstance(self.sandbox, BareSandbox):
+        if isinstance(self.sandbox, BaselineSandbox):
             left = self.sandbox.left or marked(self.mark)
         else:
             left = await asyncio.to_thread(lingering, self.mark)
-        return Seen(
+        return Observation(
             result=result,
             report=report(result, self.mark),
             seconds=seconds,
             ends=self.attack.ends,
             left=left,
-            contacts=self.ground.servers.contacts(self.mark),
+            contacts=self.host.servers.contacts(self.mark),
         )
 
     @asynccontextmanager
-    async def fresh(self) -> AsyncIterator[Scene]:
+    async def fresh(self) -> AsyncIterator[Context]:
         """The same with a backend of its own, for a drive that breaks it."""
         sandbox = self.backend.make()
         try:

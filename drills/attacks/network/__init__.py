@@ -1,1 +1,0 @@
-"""A run reaches something beyond its own loopback."""
