@@ -1,0 +1,45 @@
+"""The system calls of the attacks: their numbers, and that no sandbox's filter allows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from drills.attacks import suite
+from drills.attacks.syscalls import SYSCALLS
+from sandbox import syscalls
+
+REFUSED = {
+    call
+    for name, attack in suite.attacks(["kernel/*"]).items()
+    for call in attack.given.get("calls", ())
+}
+"""Of the attacks that are a table of system calls."""
+
+
+def test_there_are_calls_that_must_be_refused() -> None:
+    assert len(REFUSED) > 50
+
+
+@pytest.mark.parametrize("machine", syscalls.MACHINES)
+def test_no_filter_lets_one_of_them_through(machine: str) -> None:
+    known = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
+    column = syscalls.MACHINES.index(machine)
+    numbers = {SYSCALLS[name][column] for name in REFUSED}
+    assert not numbers & set(known.values())
+    assert not REFUSED & set(known)
+
+
+@pytest.mark.parametrize("machine", syscalls.MACHINES)
+def test_no_two_calls_have_one_number(machine: str) -> None:
+    column = syscalls.MACHINES.index(machine)
+    numbers = [each[column] for each in SYSCALLS.values() if each[column] is not None]
+    assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("machine", syscalls.MACHINES)
+def test_what_a_filter_names_too_has_the_same_number(machine: str) -> None:
+    known = {**syscalls.allowed(machine), **syscalls.conditional(machine)}
+    column = syscalls.MACHINES.index(machine)
+    assert {name: SYSCALLS[name][column] for name in SYSCALLS if name in known} == {
+        name: known[name] for name in SYSCALLS if name in known
+    }
