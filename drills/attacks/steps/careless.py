@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from drills.attacks.steps.secrets import holds
+
 
 def careless(given: dict[str, Any]) -> str | None:
     """Collect the current directory as one does who thinks no evil; then remove all of it.
@@ -40,7 +42,7 @@ def careless(given: dict[str, Any]) -> str | None:
                 with open(path, "rb") as file:
                     data = file.read(1 << 26)
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                if holds(given, data):  # type: ignore[name-defined]  # noqa: F821  (sent along)
+                if holds(given, data):
                     return f"it reads the canary through {name}"
                 if len(data) != announced:
                     return f"it announces {announced} bytes of {name}, and sends {len(data)}"

@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drills.attacks.seen import Seen
+    from drills.attacks.outcome import Observation
 
 FILE = "facts.json"
 
 
-def facts(seen: Seen) -> dict[str, Any]:
+def facts(seen: Observation) -> dict[str, Any]:
     """What one run has written. Raises ValueError where it has not."""
     data = seen.result.changed.get(FILE)
     if data is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 
 PROTOCOLS = Path("/proc/net/protocols")
 
@@ -47,6 +47,6 @@ def refused(families: Mapping[str, int], word: str) -> Attack:
         family,
         expects="none can be made",
         given={"families": dict(families)},
-        control=Bare(root=True, within=("--net",)),
+        control=Baseline(root=True, unshare=("--net",)),
         absent=unloaded(word),
     )

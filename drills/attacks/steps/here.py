@@ -21,7 +21,7 @@ def reaches(
     For what is `absent` from a kernel; so only for probes that do nothing, whoever calls.
     """
     told = {**(given or {}), "mark": "tried"}
-    command = [sys.executable, "-c", program(probe, uses, told)]
+    command = [sys.executable, "-c", program(probe, told)]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     line = next(each for each in answer.stdout.splitlines() if each.startswith("tried "))
     return json.loads(line.removeprefix("tried ")).get("reached") is not None

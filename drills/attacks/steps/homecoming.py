@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from drills.attacks.judges import reached, reported
-from drills.attacks.seen import Seen, Verdict
+from drills.attacks.outcome import Observation, Verdict
 from sandbox import paths
 from sandbox.protocol import Command, Limits, RunResult
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
 COLLECTING_SECONDS = 15.0
 """More than this between the code's end and the answer, and the collector has been held up."""
@@ -23,39 +23,39 @@ HONEST = b"honest work\n"
 """What a probe puts beside its traps where the attack names a file in `given["comes"]`."""
 
 
-async def homecoming(scene: Scene) -> Seen:
+async def homecoming(context: Context) -> Observation:
     """Run the probe, which in a control collects carelessly itself; then see what came home."""
-    return checked(scene, await scene.run(given={"careless": scene.is_control}))
+    return checked(context, await context.run(given={"careless": context.is_control}))
 
 
-def checked(scene: Scene, seen: Seen) -> Seen:
+def checked(context: Context, seen: Observation) -> Observation:
     """What came home, with its faults in the notes."""
-    faults = [] if scene.is_control else list(_faults(scene, seen))
+    faults = [] if context.is_control else list(_faults(context, seen))
     return replace(seen, notes={**seen.notes, "faults": faults})
 
 
-async def and_on(scene: Scene) -> Seen:
+async def and_on(context: Context) -> Observation:
     """As `homecoming`; the backend's next run must go well too."""
-    seen = await homecoming(scene)
-    after = await scene.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
+    seen = await homecoming(context)
+    after = await context.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
     if after.succeeded:
         return seen
     faults = [*seen.notes["faults"], f"the next run on the same backend: {after.end}"]
     return replace(seen, notes={"faults": faults})
 
 
-def came_home(seen: Seen) -> Verdict:
+def came_home(seen: Observation) -> Verdict:
     """Judges what these drives saw."""
     faults = seen.notes["faults"]
     return reached(faults[0]) if faults else reported(seen)
 
 
-def _faults(scene: Scene, seen: Seen) -> Iterator[str]:
-    result, limits, given = seen.result, scene.limits, scene.attack.given
+def _faults(context: Context, seen: Observation) -> Iterator[str]:
+    result, limits, given = seen.result, context.limits, context.attack.given
     yield from (f"{name!a} came home: {why}" for name in result.changed if (why := odd(name)))
     yield from _too_much(result, limits)
     for name, data in result.changed.items():
-        if scene.ground.secret.encode() in data:
+        if context.host.secret.encode() in data:
             yield f"{name!a} came home with the secret"
         if name in given.get("never", ()):
             yield f"{name} came home"
@@ -67,7 +67,7 @@ def _faults(scene: Scene, seen: Seen) -> Iterator[str]:
             yield f"a refusal that is not printable: {words[:60]!a}"
     if seen.seconds - result.seconds > COLLECTING_SECONDS:
         yield f"the answer came {seen.seconds - result.seconds:.1f} s after the end"
-    yield from (f"the canary file {each} was changed" for each in scene.ground.harmed())
+    yield from (f"the canary file {each} was changed" for each in context.host.harmed())
 
 
 def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from drills.attacks.attack import Bare
-from drills.attacks.seen import Seen
+from drills.attacks.attack import Baseline
+from drills.attacks.outcome import Observation
 
 if TYPE_CHECKING:
-    from drills.attacks.scene import Scene
+    from drills.attacks.context import Context
 
-PLANTED = Bare(root=True, within=("--mount",))
+PLANTED = Baseline(root=True, unshare=("--mount",))
 """The control that may use `bound`."""
 
 
-async def planting(scene: Scene) -> Seen:
+async def planting(context: Context) -> Observation:
     """The drive that tells the probe whether it is to plant its finding first (`plant`)."""
     namespace = os.readlink("/proc/self/ns/mnt")
-    return await scene.run(given={"plant": scene.is_control, "mounts": namespace})
+    return await context.run(given={"plant": context.is_control, "mounts": namespace})
 
 
 def bound(given: dict[str, Any], source: str, target: str) -> None:

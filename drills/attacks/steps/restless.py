@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from drills.attacks.steps.secrets import holds
+
 
 def restless(given: dict[str, Any], action: Callable[[], object], seconds: float = 15) -> int:
     """Fork a process that repeats `action`; it bears the mark as its name. Returns its pid."""
@@ -52,7 +54,7 @@ def outrun(given: dict[str, Any], path: str, checked: str, pid: int) -> str | No
             if stat.S_ISLNK(os.lstat(checked).st_mode):
                 continue
             with open(path, "rb") as file:
-                if holds(given, file.read()):  # type: ignore[name-defined]  # noqa: F821
+                if holds(given, file.read()):
                     return f"{path} was a link when it was opened, and none when it was looked at"
     finally:
         os.kill(pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from drills.attacks.attack import Attack, Bare
+from drills.attacks.attack import Attack, Baseline
 
 
 def roots(attack: Attack) -> Attack:
@@ -19,6 +19,6 @@ def roots(attack: Attack) -> Attack:
     return replace(attack, absent=absent)
 
 
-def own() -> Bare:
+def own() -> Baseline:
     """A control with the drill's own rights: it may look into the process that keeps it."""
-    return Bare(root=os.geteuid() == 0)
+    return Baseline(root=os.geteuid() == 0)

@@ -8,12 +8,12 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from drills.attacks.scene import marked
+from drills.attacks.context import marked
 
 if TYPE_CHECKING:
     from drills.attacks.attack import Drive, Probe
-    from drills.attacks.scene import Scene
-    from drills.attacks.seen import Seen
+    from drills.attacks.context import Context
+    from drills.attacks.outcome import Observation
 
 RUNS_AFTER = 3
 """A room that is used again may not be the next one."""
@@ -29,15 +29,15 @@ def after(plant: Probe, *, times: int = RUNS_AFTER, together: bool = False) -> D
     processes of a machine do not share either.
     """
 
-    async def drive(scene: Scene) -> Seen:
-        if together and scene.is_control:
-            return await scene.run(given={"plant": True})
-        await loaded(scene)
-        seen = await scene.run(plant, given={"plant": False})
+    async def drive(context: Context) -> Observation:
+        if together and context.is_control:
+            return await context.run(given={"plant": True})
+        await loaded(context)
+        seen = await context.run(plant, given={"plant": False})
         for _ in range(times):
             if not _went_well(seen):
                 break
-            seen = await scene.run(given={"plant": False})
+            seen = await context.run(given={"plant": False})
         return seen
 
     return drive
@@ -50,13 +50,13 @@ def beside(holder: Probe) -> Drive:
     holder's mark; the probe also `pids`, the holder's process numbers as the host knows them.
     """
 
-    async def drive(scene: Scene) -> Seen:
+    async def drive(context: Context) -> Observation:
         for seconds in HOLDING_SECONDS:
             theirs = f"mark-{secrets.token_hex(8)}"
             told = {"theirs": theirs, "seconds": seconds}
-            holding = asyncio.ensure_future(replace(scene, mark=theirs).run(holder, given=told))
+            holding = asyncio.ensure_future(replace(context, mark=theirs).run(holder, given=told))
             pids = await _pids(theirs)
-            seen = await scene.run(given={**told, "pids": pids})
+            seen = await context.run(given={**told, "pids": pids})
             in_time = bool(pids) and not holding.done()
             held = await holding
             if not _went_well(held):
@@ -68,9 +68,9 @@ def beside(holder: Probe) -> Drive:
     return drive
 
 
-async def loaded(scene: Scene) -> None:
+async def loaded(context: Context) -> None:
     """Wait until rooms are forks of a server that has the usual libraries loaded, if they are."""
-    warmed = getattr(scene.sandbox, "warmed", None)
+    warmed = getattr(context.sandbox, "warmed", None)
     if warmed is not None:
         await warmed()
 
@@ -97,6 +97,6 @@ def named(mark: str) -> list[int]:
     return [int(each) for each in re.findall(r"pid (\d+)", " ".join(marked(mark)))]
 
 
-def _went_well(seen: Seen) -> bool:
+def _went_well(seen: Observation) -> bool:
     report = seen.report
     return report is not None and report.reached is None and report.broken is None and not seen.left
