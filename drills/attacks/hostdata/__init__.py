@@ -1,1 +1,0 @@
-"""A run reads what belongs to the host."""
