@@ -1,1 +1,0 @@
-"""Files that go in or come out do what files should not."""
