@@ -21,7 +21,7 @@ RUNS_AFTER = 3
 """A sandbox that is used again may not be the next one."""
 HOLDING_SECONDS = (2.5, 10.0)
 """Long enough on an idle machine; and once more where the probe took longer."""
-_READY_SECONDS = 5.0
+_READY_SECONDS = 8.0
 
 PLANTED = Baseline(root=True, unshare=("--mount",))
 """The control of a probe that calls `bind_over`, with `planting` for its drive."""
