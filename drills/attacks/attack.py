@@ -91,7 +91,6 @@ class Attack:
     alone: bool = False
     absent: Callable[[], str | None] = lambda: None
     tries: str = ""
-    uses: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tries:

@@ -45,7 +45,7 @@ class Context:
     ) -> Observation:
         """Run the attack's probe, or another, once; `given` adds to what it is told."""
         attack = self.attack
-        told = {**self.host.told(self.mark), **attack.given, **(given or {})}
+        told = {**self.host.facts(self.mark), **attack.given, **(given or {})}
         code = program(probe or attack.probe, told)
         laid = attack.files if files is None else files
         return await self.command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import secrets
 from dataclasses import replace
@@ -55,8 +54,7 @@ async def survived(context: Context) -> Observation:
 
 async def planting(context: Context) -> Observation:
     """Gives the probe `plant`, whether it is to plant its finding first, as in a control."""
-    namespace = os.readlink("/proc/self/ns/mnt")
-    return await context.run(given={"plant": context.is_control, "mounts": namespace})
+    return await context.run(given={"plant": context.is_control})
 
 
 def after(plant: Probe, *, together: bool = False) -> Drive:
@@ -141,11 +139,3 @@ def facts(seen: Observation) -> dict[str, Any]:
 def _went_well(seen: Observation) -> bool:
     report = seen.report
     return report is not None and report.reached is None and report.broken is None and not seen.left
-
-
-# For the old form of an attack.
-async def old_beside(context: Context, neighbour: Any, *, settle: float = 0.5) -> Any:
-    alone = await context.run(neighbour)
-    run = asyncio.ensure_future(context.run())
-    await asyncio.sleep(settle)
-    return alone, await replace(context, mark=f"{context.mark}-n").run(neighbour), await run

@@ -36,8 +36,8 @@ class HostEnvironment:
     servers: Servers
     netspace: Netspace | None
 
-    def told(self, mark: str) -> dict[str, Any]:
-        """What every probe is told; see the README. Never the secret itself."""
+    def facts(self, mark: str) -> dict[str, Any]:
+        """What every probe is given; see the README. Never the secret itself."""
         return {
             "mark": mark,
             "start": list(START),
@@ -47,7 +47,8 @@ class HostEnvironment:
             "descriptor": self.descriptor,
             "pid": os.getpid(),
             "pid_namespace": str(Path("/proc/self/ns/pid").readlink()),
-            "servers": self.servers.told,
+            "mount_namespace": str(Path("/proc/self/ns/mnt").readlink()),
+            "servers": self.servers.addresses,
             "enclosed": self.netspace is not None,
         }
 

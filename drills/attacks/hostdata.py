@@ -292,13 +292,9 @@ def command_lines(given: Given) -> str | None:
     return None
 
 
-async def planting_a_child(context: Context) -> Observation:
-    return await context.run(given={"plant": context.is_control})
-
-
 @attack(
     "no process that has the worker's environment is to be seen",
-    drive=planting_a_child,
+    drive=planting,
     control=ROOT,
 )
 def environments(given: Given) -> str | None:
@@ -363,7 +359,7 @@ PARTS = ["mem", "maps", "smaps", "pagemap", "auxv", "stack", "syscall", "persona
 
 @attack(
     "no other process can be read, not even the agent that it descends from",
-    drive=planting_a_child,
+    drive=planting,
 )
 def process_memory(given: Given) -> str | None:
     """Reads and writes the memory of the sandbox's agent, and of whatever else it can see."""

@@ -104,7 +104,7 @@ def apart(act: Callable[..., int], *words: Any) -> int | None:
             found = str(int(act(*words)))
         except OSError as error:
             found = str(-(error.errno or 1))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (raised by the parent)
             found = repr(error)
         os.write(writing, found.encode())
         os._exit(0)
@@ -219,7 +219,7 @@ def bind_over(given: dict[str, Any], source: str, target: str) -> None:
 
     For a control whose drive is `planting`.
     """
-    if os.readlink("/proc/self/ns/mnt") == given["mounts"]:
+    if os.readlink("/proc/self/ns/mnt") == given["mount_namespace"]:
         raise RuntimeError("not in a mount namespace of its own: nothing is planted")
     if libc().mount(source.encode(), target.encode(), None, 4096, None):
         raise OSError(ctypes.get_errno(), f"cannot bind {source} to {target}")

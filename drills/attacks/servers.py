@@ -23,14 +23,14 @@ LOOPBACK, LOOPBACK6 = "127.0.0.1", "::1"
 
 
 class Servers:
-    """Made by `serving`. `told` is what a probe is told of them, as JSON."""
+    """Made by `serving`. `addresses` is what a probe is given, as JSON."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._selector = selectors.DefaultSelector()
         self._heard: list[str] = []
         self._ended = threading.Event()
-        self.told: dict[str, Any] = {}
+        self.addresses: dict[str, Any] = {}
 
     def contacts(self, mark: str) -> tuple[str, ...]:
         """What has arrived with this mark, each with the name of the server that heard it."""
@@ -46,7 +46,7 @@ class Servers:
         server.setblocking(False)
         self._selector.register(server, selectors.EVENT_READ, name)
         at = server.getsockname()
-        self.told[name] = at.decode() if isinstance(at, bytes) else at
+        self.addresses[name] = at.decode() if isinstance(at, bytes) else at
         return server
 
     def serve(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatch
 from types import ModuleType
 
@@ -31,9 +30,6 @@ def attacks(only: Iterable[str] = ()) -> Mapping[str, Attack]:
 
 
 def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
-    if isinstance(old := getattr(module, "ATTACK", None), Attack):
-        said = (module.__doc__ or "").partition("\n")[0]
-        return iter([(module.__name__.rpartition(".")[2], replace(old, tries=said))])
     return ((name, each) for name, each in vars(module).items() if isinstance(each, Attack))
 
 

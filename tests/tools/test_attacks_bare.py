@@ -140,7 +140,7 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
 
 
 async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment) -> None:
-    told = place.told("mark-1")
+    told = place.facts("mark-1")
     assert SECRET not in str(told)
     assert len(place.files) >= 3
     assert LAN not in str(told["servers"])
@@ -150,7 +150,7 @@ async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment
 
 
 async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: HostEnvironment) -> None:
-    with socket.create_connection(tuple(place.servers.told["tcp"])) as link:
+    with socket.create_connection(tuple(place.servers.addresses["tcp"])) as link:
         link.sendall(b"mark-7")
         assert link.recv(100).decode().strip() == SECRET
         link.shutdown(socket.SHUT_WR)

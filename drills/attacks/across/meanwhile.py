@@ -60,10 +60,10 @@ def accepted(given: Given, server: socket.socket) -> str | None:
     take_name(given["theirs"])
     try:
         peer, _ = server.accept()
-        allowed(peer.sendall, given["theirs"].encode())
-        return "a neighbour has connected"
     except TimeoutError:
         return None
+    allowed(peer.sendall, given["theirs"].encode())
+    return "a neighbour has connected"
 
 
 def hold_an_abstract_name(given: Given) -> str | None:

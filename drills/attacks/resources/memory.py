@@ -173,7 +173,7 @@ def recursion() -> str | None:
     """Recurses without end, so that the interpreter's own stack fills the memory."""
     sys.setrecursionlimit(1 << 30)
 
-    def deeper(depth: int, kept: bytearray) -> int:
+    def deeper(depth: int, _kept: bytearray) -> int:
         return depth if depth >= 400_000 else deeper(depth + 1, bytearray(512))
 
     try:
@@ -289,6 +289,18 @@ def socket_buffers() -> str | None:
     return f"{held >> 20} MiB in sockets" if held >= 256 << 20 else None
 
 
+def sent_until_full(one: socket.socket) -> int:
+    """The bytes that a connection takes until it takes no more for some milliseconds."""
+    one.setblocking(False)
+    total, idle = 0, 0
+    while idle < 5:
+        sent = attempt(one.send, bytes(1 << 20))
+        total += sent or 0
+        idle = 0 if sent else idle + 1
+        time.sleep(0 if sent else 0.001)
+    return total
+
+
 @attack(
     "they hold no multiple of the memory limit: their buffers stay small, and are counted",
     limits=SMALL,
@@ -307,22 +319,14 @@ def socket_buffers_tcp() -> str | None:
         return [one, server.accept()[0]]
 
     def fill(wished: int) -> int:
-        held, more = 0, bytes(1 << 20)
+        held = 0
         kept: list[socket.socket] = []
         server = socket.create_server(("127.0.0.1", 0))
         until = time.monotonic() + 5.0
         while len(kept) < 160 and held < 48 << 20 and time.monotonic() < until:
             for one in pair(server, wished):
-                one.setblocking(False)
                 kept.append(one)
-                idle = 0
-                while idle < 5:
-                    try:
-                        held += one.send(more)
-                        idle = 0
-                    except BlockingIOError:
-                        idle += 1
-                        time.sleep(0.001)
+                held += sent_until_full(one)
         for one in kept:
             one.detach()
         return held

@@ -8,6 +8,7 @@ import resource
 from drills.attacks.attack import Given, Raised, attack
 from drills.attacks.judges import broken, held, reached
 from drills.attacks.outcome import Observation, Verdict
+from drills.attacks.primitives import attempt
 from sandbox.protocol import MIB, End, Limits
 
 SMALL = Limits(workspace_bytes=16 * MIB)
@@ -52,22 +53,18 @@ def disk_fill(given: Given) -> str | None:
 def disk_unlinked(given: Given) -> str | None:
     """Fills the disk with files that have no name any more."""
     written = 0
-    kept = []
     block = bytes(1 << 20)
     for place in (".", "/tmp", "/dev/shm", "/var/tmp"):
-        try:
-            while written < ENOUGH:
-                path = f"{place}/{given['mark']}"
-                file = open(path, "wb", buffering=0)
-                os.unlink(path)
-                kept.append(file)
-                for _ in range(8):
-                    wrote = file.write(block)
-                    written += wrote
-                    if wrote < len(block):
-                        raise OSError
-        except OSError:
-            continue
+        path = f"{place}/{given['mark']}"
+        wrote = len(block)
+        while written < ENOUGH and wrote == len(block):
+            file = attempt(os.open, path, os.O_CREAT | os.O_WRONLY)  # it stays open
+            if file is None:
+                break
+            os.unlink(path)
+            for _ in range(8):
+                wrote = attempt(os.write, file, block) or 0
+                written += wrote
     return f"{written >> 20} MiB in nameless files" if written >= ENOUGH else None
 
 

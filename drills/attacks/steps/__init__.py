@@ -1,1 +1,0 @@
-"""What probes of several attacks share. Functions that run in a room are sent by their source."""
