@@ -1,7 +1,7 @@
 """What code may pass to `fcntl`, `prctl`, `ioctl` and `setsockopt`: each value, with its reason.
 
 These four calls lead to most of the kernel, so each value is named; any other is refused. Data for
-`conditions.py`. The attacks `kernel/*_values.py` try the values beside these by enumeration.
+`conditions.py`. The attacks `kernel/*_values` try the values beside these by enumeration.
 
 A value is added here when a program needs it, and when nothing that it does is counted, seen or
 felt outside of one sandbox. Left out by that rule, among others:

@@ -11,12 +11,12 @@ from settings import sandbox as settings_of
 from settings.sandbox import SandboxSettings
 from worker import backend as workers
 
-ROOMS = 2
+SANDBOXES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What backends need to be told: `local` its interpreter, `docker` its image and engine (an
+    """What backends need to know: `local` its interpreter, `docker` its image and engine (an
     address as in DOCKER_HOST, a folder of keys, a runtime). Empty: the backend's own default.
     """
 
@@ -43,7 +43,7 @@ def backend(name: str, wanted: Wanted) -> Backend:
     """The backend `name`, one of `NAMES`, as a worker with these settings has it."""
     settings = SandboxSettings(
         sandbox=settings_of.Backend(name),
-        sandbox_rooms=ROOMS,
+        sandbox_rooms=SANDBOXES,
         sandbox_python=wanted.python,
         sandbox_image=wanted.image,
         sandbox_engine=wanted.engine or None,

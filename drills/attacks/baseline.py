@@ -1,8 +1,8 @@
 """Baseline: a "sandbox" that holds nothing. The control of most attacks, and of the suite itself.
 
 It implements `sandbox.protocol.Sandbox` by a plain process of this machine: same files, same
-network, same kernel. What bounds it is the drill's own prudence (`keeper.py`), far above a room's
-limits: it sees to it that a control does not take the machine down, and that nothing stays.
+network, same kernel. What bounds it is the drill's own prudence (`reaper.py`), far above a run's
+limits: a control must not take the machine down, and nothing of it may stay.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TOP = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What the keeper told of its program."""
+class Ended:
+    """How the reaper's program ended."""
 
     status: int
     timeout: bool
@@ -65,9 +65,9 @@ class BaselineSandbox:
         self.left: tuple[str, ...] = ()
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """See `protocol.Sandbox.run`; of the limits only the wall time is kept."""
-        with TemporaryDirectory(prefix="fettle-bare-", ignore_cleanup_errors=True) as folder:
-            work = _lay(Path(folder), command.files)
+        """See `protocol.Sandbox.run`; of the limits only the wall time holds."""
+        with TemporaryDirectory(prefix="fettle-baseline-", ignore_cleanup_errors=True) as folder:
+            work = _write(Path(folder), command.files)
             return await self._run(command, limits, work)
 
     async def check(self) -> tuple[Layer, ...]:
@@ -79,12 +79,12 @@ class BaselineSandbox:
 
     async def _run(self, command: Command, limits: Limits, work: Path) -> RunResult:
         before = {path: (work / path).read_bytes() for path in command.files}
-        told, report = os.pipe()
+        reading, report = os.pipe()
         seconds = min(limits.wall_seconds, MOST_SECONDS)
         started = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "drills.attacks.reaper", str(report), str(self._uid)),
-            *(str(seconds), str(PROCESSES), *self._words(command, work)),
+            *(str(seconds), str(PROCESSES), *self._argv(command, work)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -98,13 +98,13 @@ class BaselineSandbox:
         out, err = await asyncio.gather(*(_read(each) for each in streams if each is not None))
         await asyncio.gather(feed, process.wait())
         elapsed = time.monotonic() - started
-        kept = _kept(told)
-        self.left = kept.left
-        end, code, number = _end(kept)
+        ended = _ended(reading)
+        self.left = ended.left
+        end, code, number = _end(ended)
         changed = await asyncio.to_thread(_changed, work, before)
         return RunResult(end, code, number, out, err, elapsed, changed)
 
-    def _words(self, command: Command, work: Path) -> list[str]:
+    def _argv(self, command: Command, work: Path) -> list[str]:
         words = list(command.argv)
         if words[:2] == ["python", "-c"]:
             main = work.parent / "main.py"
@@ -128,7 +128,7 @@ def interpreter(preferred: Path) -> Path:
     return Path(shutil.which("python3", path="/usr/bin:/bin") or sys.executable)
 
 
-def _lay(place: Path, files: Mapping[str, bytes]) -> Path:
+def _write(place: Path, files: Mapping[str, bytes]) -> Path:
     """The working directory, open to the user that the control becomes."""
     work = place / "work"
     work.mkdir()
@@ -151,7 +151,7 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 
 
 async def _read(stream: asyncio.StreamReader) -> Stream:
-    """Read to the end; keep the last bytes, decoded as carelessly as they are collected."""
+    """Read to the end; keep the last bytes, decoded as naively as they are collected."""
     kept, total = bytearray(), 0
     while data := await stream.read(65_536):
         total += len(data)
@@ -161,25 +161,25 @@ async def _read(stream: asyncio.StreamReader) -> Stream:
     return Stream(kept.decode(errors="surrogateescape"), total - len(kept))
 
 
-def _kept(descriptor: int) -> Kept:
-    """What the keeper said, or whoever spoke first in its place; nothing, where it was killed."""
+def _ended(descriptor: int) -> Ended:
+    """What the reaper reported, or what wrote in its place; SIGKILL where it was killed."""
     with open(descriptor, "rb") as file:
-        told = file.read()
-    if not told:
-        return Kept(signal.SIGKILL, False, ())
-    given = json.loads(told.splitlines()[0])
-    return Kept(given["status"], given["timeout"], tuple(given["left"]))
+        report = file.read()
+    if not report:
+        return Ended(signal.SIGKILL, False, ())
+    given = json.loads(report.splitlines()[0])
+    return Ended(given["status"], given["timeout"], tuple(given["left"]))
 
 
-def _end(kept: Kept) -> tuple[End, int | None, int | None]:
-    if kept.timeout:
+def _end(ended: Ended) -> tuple[End, int | None, int | None]:
+    if ended.timeout:
         return End.TIMEOUT, None, None
-    code = os.waitstatus_to_exitcode(kept.status)
+    code = os.waitstatus_to_exitcode(ended.status)
     return (End.EXITED, code, None) if code >= 0 else (End.SIGNALED, None, -code)
 
 
 def _changed(work: Path, before: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What a careless collector brings home: whatever opens, links followed, as it is named."""
+    """What a naive collector takes: whatever opens, links followed, as it is named."""
     found = {}
     for each in list(work.rglob("*"))[:2_000]:
         if each.is_file() and each.stat().st_size < OUTPUT_BYTES:

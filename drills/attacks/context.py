@@ -1,4 +1,4 @@
-"""Context: one attack, underway on one sandbox."""
+"""Attack context: one attack, underway on one sandbox."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Context:
         files: Mapping[str, bytes] | None = None,
         limits: Limits | None = None,
     ) -> Observation:
-        """Run the attack's probe, or another, once; `given` adds to what it is told."""
+        """Run the attack's probe, or another, once; `given` adds to what it is given."""
         attack = self.attack
-        told = {**self.host.facts(self.mark), **attack.given, **(given or {})}
-        code = program(probe or attack.probe, told)
-        laid = attack.files if files is None else files
+        every = {**self.host.facts(self.mark), **attack.given, **(given or {})}
+        code = program(probe or attack.probe, every)
+        files = attack.files if files is None else files
         return await self.command(
-            Command(("python", "-c", code), laid, attack.stdin), limits or self.limits
+            Command(("python", "-c", code), files, attack.stdin), limits or self.limits
         )
 
     async def command(self, command: Command, limits: Limits) -> Observation:
@@ -81,7 +81,7 @@ class Context:
 
 
 def lingering(mark: str) -> tuple[str, ...]:
-    """Processes of this machine that bear the mark, where they do not end within a moment."""
+    """Processes of this machine with the mark, where they do not end within a moment."""
     until = time.monotonic() + LEFT_SECONDS
     while (found := marked(mark) or marked(mark)) and time.monotonic() < until:
         time.sleep(0.05)
@@ -89,7 +89,7 @@ def lingering(mark: str) -> tuple[str, ...]:
 
 
 def marked(mark: str) -> tuple[str, ...]:
-    """Processes whose command line or name bears the mark: a probe gives it to those it starts.
+    """Processes whose command line or name has the mark: a probe gives it to those it starts.
 
     Read without detours, as some live only for a moment.
     """

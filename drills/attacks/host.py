@@ -1,4 +1,4 @@
-"""The ground of a drill: canaries wherever something of the host could show in a room."""
+"""The host environment: canaries wherever something of the host could show in a sandbox."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SECRET_LETTERS = 48
 class HostEnvironment:
     """What there is to be reached.
 
-    `folder` is open to all users, as are the canary files: what keeps a room from them must be the
-    room. `descriptor` is a canary file, open and inheritable in this process.
+    `folder` is open to all users, as are the canary files: what keeps code from them must be the
+    sandbox. `descriptor` is a canary file, open and inheritable in this process.
     """
 
     secret: str
@@ -61,11 +61,11 @@ class HostEnvironment:
 def host_environment(
     secret: str, descriptor: int, netspace: Netspace | None
 ) -> Iterator[HostEnvironment]:
-    """Lay the canaries; all of them are gone afterwards."""
+    """Plant the canaries; all of them are gone afterwards."""
     with TemporaryDirectory(prefix="fettle-attacks-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
-        files = tuple(_lay(secret, folder))
+        files = tuple(_plant(secret, folder))
         try:
             with serving(secret, folder, netspace) as servers:
                 yield HostEnvironment(secret, folder, files, descriptor, servers, netspace)
@@ -74,7 +74,7 @@ def host_environment(
                 each.unlink(missing_ok=True)
 
 
-def _lay(secret: str, folder: Path) -> Iterator[Path]:
+def _plant(secret: str, folder: Path) -> Iterator[Path]:
     """A canary file in each place that this user may write."""
     places = (folder, Path.home(), *map(Path, ("/tmp", "/var/tmp", "/root", "/dev/shm", "/srv")))  # noqa: S108
     for place in dict.fromkeys((*places, Path.cwd())):

@@ -22,7 +22,7 @@ from drills.attacks.host import HostEnvironment, host_environment
 from drills.attacks.netspace import Netspace, enter
 from drills.attacks.outcome import Kind, Outcome
 from drills.attacks.runner import Runner
-from drills.attacks.summary import HEADS, failures, last_line, passed, rows, summary, told
+from drills.attacks.summary import HEADS, failures, last_line, passed, printed, rows, summary
 from sandbox.protocol import SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 @click.argument("descriptor", type=int)
 @click.option("--backend", "names", multiple=True, type=click.Choice(backends.NAMES))
 @click.option("--only", multiple=True, metavar="GLOB", help="Of names such as resources/fork_bomb.")
-@click.option("--list", "listing", is_flag=True, help="Tell the attacks, run none.")
+@click.option("--list", "listing", is_flag=True, help="List the attacks, run none.")
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 @click.option("--python", type=click.Path(path_type=Path), default=PYTHON, help="For local.")
 @click.option("--image", default="fettle-sandbox", help="For docker.")
@@ -60,9 +60,9 @@ def main(
     netspace = _netspace(screen)
     secret = os.pread(descriptor, 4096, 0).decode()
     try:
-        with host_environment(secret, descriptor, netspace) as place:
-            outcomes = asyncio.run(_all(attacks, made, place, needs.python, screen))
-            harmed = place.harmed()
+        with host_environment(secret, descriptor, netspace) as host:
+            outcomes = asyncio.run(_all(attacks, made, host, needs.python, screen))
+            harmed = host.harmed()
     except KeyboardInterrupt:
         screen.line("stopped", "the drill was ended before its end", Tone.BAD)
         sys.exit(130)
@@ -93,18 +93,18 @@ def _netspace(screen: Screen) -> Netspace | None:
 async def _all(
     attacks: Mapping[str, Attack],
     made: list[Backend],
-    place: HostEnvironment,
+    host: HostEnvironment,
     python: Path,
     screen: Screen,
 ) -> list[Outcome]:
-    def tell(outcome: Outcome) -> None:
+    def report(outcome: Outcome) -> None:
         kind = outcome.verdict.kind
-        words = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
-        evidence = told(outcome.verdict.evidence or outcome.control)
+        place = f"{outcome.name} on {outcome.backend}, {outcome.seconds:.1f} s"
+        evidence = printed(outcome.verdict.evidence or outcome.control)
         tone = Tone.GOOD if outcome.held else Tone.BAD if outcome.failed else Tone.WARN
-        screen.line(kind, f"{words}: {evidence}", tone)
+        screen.line(kind, f"{place}: {evidence}", tone)
 
-    runner = Runner(place, python, tell)
+    runner = Runner(host, python, report)
     outcomes: list[Outcome] = []
     for backend in made:
         try:
@@ -117,7 +117,7 @@ async def _all(
 
 def _show(screen: Screen, outcomes: list[Outcome]) -> None:
     screen.title("attacks")
-    if not screen.drawing:  # a pipe is given rows alone, and here they are bare numbers
+    if not screen.drawing:  # a pipe is given rows alone, and here they are plain numbers
         screen.text("\t".join(HEADS))
     screen.rows(HEADS, rows(outcomes))
     for each in failures(outcomes):

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection
 from drills.attacks.outcome import Kind, Observation, Verdict
 from sandbox.protocol import End
 
-WORDS = 300
+MOST_LETTERS = 300
 
 
 def reported(seen: Observation) -> Verdict:
-    """The usual judge: what the probe said, what it left, whom it reached.
+    """The usual judge: what the probe said, what it left running, what it reached.
 
     A probe that gave no report has proved nothing, unless its run met an end that the attack names.
     """
@@ -32,23 +32,23 @@ def reported(seen: Observation) -> Verdict:
 
 def held(evidence: str = "") -> Verdict:
     """The sandbox held."""
-    return Verdict(Kind.HELD, evidence[:WORDS])
+    return Verdict(Kind.HELD, evidence[:MOST_LETTERS])
 
 
 def reached(evidence: str) -> Verdict:
     """The sandbox did not hold."""
-    return Verdict(Kind.REACHED, evidence[:WORDS])
+    return Verdict(Kind.REACHED, evidence[:MOST_LETTERS])
 
 
 def broken(evidence: str) -> Verdict:
     """The attack was not carried out as it was meant."""
-    return Verdict(Kind.BROKEN, evidence[-WORDS:])
+    return Verdict(Kind.BROKEN, evidence[-MOST_LETTERS:])
 
 
 def _end(seen: Observation) -> str:
     result = seen.result
     how = result.exit_code if result.exit_code is not None else result.signal
-    return f"{result.end} {'' if how is None else how} {result.stderr.text[-WORDS:]}".strip()
+    return f"{result.end} {'' if how is None else how} {result.stderr.text[-MOST_LETTERS:]}".strip()
 
 
 def answered(
@@ -74,8 +74,8 @@ def answered(
 
 
 def ended(ends: Collection[End], *, within: float = 20.0) -> Callable[[Observation], Verdict]:
-    """A judge of blows against the room: it may end in one of these ways, within seconds; nothing
-    of it is left, and the next run is as usual.
+    """A judge of blows against the sandbox: it may end in one of these ways, within seconds;
+    nothing of it is left, and the next run is as usual.
     """
 
     def judge(seen: Observation) -> Verdict:

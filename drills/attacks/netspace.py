@@ -1,6 +1,6 @@
 """A network namespace of the drill's own, with stand-ins for what lies beyond a host.
 
-The drill and the sandbox that it attacks live in it. So a room that shares its host's network
+The drill and the sandbox that it attacks live in it. So a sandbox that shares its host's network
 would reach them, and nothing that is sent can leave this machine: the namespace has no other link.
 """
 

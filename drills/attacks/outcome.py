@@ -57,7 +57,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A kind, and the evidence for it in words."""
+    """A kind, and the evidence for it."""
 
     kind: Kind
     evidence: str = ""

@@ -1,9 +1,9 @@
-"""The keeper of a bare process:
+"""The reaper of a baseline's process:
 `python -m drills.attacks.reaper REPORT UID SECONDS PROCESSES ARGV...`.
 
 It adopts every orphan below, whatever session it puts itself into, and kills all of them in the
-end; so a control may do its worst, and nothing of it stays. The last thing it does is to write to
-the descriptor REPORT, as JSON: the status, how the program ended, what outlived it.
+end: a control may do its worst, and nothing of it stays. Last it writes to the descriptor
+REPORT, as JSON: the status, how the program ended, what outlived it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BOUNDS = {
 
 
 def main() -> None:
-    """Keep one program; see the module."""
+    """Run one program; see the module."""
     report, uid, seconds, processes = int(sys.argv[1]), *map(float, sys.argv[2:5])
     os.set_inheritable(report, False)
     family.adopt_orphans()
@@ -43,8 +43,8 @@ def main() -> None:
     time.sleep(0 if timed_out else _SETTLE_SECONDS)
     left = [] if timed_out else [each.name for each in _children() or _children()]
     _end_all(int(uid))
-    told = {"status": status, "timeout": timed_out, "left": left[:20]}
-    os.write(report, json.dumps(told).encode() + b"\n")
+    found = {"status": status, "timeout": timed_out, "left": left[:20]}
+    os.write(report, json.dumps(found).encode() + b"\n")
 
 
 def _become(uid: int, processes: int, argv: list[str]) -> None:

@@ -24,14 +24,14 @@ AT_ONCE = 2
 MOST_SECONDS = 120.0
 """For one attack or control; what takes longer is broken."""
 
-Tell = Callable[[Outcome], None]
+Report = Callable[[Outcome], None]
 
 
 class Runner:
     """Runs attacks one backend at a time, those that stand each other two at a time."""
 
-    def __init__(self, host: HostEnvironment, python: Path, tell: Tell) -> None:
-        self._host, self._tell = host, tell
+    def __init__(self, host: HostEnvironment, python: Path, report: Report) -> None:
+        self._host, self._report = host, report
         self._python = interpreter(python)
         self._controls: dict[str, Verdict] = {}
         # From anywhere: what bounds a user's processes counts those of a drill beside this one.
@@ -61,13 +61,13 @@ class Runner:
             verdict, control = await self._both(name, attack, backend, sandbox)
             seconds = round(time.monotonic() - started, 2)
         outcome = Outcome(name, backend.name, verdict, seconds, control.evidence)
-        self._tell(outcome)
+        self._report(outcome)
         return outcome
 
     async def _both(
         self, name: str, attack: Attack, backend: Backend, sandbox: Sandbox
     ) -> tuple[Verdict, Verdict]:
-        """The attack's verdict, which its control's has had its say in; and the control's."""
+        """The attack's verdict, after its control's is known; and the control's."""
         context = Context(attack, sandbox, self._host, backend, attack.limits)
         verdict = await _judged(context)
         if verdict.kind is not Kind.HELD:
@@ -89,7 +89,7 @@ class Runner:
         return attack.absent()
 
     async def _control(self, name: str, context: Context) -> Verdict:
-        """The control's verdict. A bare one is the same for every backend, and run once."""
+        """The control's verdict. A baseline is the same for every backend, and run once."""
         control = context.attack.control
         again = replace(context, is_control=True)
         if isinstance(control, Raised):
@@ -100,7 +100,7 @@ class Runner:
             return await _judged(replace(again, attack=attack, limits=limits))
         if name not in self._controls:
             os.lseek(self._host.descriptor, 0, os.SEEK_SET)  # its position is shared with us
-            bare = BaselineSandbox(
+            baseline = BaselineSandbox(
                 self._python,
                 environment=environment(self._host),
                 root=control.root or control.host_root,
@@ -110,16 +110,16 @@ class Runner:
                 uid=next(self._uids),
             )
             # Not this mark: a canary server has it from the attack itself, if that did reach one.
-            backend = Backend("bare", context.backend.wanted, lambda: bare)
+            backend = Backend("baseline", context.backend.wanted, lambda: baseline)
             again = Context(
-                context.attack, bare, self._host, backend, context.limits, is_control=True
+                context.attack, baseline, self._host, backend, context.limits, is_control=True
             )
             self._controls[name] = await _judged(again)
         return self._controls[name]
 
 
 def environment(host: HostEnvironment) -> dict[str, str]:
-    """That of a bare control: the canary is in it, as it is in the drill's own."""
+    """That of a baseline: the canary is in it, as it is in the drill's own."""
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", VARIABLE: host.secret}
 
 

@@ -37,7 +37,7 @@ class Servers:
         return tuple(each for each in self._heard if mark in each)
 
     def listen(self, name: str, kind: int, family: int, address: Any) -> socket.socket:
-        """One more server. It is told to probes by its name."""
+        """One more server. Probes know it by its name."""
         server = socket.socket(family, kind)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(address)
@@ -94,7 +94,7 @@ def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Se
             listen("tcp6", tcp, socket.AF_INET6, (LOOPBACK6, 0))
         path = folder / "canary.sock"
         listen("unix", tcp, socket.AF_UNIX, str(path))
-        path.chmod(0o777)  # what keeps a room from it must not be its mode
+        path.chmod(0o777)  # what keeps code from it must not be its mode
         listen("abstract", tcp, socket.AF_UNIX, f"\0{secret[-16:]}")
         listen("abstract_datagram", udp, socket.AF_UNIX, f"\0{secret[-16:]}-d")
         for name, (kind, family, address) in _stand_ins(netspace).items():

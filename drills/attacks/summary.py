@@ -1,4 +1,4 @@
-"""What is told of a suite's outcomes: rows for a table, one object for machines. Pure."""
+"""The report of a suite's outcomes: rows for a table, one object for machines. Pure."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
             kind = each.verdict.kind
             category, _, name = each.name.partition("/")
             yield (
-                f"{each.name} on {each.backend}: {kind}: {told(each.verdict.evidence)}\n"
+                f"{each.name} on {each.backend}: {kind}: {printed(each.verdict.evidence)}\n"
                 f"    {name} in drills/attacks/{category}: {LOOK_AT[kind]}"
             )
 
 
-def told(text: str) -> str:
-    """Evidence, which may be text from a room, on one line and harmless on a terminal."""
+def printed(text: str) -> str:
+    """Evidence, which may be text from a sandbox, on one line and harmless on a terminal."""
     return printable(" ".join(text.split()))
 
 

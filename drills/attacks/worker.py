@@ -28,7 +28,7 @@ def main() -> None:
     python, name, *rest = sys.argv[1:]
     wanted = Wanted(Path(python), *rest)
     sandbox: Sandbox
-    if name == "bare":
+    if name == "baseline":
         sandbox = BaselineSandbox(interpreter(wanted.python))
     else:
         sandbox = backends.backend(name, wanted).make()

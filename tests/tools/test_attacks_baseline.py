@@ -73,9 +73,9 @@ async def outcomes(
     return {each.name: each for each in found}
 
 
-def bare(place: HostEnvironment) -> Backend:
+def baseline(place: HostEnvironment) -> Backend:
     return Backend(
-        "bare",
+        "baseline",
         Wanted(PYTHON),
         lambda: BaselineSandbox(PYTHON, environment=environment(place)),
     )
@@ -83,7 +83,7 @@ def bare(place: HostEnvironment) -> Backend:
 
 async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> None:
     attacks = dict(suite.attacks(NAMES))
-    found = await outcomes(place, bare(place), attacks)
+    found = await outcomes(place, baseline(place), attacks)
     assert {name: each.verdict.kind for name, each in found.items()} == dict.fromkeys(
         attacks, Kind.REACHED
     )
@@ -92,7 +92,7 @@ async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> No
 async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     blind = replace(attack, judge=lambda _seen: held())
-    found = await outcomes(place, bare(place), {"hostdata/blind": blind})
+    found = await outcomes(place, baseline(place), {"hostdata/blind": blind})
     verdict = found["hostdata/blind"].verdict
     assert verdict.kind is Kind.BLIND
     assert "the control was held" in verdict.evidence
@@ -109,7 +109,7 @@ async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnv
     def faulty(_seen: Observation) -> Verdict:
         raise KeyError("its own fault")
 
-    found = await outcomes(place, bare(place), {"a/b": replace(attack, judge=faulty)})
+    found = await outcomes(place, baseline(place), {"a/b": replace(attack, judge=faulty)})
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
 
 
@@ -117,7 +117,7 @@ async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvir
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     lacking = replace(attack, absent=lambda: "no such kernel")
     quiet = replace(lacking, probe=reaches_nothing, judge=lambda _seen: held())
-    found = await outcomes(place, bare(place), {"a/b": lacking, "a/c": quiet})
+    found = await outcomes(place, baseline(place), {"a/b": lacking, "a/c": quiet})
     assert found["a/b"].verdict.kind is Kind.REACHED  # it was carried out
     assert found["a/c"].verdict == Verdict(Kind.UNPROVED, "no such kernel")
     assert not found["a/c"].held
@@ -134,7 +134,7 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
         suite.attacks(["resources/sleep_past_deadline"])["resources/sleep_past_deadline"],
         judge=judge,
     )
-    found = await outcomes(place, bare(place), {"a/b": attack})
+    found = await outcomes(place, baseline(place), {"a/b": attack})
     assert found["a/b"].verdict.kind is Kind.HELD
     assert found["a/b"].control == "it ran"
 
@@ -159,7 +159,7 @@ async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: HostEnv
     assert place.servers.contacts("mark-8") == ()
 
 
-async def test_nothing_of_a_bare_control_stays(place: HostEnvironment) -> None:
+async def test_nothing_of_a_baseline_stays(place: HostEnvironment) -> None:
     sandbox = BaselineSandbox(PYTHON, environment=environment(place), root=False)
     code = """
 import subprocess, sys
