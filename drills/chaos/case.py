@@ -33,13 +33,8 @@ class Bounds:
         return self.lease + self.sweep + self.slack
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that did not hold, for a job (empty: for none in particular), and how it shows."""
-
-    rule: str
-    job_id: str
-    said: str
+Finding = tuple[str, str]
+"""A job's id (empty: none in particular), and how it shows that a rule did not hold for it."""
 
 
 @dataclass(frozen=True)

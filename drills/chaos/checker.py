@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from drills.chaos import recovery
-from drills.chaos.case import Bounds, Case, Violation
+from drills.chaos.case import Bounds, Case, Finding
 from drills.chaos.checks import (
     holding,
     keeping,
@@ -32,7 +32,7 @@ from drills.chaos.sight import not_looked_at
 
 __all__ = ["CHECKS", "Bounds", "Verdict", "Violation", "check"]
 
-Check = Callable[[Case], Iterator[Violation]]
+Check = Callable[[Case], Iterator[Finding]]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "J1": (keeping.kept, upgrading.given_up),
@@ -51,6 +51,15 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "J14": (rooms.nothing_left,),
 }
 """The rules, by the names that design and docs/invariants.md give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that did not hold, for a job (empty: for none in particular), and how it shows."""
+
+    rule: str
+    job_id: str
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         jobs=len(reading.jobs),
         statuses=Counter(str(job.status) for job in case.jobs),
         reasons=Counter(job.reason for job in case.jobs if job.reason),
-        violations=tuple(v for checks in CHECKS.values() for one in checks for v in one(case)),
+        violations=tuple(_violations(case)),
         lost=tuple(keeping.lost(case)),
         finished_twice=tuple(keeping.finished_twice(case)),
         repeated_paid_calls=sum(not each.needed for each in repeats),
@@ -108,3 +117,9 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         tried_anew=sum(entry.granted for entry in case.all(Retried)),
         not_looked_at=not_looked_at(case),
     )
+
+
+def _violations(case: Case) -> Iterator[Violation]:
+    for rule, checks in CHECKS.items():
+        for one in checks:
+            yield from (Violation(rule, job_id, said) for job_id, said in one(case))

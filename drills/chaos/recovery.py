@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Mended, Struck
 from drills.chaos.story import Attempt
 
@@ -52,7 +52,7 @@ def recoveries(case: Case) -> list[Recovery]:
     return found
 
 
-def in_time(case: Case) -> Iterator[Violation]:
+def in_time(case: Case) -> Iterator[Finding]:
     """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
 
     No other time is forgiven: not that in which a slot gets free, and not that in which a process
@@ -61,10 +61,10 @@ def in_time(case: Case) -> Iterator[Violation]:
     most = case.bounds.recovery
     for each in recoveries(case):
         if each.own is None:
-            yield Violation("J8", each.job_id, f"never ran again after a {each.fault}")
+            yield each.job_id, f"never ran again after a {each.fault}"
         elif each.own > most + (case.bounds.grace if each.blind else 0):
             said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
-            yield Violation("J8", each.job_id, said)
+            yield each.job_id, said
 
 
 def _held_at(attempt: Attempt, kill: Struck) -> bool:

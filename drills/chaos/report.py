@@ -14,8 +14,7 @@ from rich.table import Table
 
 from cli.render.parts import Tone
 from cli.screen import Screen
-from drills.chaos.case import Violation
-from drills.chaos.checker import CHECKS, Verdict
+from drills.chaos.checker import CHECKS, Verdict, Violation
 from drills.chaos.drill import Outcome
 from drills.chaos.progress import Progress
 from drills.chaos.sight import WHOLE

@@ -1,1 +1,1 @@
-"""J1 to J14 (docs/invariants.md), a module a family: `(Case) -> Iterator[Violation]`, pure."""
+"""J1 to J14 (docs/invariants.md), a module a family: `(Case) -> Iterator[Finding]`, pure."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.reading import JobRead
 from drills.chaos.story import LETS_GO, WORK
 from jobs.record import Reason
@@ -14,27 +14,25 @@ ALONE = 3
 """The crash that makes poison: two in a row, then one in a process of its own."""
 
 
-def held_once(case: Case) -> Iterator[Violation]:
+def held_once(case: Case) -> Iterator[Finding]:
     """J4: an attempt begins when no other is under way, and raises the epoch."""
     for job in case.jobs:
         tried = case.attempts[job.id]
         for before, after in pairwise(tried):
             if before.end is None:
-                said = f"attempt {after.number} began while {before.number} had the lease"
-                yield Violation("J4", job.id, said)
+                yield job.id, f"attempt {after.number} began while {before.number} had the lease"
         numbers = [attempt.number for attempt in tried]
         if numbers != list(range(1, len(numbers) + 1)):
-            yield Violation("J4", job.id, f"attempts are numbered {numbers}")
+            yield job.id, f"attempts are numbered {numbers}"
         if job.attempts != len(tried):
-            said = f"{len(tried)} attempts are told, its record counts {job.attempts}"
-            yield Violation("J4", job.id, said)
+            yield job.id, f"{len(tried)} attempts are told, its record counts {job.attempts}"
         if job.kept and job.kept.epoch != len(tried):
-            yield Violation("J4", job.id, f"{len(tried)} claims made epoch {job.kept.epoch}")
+            yield job.id, f"{len(tried)} claims made epoch {job.kept.epoch}"
         if job.kept and job.kept.leased and (not tried or tried[-1].end is not None):
-            yield Violation("J4", job.id, "a lease is left, and nobody works on it")
+            yield job.id, "a lease is left, and nobody works on it"
 
 
-def fenced(case: Case) -> Iterator[Violation]:
+def fenced(case: Case) -> Iterator[Finding]:
     """J5: work is told by whoever holds the lease, and by nobody else: neither while nobody holds
     the job, nor, where events bear an epoch, while another does.
     """
@@ -48,13 +46,12 @@ def fenced(case: Case) -> Iterator[Violation]:
             elif event.kind in LETS_GO:
                 holder = None
             elif event.kind in WORK and holder is None and not heir:
-                yield Violation("J5", job.id, f"{told} while nobody held the job")
+                yield job.id, f"{told} while nobody held the job"
             elif event.epoch is not None and event.epoch != holder:
-                said = f"{told} by attempt {event.epoch} while {holder} had the lease"
-                yield Violation("J5", job.id, said)
+                yield job.id, f"{told} by attempt {event.epoch} while {holder} had the lease"
 
 
-def crashes_counted(case: Case) -> Iterator[Violation]:
+def crashes_counted(case: Case) -> Iterator[Finding]:
     """J7: each lost lease counts, from one again where something was finished before it."""
     for job in case.jobs:
         before = 0
@@ -66,12 +63,11 @@ def crashes_counted(case: Case) -> Iterator[Violation]:
             # a call may be finished without an event: then it counts from one, too
             allowed = {1} if attempt.progressed else {1, before + 1}
             if told not in allowed:
-                said = f"attempt {attempt.number} was crash {told}, the one before {before}"
-                yield Violation("J7", job.id, said)
+                yield job.id, f"attempt {attempt.number} was crash {told}, the one before {before}"
             before = told
         yield from _poisoned(job, before)
 
 
-def _poisoned(job: JobRead, crashes: int) -> Iterator[Violation]:
+def _poisoned(job: JobRead, crashes: int) -> Iterator[Finding]:
     if job.reason == Reason.POISONED and crashes < ALONE:
-        yield Violation("J7", job.id, f"poisoned after {crashes} crashes in a row")
+        yield job.id, f"poisoned after {crashes} crashes in a row"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Retried, Seen, Submitted
 from drills.chaos.reading import JobRead
 from jobs.events import FINAL_KINDS
@@ -25,15 +25,14 @@ def finished_twice(case: Case) -> list[str]:
     return sorted(job.id for job in case.jobs if len(_ends(job)) > 1)
 
 
-def kept(case: Case) -> Iterator[Violation]:
+def kept(case: Case) -> Iterator[Finding]:
     """J1: a 2xx means the job will come to an end, or wait for a person."""
     for job_id in lost(case):
         job = case.reading.jobs.get(job_id)
-        said = f"accepted, and still {job.status}" if job else "accepted, and not on record"
-        yield Violation("J1", job_id, said)
+        yield job_id, f"accepted, and still {job.status}" if job else "accepted, and not on record"
 
 
-def once(case: Case) -> Iterator[Violation]:
+def once(case: Case) -> Iterator[Finding]:
     """J2: a key and a body stand for one job; the key with another body for a refusal."""
     by_key: dict[str, list[Submitted]] = defaultdict(list)
     for entry in case.all(Submitted):
@@ -42,13 +41,13 @@ def once(case: Case) -> Iterator[Violation]:
         granted = [entry for entry in asked if entry.granted]
         ids = sorted({str(entry.job_id) for entry in granted})
         if len(ids) > 1:
-            yield Violation("J2", ids[0], f"key {key} stands for {len(ids)} jobs: {ids}")
+            yield ids[0], f"key {key} stands for {len(ids)} jobs: {ids}"
         if len({entry.body for entry in granted}) > 1:
-            yield Violation("J2", ids[0], f"key {key} was taken with another body")
+            yield ids[0], f"key {key} was taken with another body"
     yield from _unknown(case)
 
 
-def _unknown(case: Case) -> Iterator[Violation]:
+def _unknown(case: Case) -> Iterator[Finding]:
     """Jobs that no answer and no key explains: a submission that was carried out twice."""
     if case.reading.indexes is None:
         return
@@ -58,30 +57,30 @@ def _unknown(case: Case) -> Iterator[Violation]:
     explained |= {job_id for key, job_id in stands.items() if key in keys}
     for job in case.jobs:
         if job.id not in explained and job.retry_of is None:
-            yield Violation("J2", job.id, "on record, but no key of ours stands for it")
+            yield job.id, "on record, but no key of ours stands for it"
 
 
-def final_once(case: Case) -> Iterator[Violation]:
+def final_once(case: Case) -> Iterator[Finding]:
     """J6: a final state is told once, last, and never changes."""
     seen = case.by_job(Seen)
     for job in case.jobs:
         ends = _ends(job)
         if len(ends) > 1:
-            yield Violation("J6", job.id, f"ended {len(ends)} times: {', '.join(ends)}")
+            yield job.id, f"ended {len(ends)} times: {', '.join(ends)}"
         if ends and job.events[-1].kind not in FINAL_KINDS:
-            yield Violation("J6", job.id, f"{job.events[-1].kind} was told behind its end")
+            yield job.id, f"{job.events[-1].kind} was told behind its end"
         if (job.status.final or ends) and ends[-1:] != [job.status]:
-            yield Violation("J6", job.id, f"it is {job.status}, its events say {ends or 'no end'}")
+            yield job.id, f"it is {job.status}, its events say {ends or 'no end'}"
         final = [entry.status for entry in seen.get(job.id, ()) if Status(entry.status).final]
         if changed := sorted({status for status in final if status != job.status}):
-            yield Violation("J6", job.id, f"it is {job.status}, and was {', '.join(changed)}")
+            yield job.id, f"it is {job.status}, and was {', '.join(changed)}"
         yield from _revived(job, [entry.status for entry in seen.get(job.id, ())])
 
 
-def _revived(job: JobRead, seen: list[str]) -> Iterator[Violation]:
+def _revived(job: JobRead, seen: list[str]) -> Iterator[Finding]:
     for before, after in pairwise(seen):
         if Status(before).final and not Status(after).final:
-            yield Violation("J6", job.id, f"it was {before}, and then {after}")
+            yield job.id, f"it was {before}, and then {after}"
 
 
 def _ends(job: JobRead) -> list[str]:

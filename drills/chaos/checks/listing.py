@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.reading import Indexes, JobRead
 from jobs.record import Status
 
 
-def indexed(case: Case) -> Iterator[Violation]:
+def indexed(case: Case) -> Iterator[Finding]:
     """Records against indexes, and indexes against records."""
     indexes = case.reading.indexes
     if indexes is None:
@@ -23,7 +23,7 @@ def indexed(case: Case) -> Iterator[Violation]:
     yield from _counted(case, indexes)
 
 
-def _placed(job: JobRead, indexes: Indexes) -> Iterator[Violation]:
+def _placed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
     waits = job.status is Status.AWAITING_REVIEW
     places = {
         "due": (job.id in indexes.due, not waits and not job.status.final),
@@ -33,27 +33,27 @@ def _placed(job: JobRead, indexes: Indexes) -> Iterator[Violation]:
     for name, (is_there, belongs) in places.items():
         if is_there != belongs:
             how = "is in" if is_there else "is not in"
-            yield Violation("J3", job.id, f"{job.status}, and {how} `{name}`")
+            yield job.id, f"{job.status}, and {how} `{name}`"
     due = indexes.due.get(job.id)
     if job.kept and due is not None and due != job.kept.due_at:
-        yield Violation("J3", job.id, f"due at {due}, its record says {job.kept.due_at}")
+        yield job.id, f"due at {due}, its record says {job.kept.due_at}"
 
 
-def _in_line(job: JobRead, indexes: Indexes) -> Iterator[Violation]:
+def _in_line(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
     if job.kept is None:
         return
     stands = list(indexes.lines.get(job.kept.line, ())).count(job.id)
     if stands != (0 if job.status.final else 1):
-        yield Violation("J3", job.id, f"{job.status}, and {stands} times in its line")
+        yield job.id, f"{job.status}, and {stands} times in its line"
 
 
-def _listed(job: JobRead, indexes: Indexes) -> Iterator[Violation]:
+def _listed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
     under = sorted(status for status, ids in indexes.listed.items() if job.id in ids)
     if under != [job.status]:
-        yield Violation("J3", job.id, f"{job.status}, and listed under {under}")
+        yield job.id, f"{job.status}, and listed under {under}"
 
 
-def _strays(case: Case, indexes: Indexes) -> Iterator[Violation]:
+def _strays(case: Case, indexes: Indexes) -> Iterator[Finding]:
     places = {
         "due": indexes.due,
         "awaiting_review": indexes.awaiting_review,
@@ -62,14 +62,12 @@ def _strays(case: Case, indexes: Indexes) -> Iterator[Violation]:
     for name, ids in places.items():
         for job_id in ids:
             if job_id not in case.reading.jobs:
-                yield Violation("J3", job_id, f"in `{name}`, and not on record")
+                yield job_id, f"in `{name}`, and not on record"
 
 
-def _counted(case: Case, indexes: Indexes) -> Iterator[Violation]:
+def _counted(case: Case, indexes: Indexes) -> Iterator[Finding]:
     there = Counter(job.status for job in case.jobs)
     for status in Status:
         counted = indexes.counts.get(status, 0)
         if counted != there[status]:
-            yield Violation(
-                "J3", "", f"{counted} jobs counted as {status}, there are {there[status]}"
-            )
+            yield ("", f"{counted} jobs counted as {status}, there are {there[status]}")

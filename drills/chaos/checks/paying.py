@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Called
 from drills.chaos.reading import JobRead
 from drills.chaos.story import Attempt
@@ -84,22 +84,21 @@ def _knew(attempt: Attempt, answer: Event, call: Called) -> bool:
     return written or answer.at < attempt.began
 
 
-def repeated_for_nothing(case: Case) -> Iterator[Violation]:
+def repeated_for_nothing(case: Case) -> Iterator[Finding]:
     """A finished call is not made again; a lost attempt costs the one call in flight at most."""
     found = repeats(case)
     for each in found:
         if not each.needed:
             said = f"a call on record was made again by {each.call.caller or 'a worker'}"
-            yield Violation("J13", each.job_id, said)
+            yield each.job_id, said
     for job in case.jobs:
         needed = sum(each.needed for each in found if each.job_id == job.id)
         cut_short = max(len(case.attempts[job.id]) - 1, 0)
         if needed > cut_short:
-            said = f"{needed} calls were made again, {cut_short} attempts were cut short"
-            yield Violation("J13", job.id, said)
+            yield job.id, f"{needed} calls were made again, {cut_short} attempts were cut short"
 
 
-def billed_once(case: Case) -> Iterator[Violation]:
+def billed_once(case: Case) -> Iterator[Finding]:
     """Every call that is told is charged, and no more is charged than was asked."""
     for job in case.jobs:
         if job.kept is None:
@@ -107,7 +106,7 @@ def billed_once(case: Case) -> Iterator[Violation]:
         told = {event.data["call"] for event in job.events if event.kind == "model_called"}
         charged = job.kept.charges
         if job.retry_of is None and (free := told - charged):
-            yield Violation("J13", job.id, f"{len(free)} calls are told and not charged")
+            yield job.id, f"{len(free)} calls are told and not charged"
         calls = case.called.get(job.id)
         if calls and job.id not in case.inherited and len(charged) > len(calls):
-            yield Violation("J13", job.id, f"{len(calls)} calls were made, {len(charged)} charged")
+            yield job.id, f"{len(calls)} calls were made, {len(charged)} charged"

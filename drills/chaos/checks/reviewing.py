@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Called, Cancelled, Decided, Mended
 from drills.chaos.reading import JobRead
 from drills.chaos.story import WORK
@@ -20,7 +20,7 @@ ANSWERED = frozenset({"decided", *FINAL_KINDS})
 """What ends a wait for a person; reminders, votes and an expiry that lets it stay do not."""
 
 
-def waits_idle(case: Case) -> Iterator[Violation]:
+def waits_idle(case: Case) -> Iterator[Finding]:
     """J9: nobody works on a job that waits for a person, and what waits is open."""
     for job in case.jobs:
         waiting = False
@@ -28,18 +28,17 @@ def waits_idle(case: Case) -> Iterator[Violation]:
             if event.kind == "review_opened":
                 waiting = True
             elif waiting and (event.kind in WORK or event.kind in ("started", "lease_lost")):
-                said = f"{event.kind} (event {event.seq}) while a person was asked"
-                yield Violation("J9", job.id, said)
+                yield job.id, f"{event.kind} (event {event.seq}) while a person was asked"
             elif event.kind in ANSWERED:
                 waiting = False
         if job.status is Status.AWAITING_REVIEW:
             if not waiting or job.review_id is None:
-                yield Violation("J9", job.id, "it waits for a person, and no review is open")
+                yield job.id, "it waits for a person, and no review is open"
             if job.kept and job.kept.leased:
-                yield Violation("J9", job.id, "it waits for a person, and holds a lease")
+                yield job.id, "it waits for a person, and holds a lease"
 
 
-def decided_once(case: Case) -> Iterator[Violation]:
+def decided_once(case: Case) -> Iterator[Finding]:
     """J10: what was granted is on record, once; what is on record was asked for and not refused.
 
     A review that has expired may have been decided by that, whoever asked in vain.
@@ -54,11 +53,11 @@ def decided_once(case: Case) -> Iterator[Violation]:
                 by_review[entry.review_id].append(entry)
         for review, granted in by_review.items():
             if len(granted) > 1:
-                yield Violation("J10", job.id, f"review {review} was decided {len(granted)} times")
+                yield job.id, f"review {review} was decided {len(granted)} times"
             for entry in granted:
                 if told[review, entry.action] == 0:
                     said = f"{entry.action} of review {review} was granted, and is not on record"
-                    yield Violation("J10", job.id, said)
+                    yield job.id, said
     yield from _to_nobody(case, asked)
 
 
@@ -72,14 +71,14 @@ def _decisions(job: JobRead) -> Counter[tuple[str, str]]:
 
 def _by_event(
     job: JobRead, asked: list[Decided], told: Counter[tuple[str, str]]
-) -> Iterator[Violation]:
+) -> Iterator[Finding]:
     opened = {e.data["review_id"] for e in job.events if e.kind == "review_opened"}
     expired = {e.data["review_id"] for e in job.events if e.kind == "review_expired"}
     per_review: Counter[str] = Counter()
     for (review, action), times in told.items():
         per_review[review] += times
         if review not in opened:
-            yield Violation("J10", job.id, f"decided review {review}, which was never opened")
+            yield job.id, f"decided review {review}, which was never opened"
         answers = [e for e in asked if (e.review_id, e.action) == (review, action)]
         if (
             review not in expired
@@ -87,16 +86,16 @@ def _by_event(
             and not any(entry.granted or _unknown(entry) for entry in answers)
         ):
             said = f"{action} of review {review} is on record, and was refused to all who asked"
-            yield Violation("J10", job.id, said)
+            yield job.id, said
     for review, times in per_review.items():
         if times > 1:
-            yield Violation("J10", job.id, f"review {review} has {times} decisions on record")
+            yield job.id, f"review {review} has {times} decisions on record"
 
 
-def _to_nobody(case: Case, asked: dict[str, list[Decided]]) -> Iterator[Violation]:
+def _to_nobody(case: Case, asked: dict[str, list[Decided]]) -> Iterator[Finding]:
     for job_id, entries in asked.items():
         if job_id not in case.reading.jobs and any(entry.granted for entry in entries):
-            yield Violation("J10", job_id, "a decision was granted for a job that is not there")
+            yield job_id, "a decision was granted for a job that is not there"
 
 
 def _unknown(entry: Decided | Cancelled) -> bool:
@@ -111,31 +110,30 @@ def _frozen(case: Case, entry: Cancelled, call: Called) -> bool:
     return any(entry.at.mono <= at <= call.at.mono for at in thawed)
 
 
-def cancelled_for_good(case: Case) -> Iterator[Violation]:
+def cancelled_for_good(case: Case) -> Iterator[Finding]:
     """J11: a granted cancel ends the job, and no model call follows; unasked, none ends so."""
     asked = case.by_job(Cancelled)
     for job in case.jobs:
         answers = asked.get(job.id, [])
         granted = [entry for entry in answers if entry.granted]
         if granted and job.status is not Status.CANCELLED:
-            yield Violation("J11", job.id, f"its cancel was granted, and it is {job.status}")
+            yield job.id, f"its cancel was granted, and it is {job.status}"
         done = [entry for entry in granted if entry.status == ACCEPTED]  # 200: it was before
         if len(done) > 1:
-            yield Violation("J11", job.id, f"its cancel was granted {len(done)} times")
+            yield job.id, f"its cancel was granted {len(done)} times"
         maybe = [entry for entry in answers if entry.granted or _unknown(entry)]
         if job.status is Status.CANCELLED and answers and not maybe:
-            yield Violation("J11", job.id, "it is cancelled, and every cancel was refused")
+            yield job.id, "it is cancelled, and every cancel was refused"
         for entry in granted:
             late = entry.at.mono + case.bounds.cancel
             calls = () if job.id in case.inherited else case.called.get(job.id, ())
             after = [call for call in calls if call.at.mono > late]
             if after and not _frozen(case, entry, after[0]):
                 seconds = after[0].at.mono - entry.at.mono
-                said = f"its model was asked {seconds:.1f} s after its cancel was granted"
-                yield Violation("J11", job.id, said)
+                yield job.id, f"its model was asked {seconds:.1f} s after its cancel was granted"
 
 
-def rejected(case: Case) -> Iterator[Violation]:
+def rejected(case: Case) -> Iterator[Finding]:
     """J10: a rejection ends the job in its own commit, and nothing else is `rejected`; that of a
     question about an upgrade ends it as `incompatible`.
     """
@@ -150,4 +148,4 @@ def rejected(case: Case) -> Iterator[Violation]:
         said_no = bool(refused)
         if said_no != (job.reason == reason):
             how = "was rejected" if said_no else "was never rejected"
-            yield Violation("J10", job.id, f"it {how}, and is {job.status} ({job.reason})")
+            yield job.id, f"it {how}, and is {job.status} ({job.reason})"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Left
 
 
-def nothing_left(case: Case) -> Iterator[Violation]:
+def nothing_left(case: Case) -> Iterator[Finding]:
     """No process was found that should have ended."""
     for entry in case.all(Left):
-        yield Violation("J14", "", f"process {entry.pid} ({entry.command}) {entry.why}")
+        yield "", f"process {entry.pid} ({entry.command}) {entry.why}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from drills.chaos.case import Case, Violation
+from drills.chaos.case import Case, Finding
 from drills.chaos.oplog import Struck
 from jobs.record import Reason
 
@@ -12,18 +12,18 @@ UNREAD = "checkpoint-unread"
 """The fault that makes a job's checkpoints unreadable; it names its `jobs`."""
 
 
-def given_up(case: Case) -> Iterator[Violation]:
+def given_up(case: Case) -> Iterator[Finding]:
     """J1: no accepted job ends as `incompatible` whose checkpoints nobody has touched."""
     touched = _touched(case)
     for job in case.jobs:
         if job.reason == Reason.INCOMPATIBLE and job.id not in touched:
-            yield Violation("J1", job.id, "given up as incompatible, and all could be read")
+            yield job.id, "given up as incompatible, and all could be read"
 
 
-def begun_anew(case: Case) -> Iterator[Violation]:
+def begun_anew(case: Case) -> Iterator[Finding]:
     """J13: what a job begun anew pays again was lost by a fault, and not by us."""
     for job_id in sorted(case.anew - _touched(case)):
-        yield Violation("J13", job_id, "it was begun anew, and its checkpoints could be read")
+        yield job_id, "it was begun anew, and its checkpoints could be read"
 
 
 def _touched(case: Case) -> set[str]:
