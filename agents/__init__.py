@@ -8,7 +8,7 @@ repair/     why a run failed, and whether the next one cured it; `mending` tells
 evidence    what the runs show; `judgement`: the critic's word as far as that bears it
 checks/     acceptance checks, and their judge
 branches/   steps of a plan that go side by side
-edits/      changing a text in places
+edits       one exact replacement in a text
 models/     naming, building, asking and pricing chat models; playing `recordings/`
 prompts/    what models are told
 

@@ -33,20 +33,14 @@ def in_workspace(path: str) -> str:
     return path.strip().removeprefix(ROOM)
 
 
-def objection(
-    files: Mapping[str, int],
-    laid: Mapping[str, int],
-    limits: Limits,
-    deleted: Collection[str] = (),
-) -> str | None:
-    """Why a workspace of `files` cannot take those of `laid`, by path with sizes in bytes, once
-    the `deleted` are gone; or None.
+def objection(files: Mapping[str, int], laid: Mapping[str, int], limits: Limits) -> str | None:
+    """Why a workspace of `files` cannot take those of `laid`, by path with sizes in bytes; or None.
 
     What is refused here would otherwise stop the next run, as if the sandbox had failed.
     """
-    if any(map(belongs_to_install, (*laid, *deleted))):
+    if any(map(belongs_to_install, laid)):
         return f"only install puts files into {FOLDER}/"
-    return beyond(files, laid, limits, deleted)
+    return beyond(files, laid, limits)
 
 
 def beyond(
@@ -55,7 +49,7 @@ def beyond(
     limits: Limits,
     deleted: Collection[str] = (),
 ) -> str | None:
-    """The same, wherever the files are laid."""
+    """The same for any path, once the `deleted` files are gone."""
     after = {path: size for path, size in {**files, **laid}.items() if path not in deleted}
     try:
         room.require(after)

@@ -89,53 +89,34 @@ async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
 
 
 async def test_a_file_is_edited_in_place(tmp_path: Path) -> None:
-    diff = (
-        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1,2 @@\n-x = 2\n+x = 3\n+z = 4\n"
-        "--- a/src/deep/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-y = 2\n"
-        "--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+import src.a\n"
-    )
     used = await use(
         tmp_path,
         NONE,
         call("edit_file", path="src/a.py", old_text="x = 1", new_text="x = 2"),
-        call("edit_file", diff=diff),
-        call("edit_file", diff=diff),
         call("edit_file", path="src/a.py", old_text="x = 1", new_text="x = 2"),
         call("edit_file", path="src/a.py", old_text="x"),
-        call("edit_file", path="src/a.py", old_text="x", new_text="y", diff=diff),
         files=FILES,
     )
-    assert used.texts[:2] == [
-        "edited src/a.py (line 1)",
-        "applied: src/a.py (+2 -1), src/deep/b.py (deleted, +0 -1), c.py (made, +1 -0)",
-    ]
-    assert used.texts[2].startswith("error: hunk 1 of 'src/a.py' does not fit, nothing was changed")
-    assert used.texts[3].startswith("error: old_text is not in 'src/a.py'.")
-    assert used.texts[4:] == [
-        "error: give path, old_text and new_text, or diff",
-        "error: give path, old_text and new_text, or diff, not both",
-    ]
-    files = await used.files()
-    del files["notes.txt"]
-    assert files == {"src/a.py": b"x = 3\nz = 4\n", "c.py": b"import src.a\n"}
-    assert [file["name"] for file in used.told[1]["artifacts"]] == ["src/a.py", "c.py"]
+    assert used.texts[0] == "edited src/a.py (line 1)"
+    assert used.texts[1].startswith("error: old_text is not in 'src/a.py'.")
+    assert "new_text: Field required" in used.texts[2]
+    assert await used.files() == {**FILES, "src/a.py": b"x = 2\n"}
+    assert [file["name"] for file in used.told[0]["artifacts"]] == ["src/a.py"]
 
 
-async def test_what_no_workspace_can_hold_is_refused_whole(tmp_path: Path) -> None:
-    diff = (
-        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
-        "--- /dev/null\n+++ b/src/a.py/b.py\n@@ -0,0 +1 @@\n+y = 1\n"
-    )
+async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
     used = await use(
         tmp_path,
         NONE,
-        call("edit_file", diff=diff),
+        call("edit_file", path="src/a.py", old_text="1", new_text="1" * 2_000),
+        call("write_file", path="src/a.py/b.py", content="y = 1\n"),
         call("write_file", path="new.txt", content="x" * 2_000),
         files=FILES,
         limits=Limits(file_bytes=1_500),
     )
-    assert "a file and a directory at once: 'src/a.py'; nothing was changed" in used.texts[0]
-    assert used.texts[1] == "error: 2000 bytes; a file has at most 1500"
+    assert used.texts[0].endswith("a file has at most 1500; nothing was changed")
+    assert "a file and a directory at once: 'src/a.py'" in used.texts[1]
+    assert used.texts[2] == "error: 2000 bytes; a file has at most 1500"
     assert await used.files() == FILES
 
 

@@ -11,14 +11,9 @@ from agents.errors import ToolRefused
 from agents.memory import MemoryRecord, MemoryWorkspace
 from agents.tools.edit_file import MOST_BYTES, edit_file
 
-DIFF = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-x\n+y\n"
 
-
-@pytest.mark.parametrize(
-    "args", [{"path": "a.txt", "old_text": "x", "new_text": "y"}, {"diff": DIFF}]
-)
-async def test_a_file_that_is_too_large_is_refused_unread(args: dict[str, str]) -> None:
+async def test_a_file_that_is_too_large_is_refused_unread() -> None:
     workspace = MemoryWorkspace(MemoryRecord(), {"a.txt": b"x\n" + b"-" * MOST_BYTES})
     runtime: Any = SimpleNamespace(context=SimpleNamespace(workspace=workspace))
     with pytest.raises(ToolRefused, match="too large to edit here"):
-        await edit_file(runtime, **args)
+        await edit_file("a.txt", "x", "y", runtime)

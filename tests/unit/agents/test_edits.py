@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.edits.exact import replaced
+from agents.edits import replaced
 from agents.errors import ToolRefused
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"

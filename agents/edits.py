@@ -1,11 +1,14 @@
-"""Exact replacement: the old text must be in the file once and only once. Pure."""
+"""Exact replacement in a text: the old text must be in it once and only once (ADR 45). Pure.
+
+Nothing is guessed. What does not fit exactly is refused with the places or the lines that are
+there. A model writes line feeds: in a file whose lines all end with CR LF, its texts are read so.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from agents.edits.endings import as_crlf, has_only_crlf
 from agents.errors import ToolRefused
 from agents.lines import lines_of
 
@@ -34,8 +37,8 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
         raise ToolRefused("old_text is empty; write_file writes a whole file")
     if old == new:
         raise ToolRefused("old_text and new_text are the same: nothing would change")
-    if has_only_crlf(text):
-        old, new = as_crlf(old), as_crlf(new)
+    if _has_only_crlf(text):
+        old, new = _as_crlf(old), _as_crlf(new)
     places = _places(text, old)
     if len(places) == 1:
         (place,) = places
@@ -101,3 +104,12 @@ def _alike(lines: list[str], wanted: list[str]) -> int | None:
 
 def _share(some: set[str], others: set[str]) -> float:
     return len(some & others) / len(some | others) if some and others else 0.0
+
+
+def _has_only_crlf(text: str) -> bool:
+    ends = text.count("\n")
+    return 0 < ends == text.count("\r\n")
+
+
+def _as_crlf(text: str) -> str:
+    return re.sub(r"(?<!\r)\n", "\r\n", text)
