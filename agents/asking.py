@@ -10,13 +10,12 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agents.calls import model_call
-from agents.context import Messages
+from agents.context.overflow import Messages
 from agents.models import Answer, Role, ask
 from agents.models.structured import read
 from agents.place import place
 from agents.ports import Ports
-from agents.prompting import render
-from agents.spare import past
+from agents.prompting import past, render
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.budget import BudgetToll
-from agents.context import Draft, Messages, asked_within
+from agents.context.overflow import Draft, Messages, asked_within
 from agents.fallback import first_to_answer
 from agents.keepable import keepable
 from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written

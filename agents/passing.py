@@ -23,8 +23,7 @@ from agents.middleware.models import ModelCalls
 from agents.middleware.tools import ToolCalls
 from agents.per_job_model import PerJob
 from agents.ports import Fact, Place, Ports
-from agents.prompting import render
-from agents.spare import Prompt
+from agents.prompting import Prompt, render
 from agents.state import ArtifactFields, Messages, Run
 from agents.steps import at_end
 from agents.texts import trimmed

@@ -185,7 +185,7 @@ class Bounds:
     `steps` counts the executor's model calls in one revision, or one branch of it; `abreast` are
     the steps of a plan that are taken side by side at most; `output` is what a model sees of one
     output of a run, `history` what a request repeats of old output, `conversation` of the model's
-    own words (`agents.trimming`; None: all);
+    own words (`agents.context.trimming`; None: all);
     `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
     revision ends with the reply whose code has run; so it does where it `pauses`, since a person is
     asked behind each run; unless it `plans`, no planner is asked. Where it `sums_up`, the model of

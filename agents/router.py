@@ -1,12 +1,14 @@
-"""The router: chooses by how difficult a task is. A model is asked only where the signals disagree.
+"""The router: a model says how difficult a task is, and so which models work on it.
 
-It works before the graph begins: a decision is made once, and is on record before any other call.
+It is asked once, before the graph begins, and its decision is on record before any other call.
+Where it cannot be asked or read, the task is of medium difficulty (ADR 45).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -14,8 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from agents.calls import model_call
-from agents.context import Messages
-from agents.difficulty import Difficulty, Looks, Thresholds, looks
+from agents.context.overflow import Messages
 from agents.models import ModelError, Role, ask, read
 from agents.ports import Fact, Place, Ports
 from agents.prompting import render
@@ -28,13 +29,20 @@ _AT = Place("", "router", 0)
 """No node of the graph: it is the same in every attempt."""
 
 
+class Difficulty(StrEnum):
+    """What a task takes."""
+
+    SIMPLE = "simple"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """What an operator has set: models by difficulty (`provider:model`, the first answers), from
-    which score on, and whether a simple task does without a plan of its own."""
+    """What an operator has set: models by difficulty (`provider:model`, the first answers), and
+    whether a simple task does without a plan of its own."""
 
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    thresholds: Thresholds = field(default_factory=Thresholds)
     plans_simple: bool = True
 
 
@@ -47,32 +55,34 @@ class Judged(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision; `by` is signals or model."""
+    """A decision, by the model or, where that did not decide, by default."""
 
     difficulty: Difficulty
     reason: str
-    by: Literal["signals", "model"]
+    by: Literal["model", "default"]
 
 
 async def route(
-    ports: Ports, routes: Routes, task: str, steps: int, files: int, own: str | None = None
+    ports: Ports, routes: Routes, task: str, files: int, own: str | None = None
 ) -> Difficulty:
-    """Decide, and say so: the event `routed`. Raises BudgetExhausted, Stopped.
+    """Decide, and emit the event `routed`. Raises BudgetExhausted, Stopped.
 
-    `own` is the executor's model where the settings name one for it: no difficulty changes that.
+    `files` is how many come with the task; `own` the executor's model where the settings name one
+    for it: no difficulty changes that.
     """
-    seen = looks(task, steps=steps, files=files)
-    verdict = seen.verdict(routes.thresholds)
-    if verdict is not None:
-        decided = Decided(verdict, str(seen), "signals")
-    else:
-        decided = await _asked(ports, seen, task, files)
-    await ports.events.emit(Fact(_AT, "routed", _told(decided, routes, own)))
+    decided = await _asked(ports, task, files)
+    chain = routes.models.get(decided.difficulty, ())
+    fields: dict[str, Any] = {
+        "difficulty": str(decided.difficulty),
+        "model": own or (chain[0] if chain else None),
+        "reason": decided.reason,
+        "by": decided.by,
+    }
+    await ports.events.emit(Fact(_AT, "routed", fields))
     return decided.difficulty
 
 
-async def _asked(ports: Ports, seen: Looks, task: str, files: int) -> Decided:
-    """The model's word; without one, the middle."""
+async def _asked(ports: Ports, task: str, files: int) -> Decided:
     request = render("router_task", task=task, files=files)
     messages = [SystemMessage(render("router_system")), HumanMessage(request)]
 
@@ -82,20 +92,10 @@ async def _asked(ports: Ports, seen: Looks, task: str, files: int) -> Decided:
     try:
         message = await model_call(ports, ROUTER, _AT, messages, call, offered=(Judged.__name__,))
     except ModelError as error:
-        return Decided(Difficulty.MEDIUM, f"{seen}; the router did not answer: {error}", "signals")
+        return Decided(Difficulty.MEDIUM, f"the router did not answer: {error}", "default")
     answer = read(message, Judged)
     if answer.value is None:
-        said = f"{seen}; the router's reply could not be read: {answer.error}"
-        return Decided(Difficulty.MEDIUM, said, "signals")
-    reason = answer.value.reason[:REASON_CHARACTERS] or str(seen)
+        reason = f"the router's reply could not be read: {answer.error}"
+        return Decided(Difficulty.MEDIUM, reason, "default")
+    reason = answer.value.reason[:REASON_CHARACTERS]
     return Decided(Difficulty(answer.value.difficulty), reason, "model")
-
-
-def _told(decided: Decided, routes: Routes, own: str | None) -> dict[str, Any]:
-    chain = routes.models.get(decided.difficulty, ())
-    return {
-        "difficulty": str(decided.difficulty),
-        "model": own or (chain[0] if chain else None),
-        "reason": decided.reason,
-        "by": decided.by,
-    }

@@ -56,7 +56,7 @@ class RoutedData(TypedDict):
     difficulty: Literal["simple", "medium", "hard"]
     model: str | None
     reason: str
-    by: Literal["signals", "model"]
+    by: Literal["model", "default", "signals"]
 
 
 class PlannedData(TypedDict):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agents.difficulty import Difficulty, Thresholds
 from agents.ports import Ports
 from agents.role_models import RoleModels
-from agents.router import AUTO, Routes, route
+from agents.router import AUTO, Difficulty, Routes, route
 from jobs.record import JobRecord
 from jobs.store import Store
 from settings.routing import RoutingSettings
@@ -21,9 +20,8 @@ def routes(settings: RoutingSettings) -> Routes:
         Difficulty.MEDIUM: settings.route_medium,
         Difficulty.HARD: settings.route_hard,
     }
-    at = Thresholds(settings.route_simple_at, settings.route_hard_at, settings.route_looks_hard_at)
     models = {difficulty: chain for difficulty, chain in chosen.items() if chain}
-    return Routes(models, at, plans_simple=not settings.route_skips_planning)
+    return Routes(models, plans_simple=not settings.route_skips_planning)
 
 
 async def routed(
@@ -39,8 +37,8 @@ async def routed(
     difficulty = await _known(record, store)
     if difficulty is None:
         files = len(ports.workspace.list())
-        steps, own = len(record.spec.steps), models.chains.by_role.get("executor", (None,))[0]
-        difficulty = await route(ports, chosen, record.spec.task, steps, files, own)
+        own = models.chains.by_role.get("executor", (None,))[0]
+        difficulty = await route(ports, chosen, record.spec.task, files, own)
     return replace(
         ports,
         models=_models(models, chosen.models.get(difficulty)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -13,23 +12,21 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, Invalid
 from agents.call_ids import with_own_ids
 from agents.calls import Whole, model_call
 from agents.circles import in_circles
-from agents.context import Draft, Messages, tool_bytes
+from agents.context.overflow import Draft, Messages, tool_bytes
+from agents.context.trimming import trimmed
 from agents.errors import BudgetExhausted
 from agents.evidence.sources import has_sources
 from agents.failures.feedback import escalation_of
-from agents.fitting import fitted
 from agents.history import has_run, replies, this_pass
 from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.place import within
 from agents.ports import Fact, Place, Ports
 from agents.programs import VERIFY
-from agents.prompting import render
+from agents.prompting import past, render
 from agents.runs import EXECUTOR
-from agents.spare import past
 from agents.steps import at_reply
 from agents.texts import weight
 from agents.tools.trace import runs_in, traces
-from agents.trimming import shown
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
@@ -133,7 +130,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     state = cast("dict[str, Any]", request.state)
     at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
-    asked = request.override(messages=shown(request.messages, ports.bounds))
+    asked = request.override(messages=trimmed(request.messages, ports.bounds))
     whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
     level = escalation_of(state, ports).level
 
@@ -142,18 +139,11 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         told = at_reply(before, reply, state.get("steps", 0))
         return told.facts(Place(*state["outer"]), replies(before), state["revision"])
 
-    draft = _draft(request, asked.messages)
+    instructions = weight(str(request.system_message.text)) if request.system_message else 0
+    draft = Draft(asked.messages, instructions + tool_bytes(request.tools))
     return await model_call(
         ports, EXECUTOR, at, asked.messages, call, draft=draft, whole=whole, level=level, more=moved
     )
-
-
-def _draft(request: ModelRequest[Ports], usual: list[AnyMessage]) -> Draft:
-    """The conversation: `usual`, or as much less of it as the model has room for."""
-    bounds = request.runtime.context.bounds
-    told = weight(str(request.system_message.text)) if request.system_message else 0
-    sized = partial(fitted, request.messages, usual, bounds)
-    return Draft(sized, told + tool_bytes(request.tools))
 
 
 def _whole(request: ModelRequest[Ports]) -> Whole:

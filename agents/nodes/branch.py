@@ -15,8 +15,7 @@ from agents.nodes.executor import task_of
 from agents.passing import Agent, Passed, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import prompt, render
-from agents.spare import Prompt
+from agents.prompting import Prompt, prompt, render
 from agents.state import Run
 
 

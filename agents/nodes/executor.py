@@ -18,9 +18,8 @@ from agents.failures.feedback import failed_verifications
 from agents.passing import Agent, Request, take
 from agents.place import place
 from agents.ports import Fact, Ports
-from agents.prompting import prompt, task_prompt
+from agents.prompting import Prompt, prompt, task_prompt
 from agents.runs import EXECUTOR, last_number
-from agents.spare import Prompt
 from agents.state import State
 from agents.telling import ending_of
 

@@ -57,7 +57,7 @@ class Route(ResponseModel):
     difficulty: Literal["simple", "medium", "hard"]
     model: str | None = Field(description="null: the default")
     reason: str
-    by: Literal["signals", "model"]
+    by: Literal["model", "default", "signals"]
     at: Time
 
 

@@ -160,11 +160,11 @@ def test_each_role_has_the_task_whole_and_less_of_the_rest(played: Played, role:
         assert role == "executor" or LEFT_OUT in text
 
 
-def test_what_was_said_of_the_work_stays_longest(played: Played) -> None:
+def test_the_longest_parts_are_cut_and_nothing_is_lost_unsaid(played: Played) -> None:
     last = "".join(message.text for message in played.provider.of("executor")[-1].messages)
-    assert last.count("Another task.") < 3 * 10
-    assert last.count("Read the tables.") < 20
-    assert last.count("Mend the third table.") > 40
+    assert last.count(LEFT_OUT) > 3
+    assert 0 < last.count("Another task.") < 3 * 100
+    assert last.count("Mend the third table.") > 0
     assert played.task in played.provider.of("summary")[0].messages[-1].text
 
 
@@ -213,5 +213,5 @@ async def test_a_router_that_cannot_be_asked_takes_the_middle(
 ) -> None:
     ports, server = asked_nothing
     text = "A simple small sum, and a distributed compiler. " + "Count it. " * 2_400
-    assert await route(ports, Routes(), text, steps=0, files=0) == "medium"
+    assert await route(ports, Routes(), text, files=0) == "medium"
     assert server.requests == []

@@ -12,7 +12,7 @@ from graph_house import PlannedSandbox
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agents.calls import model_call
-from agents.context import Messages
+from agents.context.overflow import Messages
 from agents.memory import MemoryRecord, ports_over
 from agents.models import (
     Chains,

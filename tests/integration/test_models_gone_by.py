@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from port_harness import NO_LIMITS
 
 from agents.calls import model_call
-from agents.context import Messages
+from agents.context.overflow import Messages
 from agents.errors import Stopped
 from agents.memory import MemoryCancel, MemoryRecord, ports_over
 from agents.models import ModelOptions, ModelPool

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from agents.context.trimming import trimmed
 from agents.ports import Bounds
-from agents.trimming import shown
 from benchmarks.provider import Request
 from benchmarks.provider.openai import messages
 from benchmarks.tokens import script
@@ -53,7 +53,7 @@ def test_the_goal_is_met_by_what_a_request_shows_of_a_long_job(
     """The same job, as far as it is a conversation: without the instructions and the tools."""
     job = conversation(calls=100)
     bounds = replace(Bounds(), history=history)
-    requests = [shown(job[:end], bounds) for end in range(1, len(job) + 1, 2)]
+    requests = [trimmed(job[:end], bounds) for end in range(1, len(job) + 1, 2)]
     whole = [job[:end] for end in range(1, len(job) + 1, 2)]
     ratio = sum(map(characters, requests)) / sum(map(characters, whole))
     assert GOALS["ratio_100"].met(ratio) is met

@@ -9,10 +9,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableBinding
 
-from agents.context import Draft, asked_within, tool_bytes
-from agents.fitting import size
+from agents.context.overflow import Draft, asked_within, size, tool_bytes
 from agents.models import ContextExceeded, ModelName, ModelOptions, ProviderModel, build
-from agents.spare import past
+from agents.prompting import past
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS
 
@@ -39,7 +38,7 @@ async def asked(model: ProviderModel, *messages: BaseMessage) -> list[int]:
         sent.append(size(given))
         return AIMessage("ok")
 
-    draft = Draft(Draft.of(messages, []).sized, tool_bytes(build_tools(TOOLS)))
+    draft = Draft(messages, tool_bytes(build_tools(TOOLS)))
     assert (await asked_within(model, "executor", draft, send)).text == "ok"
     return sent
 

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.exchanges import KEPT_EXCHANGES, exchanges, without_old_exchanges
+from agents.context.trimming import KEPT_EXCHANGES, exchanges, trimmed, without_old_exchanges
 from agents.ports import Bounds
-from agents.trimming import shown
 
 MOST = 10_000
 
@@ -38,7 +37,7 @@ def test_the_oldest_go_and_task_and_feedback_stay() -> None:
     kept = without_old_exchanges(conversation(13), MOST)
     texts = [str(message.text) for message in kept]
     assert texts[0] == "the task"
-    assert "Your first 5 replies" in texts[1]
+    assert "5 of your earlier replies" in texts[1]
     assert "write_file 5 times" in texts[1]
     assert texts[2] == "mend it"
     assert texts[-1] == "wrote 12"
@@ -72,6 +71,6 @@ def test_output_and_exchanges_together_fit_a_context() -> None:
         else message
         for message in conversation(200, size=4_000)
     ]
-    request = shown(said, Bounds())
+    request = trimmed(said, Bounds())
     outputs = sum(len(str(message.text)) for message in request)
     assert own(request) + outputs < 300_000

@@ -12,7 +12,7 @@ from graph_house import Journey, PlannedSandbox, turn
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agents.calls import model_call
-from agents.context import Messages
+from agents.context.overflow import Messages
 from agents.memory import MemoryWorkspace
 from agents.models import Redaction
 from agents.ports import Place

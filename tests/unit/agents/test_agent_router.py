@@ -1,4 +1,4 @@
-"""The router: signals first, a model where they disagree, the middle where nobody knows."""
+"""The router: a model decides, once; medium where it does not."""
 
 from __future__ import annotations
 
@@ -10,40 +10,30 @@ import pytest
 from graph_house import Journey as House
 from graph_house import PlannedSandbox, call, turn
 
-from agents.difficulty import Difficulty
 from agents.errors import BudgetExhausted
 from agents.memory import MemoryBudget
-from agents.router import Routes, route
+from agents.router import Difficulty, Routes, route
 
 ROUTES = Routes({"simple": ("groq:small",), "hard": ("groq:large", "groq:other")})
-DOUBTED = "A simple asyncio scheduler, short"
+TASK = "A simple asyncio scheduler, short"
 
 
 def a_house(folder: Path, *turns: Any) -> House:
     return House.plan(folder, [*turns, turn("planner", "never asked", "x")], PlannedSandbox({}))
 
 
-async def test_signals_decide_where_they_agree(tmp_path: Path) -> None:
-    house = a_house(tmp_path)
-    assert await route(house.ports, ROUTES, "Print hello world", 0, 0) is Difficulty.SIMPLE
-    (told,) = house.told("routed")
-    assert (told["difficulty"], told["model"], told["by"]) == ("simple", "groq:small", "signals")
-    assert "3 words" in told["reason"]
-    assert house.told("model_called") == []
-
-
-async def test_what_is_told_is_the_model_that_the_executor_gets(tmp_path: Path) -> None:
-    house = a_house(tmp_path)
-    await route(house.ports, ROUTES, "Print hello world", 0, 0, own="groq:its-own")
+async def test_the_event_names_the_model_that_the_executor_gets(tmp_path: Path) -> None:
+    house = a_house(tmp_path, turn("router", TASK, call("Judged", difficulty="simple")))
+    await route(house.ports, ROUTES, TASK, 0, own="groq:its-own")
     (told,) = house.told("routed")
     assert (told["difficulty"], told["model"]) == ("simple", "groq:its-own")
 
 
-async def test_a_model_decides_where_they_disagree_and_once(tmp_path: Path) -> None:
+async def test_the_model_decides_once(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard", reason="It schedules.")
-    house = a_house(tmp_path, turn("router", DOUBTED, judged))
+    house = a_house(tmp_path, turn("router", TASK, judged))
     for _ in range(2):  # as a worker that goes on after a crash
-        assert await route(house.ports, ROUTES, DOUBTED, 0, 0) is Difficulty.HARD
+        assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.HARD
     (told,) = house.told("routed")
     assert told == {
         "difficulty": "hard",
@@ -57,22 +47,22 @@ async def test_a_model_decides_where_they_disagree_and_once(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("reply", ["I cannot say", call("Judged", difficulty="huge")])
 async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
-    house = a_house(tmp_path, turn("router", DOUBTED, reply))
-    assert await route(house.ports, ROUTES, DOUBTED, 0, 0) is Difficulty.MEDIUM
+    house = a_house(tmp_path, turn("router", TASK, reply))
+    assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
     (told,) = house.told("routed")
-    assert (told["model"], told["by"]) == (None, "signals")
+    assert (told["model"], told["by"]) == (None, "default")
     assert "could not be read" in told["reason"]
 
 
 async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:
     house = a_house(tmp_path)  # the recording has no answer for the router
-    assert await route(house.ports, ROUTES, DOUBTED, 0, 0) is Difficulty.MEDIUM
+    assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
     assert "did not answer" in house.told("routed")[0]["reason"]
 
 
 async def test_the_routers_own_call_is_paid_out_of_the_budget(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard")
-    house = a_house(tmp_path, turn("router", DOUBTED, judged))
+    house = a_house(tmp_path, turn("router", TASK, judged))
     ports = replace(house.ports, budget=MemoryBudget(house.record, most=100))
     with pytest.raises(BudgetExhausted):
-        await route(ports, ROUTES, DOUBTED, 0, 0)
+        await route(ports, ROUTES, TASK, 0)

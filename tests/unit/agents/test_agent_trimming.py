@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.trimming import KEPT_OUTPUTS, LEAST_CHARACTERS, without_old_output
+from agents.context.trimming import KEPT_OUTPUTS, LEAST_CHARACTERS, without_old_output
 
 STEP = 10_000
 SIZES = st.lists(st.lists(st.integers(0, 4_000), min_size=1, max_size=3), min_size=1, max_size=40)

@@ -1,0 +1,164 @@
+"""Overflow: every role's request within the context of the model that is asked.
+
+A context is known from the model's library, from the settings, or from the model's refusal of an
+earlier request that named its limit. A request is cut to all of these. Only a limit that library
+or settings name lets a request fail unsent, and only where the request cannot fit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from agents.context.trimming import latest, text_of
+from agents.models import ContextExceeded, ProviderModel, Role, too_long
+from agents.prompting import spare_in
+from agents.texts import head_and_tail, weight
+
+BYTES_A_TOKEN = 3
+"""Of code and figures, and of Chinese, in most tokenizers; English prose has four and more. A
+request is cut by this figure."""
+MOST_BYTES_A_TOKEN = 5
+"""Of prose at its best: what is too long by this figure too has no hope."""
+LEAST_ROOM = 4_000
+TOOL_BYTES = 1_000
+"""About what a tool's description takes, with its arguments, where only its name is at hand."""
+_MARGIN = 0.95
+"""Of what a refusal allows: the next request's tokens are not quite as long as this one's."""
+_TRIES = 10
+"""Of one request: by halves it is a five-hundredth then."""
+_STEPS = tuple((int(32_000 * 0.75**step), max(1, 14 - step)) for step in range(21))
+"""Characters of each part that stay, down to about 100, and exchanges: the first that fits."""
+
+Messages = Sequence[BaseMessage]
+Send = Callable[[Messages], Awaitable[AIMessage]]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A request that is not sent yet. `beside` are the bytes that go with its messages, whatever
+    their size: tools, instructions."""
+
+    messages: Messages
+    beside: int
+
+    @classmethod
+    def of(cls, messages: Messages, offered: Sequence[str]) -> Self:
+        """With tools by these names."""
+        return cls(messages, TOOL_BYTES * len(offered))
+
+
+async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
+    """The reply to as much of the request as the model has room for.
+
+    Where its provider refuses that as too long, to less: to what the refusal allows, else to half.
+    Raises ContextExceeded, with the role, the model, the tokens and what to do, where nothing is
+    left that may be left out; unsent, where it cannot fit.
+    """
+    known = model if isinstance(model, ProviderModel) else None
+    given = cut(draft.messages, _room(known, draft))
+    if known and (why := _unsendable(known, size(given) + draft.beside)):
+        raise ContextExceeded(_error(role, given, draft, too_long(known.full_name, why)))
+    for _ in range(_TRIES):
+        try:
+            return await send(given)
+        except ContextExceeded as error:
+            refused = error
+        less = cut(draft.messages, _allowed(refused, known, given, draft))
+        if size(less) >= size(given):
+            break
+        given = less
+    raise ContextExceeded(_error(role, given, draft, refused), status=refused.status) from refused
+
+
+def cut(messages: Messages, most: int | None) -> Messages:
+    """The messages in `most` bytes, or in as few as they can be; None: as they are.
+
+    All spare parts and tool outputs are cut alike, in their middle, and the oldest exchanges go.
+    """
+    if most is None or size(messages) <= most:
+        return messages
+    given = messages
+    for limit, kept in _STEPS:
+        given = [
+            _shortened(each, limit) for each in latest(cast("list[AnyMessage]", messages), kept)
+        ]
+        if size(given) <= most:
+            break
+    return given
+
+
+def size(messages: Messages) -> int:
+    """Its bytes, with the arguments of the model's calls."""
+    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
+    args = (str(value) for call in calls for value in call["args"].values())
+    return sum(weight(text_of(each)) for each in messages) + sum(map(weight, args))
+
+
+def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
+    """What they take in a request, in the shape that most providers want."""
+    return weight(json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False))
+
+
+def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
+    text = text_of(message)
+    parts = [(0, len(text))] if isinstance(message, ToolMessage) else spare_in(message)
+    if all(end - start <= limit for start, end in parts):
+        return message
+    pieces, done = [], 0
+    for start, end in parts:
+        part = text[start:end]
+        pieces += [text[done:start], min(part, head_and_tail(part, limit), key=len)]
+        done = end
+    content = "".join([*pieces, text[done:]])
+    return message.model_copy(update={"content": content, "additional_kwargs": {}})
+
+
+def _room(model: ProviderModel | None, draft: Draft) -> int | None:
+    """The bytes of messages for which the model is known to have room.
+
+    Where tools and instructions leave next to none, some of the reply's share is taken.
+    """
+    if model is None or model.allowed is None or model.most_input is None:
+        return None
+    least = min(LEAST_ROOM, model.allowed * BYTES_A_TOKEN - draft.beside)
+    return max(least, model.most_input * BYTES_A_TOKEN - draft.beside)
+
+
+def _unsendable(model: ProviderModel, taken: int) -> str | None:
+    """Why a request of so many bytes is not sent; None: it is.
+
+    A provider refuses what is too long at no cost, and knows its true length: it is asked as long
+    as there is hope. One that cuts silently is only asked what surely fits.
+    """
+    bytes_a_token = BYTES_A_TOKEN if model.cuts else MOST_BYTES_A_TOKEN
+    if model.context is None or taken // bytes_a_token <= model.context:
+        return None
+    if model.cuts:
+        at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"
+        return f"{at}; it cuts what is longer, and does not say so"
+    return f"of {model.context:,} tokens, as far as is known"
+
+
+def _allowed(
+    error: ContextExceeded, model: ProviderModel | None, given: Messages, of: Draft
+) -> int:
+    """The bytes that the next request may have, after one of `given` was refused."""
+    sent = size(given)
+    allowed = _room(model, of) or 0
+    if model and model.most_input and error.took:
+        bytes_a_token = (sent + of.beside) / error.took
+        allowed = int(bytes_a_token * model.most_input * _MARGIN) - of.beside
+    return allowed if 0 < allowed < sent else sent // 2
+
+
+def _error(role: Role, given: Messages, draft: Draft, why: object) -> str:
+    taken = size(given) + draft.beside
+    tokens = f"{taken // MOST_BYTES_A_TOKEN:,} to {taken // BYTES_A_TOKEN:,} tokens"
+    return f"the {role}'s request takes about {tokens} with all left out that may be; {why}"

@@ -1,0 +1,148 @@
+"""Trimming: what of a long conversation a model is sent again, whatever its context. Pure.
+
+Every request repeats the conversation, so old tool output is paid for again and again, and a job's
+input grows with the square of its calls. It goes in few, big steps, not by a window that slides:
+providers cache the beginning of a prompt and read it at a tenth of the price as long as it is the
+same to the letter. Between two steps it is.
+
+First old tool output goes. What the model itself said stays as it was, until there is too much of
+that too: then the oldest exchanges (a reply with what its calls gave) go, half of all at once. The
+task, the feedback and the files in the workspace stay, and the state keeps the whole conversation.
+What goes follows from the conversation alone, so an attempt after a crash asks the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+from agents.ports import Bounds
+from agents.prompting import render
+from agents.texts import one_line
+
+KEPT_OUTPUTS = 3
+"""The latest outputs stay, whatever their size: the model is at work on them."""
+KEPT_EXCHANGES = 5
+LEAST_CHARACTERS = 400
+"""A shorter output stays: what would stand in its place is not much shorter."""
+SHOWN_CHARACTERS = 80
+LOOKED_AT = 3 * SHOWN_CHARACTERS
+"""Of an output, for its beginning: each call of the model does this for all that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The messages from `start` up to `end`; `size` is what the model said, in characters."""
+
+    start: int
+    end: int
+    size: int
+
+
+def trimmed(messages: Sequence[AnyMessage], bounds: Bounds) -> list[AnyMessage]:
+    """What a request repeats of the conversation."""
+    return without_old_exchanges(without_old_output(messages, bounds.history), bounds.conversation)
+
+
+def without_old_output(messages: Sequence[AnyMessage], step: int | None) -> list[AnyMessage]:
+    """The conversation with old tool output left out; None: with all of it.
+
+    `step` is in characters: as soon as as much of old output is in a request, all of it goes.
+    """
+    if step is None:
+        return list(messages)
+    out = _left_out(messages, step)
+    return [_stub(message) if place in out else message for place, message in enumerate(messages)]
+
+
+def without_old_exchanges(messages: Sequence[AnyMessage], most: int | None) -> list[AnyMessage]:
+    """The conversation with no more than about `most` characters of the model's own; None: all.
+
+    The latest `KEPT_EXCHANGES` stay whatever their size.
+    """
+    if most is None:
+        return list(messages)
+    kept: deque[Exchange] = deque()
+    size = 0
+    for each in exchanges(messages):  # all requests that were made, one after the other
+        kept.append(each)
+        size += each.size
+        if size > most:
+            while size > most // 2 and len(kept) > KEPT_EXCHANGES:
+                size -= kept.popleft().size
+    return latest(messages, len(kept))
+
+
+def latest(messages: Sequence[AnyMessage], kept: int) -> list[AnyMessage]:
+    """The conversation with its latest `kept` exchanges; a note says what went."""
+    gone = exchanges(messages)[:-kept]
+    if not gone:
+        return list(messages)
+    places = {place for each in gone for place in range(each.start, each.end)}
+    left = [message for place, message in enumerate(messages) if place not in places]
+    replies = [messages[each.start] for each in gone]
+    calls = (call for each in replies if isinstance(each, AIMessage) for call in each.tool_calls)
+    tools = sorted(Counter(call["name"] for call in calls).items())
+    note = HumanMessage(render("executor_left_out", replies=len(replies), tools=tools))
+    return [*left[:1], note, *left[1:]]
+
+
+def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
+    """In order."""
+    found: list[Exchange] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            args = (str(value) for call in message.tool_calls for value in call["args"].values())
+            size = len(text_of(message)) + sum(map(len, args))
+            found.append(Exchange(place, place + 1, size))
+        elif isinstance(message, ToolMessage) and found:
+            found[-1] = Exchange(found[-1].start, place + 1, found[-1].size)
+    return found
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message. `BaseMessage.text` makes an object of its own each time, and a long
+    conversation is gone through for each request."""
+    content = message.content
+    return content if isinstance(content, str) else str(message.text)
+
+
+def _left_out(messages: Sequence[AnyMessage], step: int) -> frozenset[int]:
+    """The places of outputs that are left out, by going through all requests that were made."""
+    recent: deque[int] = deque()
+    old: list[int] = []
+    out: list[int] = []
+    size = 0
+    for place in _ends(messages):
+        message = messages[place] if place < len(messages) else None
+        if isinstance(message, ToolMessage):
+            recent.append(place)
+            if len(recent) > KEPT_OUTPUTS:
+                passed = recent.popleft()
+                if (characters := len(text_of(messages[passed]))) > LEAST_CHARACTERS:
+                    old.append(passed)
+                    size += characters
+        elif size >= step:  # a request was made here: a reply follows, or is asked for now
+            out += old
+            old, size = [], 0
+    return frozenset(out)
+
+
+def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
+    """Places of outputs, of replies, and the end, where the next reply will be."""
+    for place, message in enumerate(messages):
+        if isinstance(message, ToolMessage | AIMessage):
+            yield place
+    yield len(messages)
+
+
+def _stub(message: AnyMessage) -> AnyMessage:
+    """A message in place of an output: that it was there, how long it was and how it began."""
+    text = text_of(message)
+    beginning = one_line(text.lstrip()[:LOOKED_AT], SHOWN_CHARACTERS)
+    return message.model_copy(
+        update={"content": f"[{len(text):,} characters, left out by now. They began: {beginning}]"}
+    )

@@ -1,0 +1,108 @@
+"""Prompts whose parts may be cut, and requests that are cut to a size."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from agents.context.overflow import cut, size
+from agents.prompting import Prompt, past, prompt, spare_in
+
+EARLIER = [{"task": "earlier " * 500, "summary": "outcome " * 50}] * 3
+TASK = "Sort them.\n" * 100
+LEFT_OUT = re.compile(r"\[\.\.\. (\d+) characters left out \.\.\.\]")
+
+
+def asked(**others: object) -> Prompt:
+    plain: dict[str, object] = {
+        "task": TASK,
+        "earlier": EARLIER,
+        "files": [f"data/{number:03}.csv" for number in range(300)],
+        "clarified": [{"question": "Which? " * 100, "answer": "Both. " * 100}],
+    }
+    return prompt("task", **{**plain, **others})
+
+
+def conversation(sizes: list[tuple[int, int]]) -> list[AnyMessage]:
+    """A task, and exchanges of so many characters of program and of output."""
+    said: list[AnyMessage] = [HumanMessage("the task")]
+    for place, (code, output) in enumerate(sizes):
+        call = {"name": "python", "args": {"code": "x" * code}, "id": str(place)}
+        said.append(AIMessage("", tool_calls=[{**call, "type": "tool_call"}]))
+        said.append(ToolMessage("y" * output, tool_call_id=str(place)))
+    return said
+
+
+def test_a_missing_value_is_an_error_in_a_marked_part_too() -> None:
+    with pytest.raises(UndefinedError):
+        prompt("summary_task", task="Sort.")
+
+
+def test_what_people_type_is_no_mark() -> None:
+    text = asked(task="{{ x | spare }} <0 0> _mark", earlier=[], files=[])
+    assert text.spare == ()
+    assert "{{ x | spare }} <0 0> _mark" in text.text
+
+
+def test_two_prompts_keep_their_spare_parts() -> None:
+    both = Prompt("ab", ((1, 2),)).then(Prompt("cd", ((0, 1),)))
+    assert both == Prompt("ab\ncd", ((1, 2), (3, 4)))
+    assert spare_in(both.message()) == [(1, 2), (3, 4)]
+    assert spare_in(HumanMessage("ab")) == []
+
+
+def test_marks_of_older_jobs_are_read() -> None:
+    message = HumanMessage("ab", additional_kwargs={"spare": [[0, 1, "old"]]})
+    assert spare_in(message) == [(0, 1)]
+
+
+def test_the_task_and_what_was_answered_about_it_are_never_cut() -> None:
+    (light,) = cut([asked().message()], 1)
+    assert TASK in light.text
+    assert "Which? " * 100 in light.text
+    assert "Both. " * 100 in light.text
+    assert size([asked(earlier=[], files=[]).message()]) < len(light.text) < 4_000
+
+
+def test_the_longest_parts_are_cut_first_and_say_how_much() -> None:
+    whole = asked().message()
+    (light,) = cut([whole], size([whole]) - 5_000)
+    assert ", ".join(f"data/{number:03}.csv" for number in range(300)) not in light.text
+    assert "outcome " * 50 in light.text
+    gone = list(map(int, LEFT_OUT.findall(light.text)))
+    assert len(gone) == 4  # three tasks, and the names of files
+    assert sum(gone) >= 5_000
+
+
+def test_what_fits_is_not_cut() -> None:
+    messages = [SystemMessage("s"), asked().message()]
+    assert cut(messages, None) == messages
+    assert cut(messages, size(messages)) == messages
+    assert cut(messages[:1], 0) == messages[:1]
+
+
+def test_a_broken_reply_goes_and_what_is_asked_stays() -> None:
+    messages = [asked(earlier=[], files=[]).message(), past("{" * 9_000), HumanMessage("Again.")]
+    request, reply, again = cut(messages, size(messages) - 8_000)
+    assert (request, again) == (messages[0], messages[2])
+    assert len(reply.text) < 1_100
+
+
+SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)
+
+
+@given(sizes=SIZES, most=st.integers(20_000, 400_000))
+@settings(max_examples=60, deadline=None)
+def test_it_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], most: int) -> None:
+    said = conversation(sizes)
+    light = cut(said, most)
+    assert size(light) <= most
+    assert light[0] == said[0]
+    asked = [call["id"] for m in light if isinstance(m, AIMessage) for call in m.tool_calls]
+    assert asked == [m.tool_call_id for m in light if isinstance(m, ToolMessage)]
+    assert not sizes or asked[-1] == str(len(sizes) - 1)  # the latest is always there
