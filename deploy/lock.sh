@@ -11,7 +11,7 @@ compile() {
 }
 mkdir -p requirements
 compile pyproject.toml --output-file requirements/base.lock
-# The images have no pip: with every provider's library, 30 MB of 280, a model is a matter of its
+# Nobody installs into an image: with every provider's library, 30 MB of 280, a model is a matter of its
 # key alone. Both images are made from one environment, and the API's runs Flower, too.
 extras=(openai anthropic deepseek ollama openrouter docker s3 flower)
 compile pyproject.toml "${extras[@]/#/--extra=}" --constraints requirements/base.lock --output-file requirements/images.lock

@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 
 from web_server import Answer, WebServer
 
-from worker.packages.index import JSON
+JSON = "application/vnd.pypi.simple.v1+json"
 
 
 def wheel(name: str, version: str, files: Mapping[str, str], needs: Sequence[str] = ()) -> bytes:
     """A pure wheel with these files by path."""
     told = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
     told += [f"Requires-Dist: {each}" for each in needs]
+    told += [
+        f"Provides-Extra: {extra}" for extra in re.findall(r"extra == '(\w+)'", "".join(needs))
+    ]
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

@@ -12,7 +12,7 @@ from agents.tools.install import install
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
 from worker.packages.allowed import ListUnfit
-from worker.packages.port import IndexPackages
+from worker.packages.pip import PipPackages
 from worker.walled import walled
 
 GROUP = "fettle.tools"
@@ -37,10 +37,10 @@ def tools(settings: ToolSettings) -> tuple[Body, ...]:
     return tuple(bodies)
 
 
-def packages(settings: ToolSettings) -> IndexPackages | None:
+def packages(settings: ToolSettings) -> PipPackages | None:
     """What `install` reaches; None where there is no such tool. Raises ToolUnfit."""
     try:
-        return IndexPackages.over(settings)
+        return PipPackages.over(settings)
     except (ListUnfit, OSError, UnicodeDecodeError) as error:
         raise ToolUnfit(f"FETTLE_INSTALL_LIST: {error}") from None
 

@@ -10,9 +10,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from agents.errors import ToolRefused
-from worker.packages.marker import holds
-
 _HASH = re.compile(r"\s--hash[= ](\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}$")
 
@@ -36,22 +33,15 @@ class Allowed:
     lines: Mapping[str, tuple[tuple[Requirement, frozenset[str]], ...]]
     pinned: bool
 
-    def rule(self, name: str, markers: Mapping[str, str]) -> Rule | None:
-        """What holds for a package where these markers do; None: it is not on the list.
-
-        Raises ToolRefused as `marker.holds` does.
-        """
-        found = [
-            (line.specifier, hashes)
-            for line, hashes in self.lines.get(name, ())
-            if holds(line, markers)
-        ]
-        if not found:
-            return None
-        specifier = SpecifierSet()
-        for each, _ in found:
-            specifier &= each
-        return Rule(specifier, frozenset().union(*(hashes for _, hashes in found)))
+    def rules(self, markers: Mapping[str, str]) -> dict[str, Rule]:
+        """What is on the list where these markers hold, by normalized name."""
+        found: dict[str, Rule] = {}
+        for name, lines in self.lines.items():
+            for line, hashes in lines:
+                if line.marker is None or line.marker.evaluate(dict(markers)):
+                    rule = found.get(name, Rule(SpecifierSet()))
+                    found[name] = Rule(rule.specifier & line.specifier, rule.hashes | hashes)
+        return found
 
 
 def read(text: str) -> Allowed:
@@ -86,7 +76,10 @@ def _requirement(line: str) -> Requirement:
     if requirement.url:
         raise ListUnfit(f"a package comes from the index, not from an address: {line!r}")
     try:
-        holds(requirement, {})
-    except ToolRefused as error:
-        raise ListUnfit(str(error)) from None
+        if requirement.marker is not None:
+            requirement.marker.evaluate()
+    except (ValueError, LookupError) as error:  # as packaging's own errors of markers are
+        raise ListUnfit(
+            f"{line[:200]!r} is under a condition that means nothing: {error}"
+        ) from None
     return requirement

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from email.message import Message
 from typing import Final
 
@@ -21,26 +21,18 @@ import httpx
 from agents.errors import ToolRefused
 from agents.outside import Page
 from worker.reach.connect import Pinned, Resolver, resolved
-from worker.reach.hosts import Hosts, authority, parsed, shown
+from worker.reach.hosts import Hosts, parsed, shown
 
 HOPS: Final = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 
 
-class Answered(ToolRefused):
-    """The host answered with a status that is no page."""
-
-    def __init__(self, url: str, status: int) -> None:
-        super().__init__(f"{url} answered {status}")
-        self.status = status
-
-
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Implements the port Pages. `seconds` bounds a whole request with its redirects.
 
-    `kind_fits` decides by the media type; `headers` go to the host that they are listed for.
+    `kind_fits` decides by the media type.
     """
 
     hosts: Hosts
@@ -49,7 +41,6 @@ class Reach:
     private: bool = False
     kind_fits: Callable[[str], bool] = lambda _: True
     accept: str = "*/*"
-    headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     resolver: Resolver = resolved
 
     async def get(self, url: str) -> Page:
@@ -78,7 +69,6 @@ class Reach:
             "User-Agent": "fettle",
             "Accept": self.accept,
             "Accept-Encoding": "identity",
-            **self.headers.get(authority(url), {}),
         }
         request = [(name.encode(), value.encode()) for name, value in sent.items()]
         # Part by part: two parsers may read one text differently.
@@ -100,7 +90,7 @@ class Reach:
         if response.status in _REDIRECTS and headers["location"]:
             return _redirected(url, headers["location"])
         if response.status != 200:
-            raise Answered(shown(url), response.status)
+            raise ToolRefused(f"{shown(url)} answered {response.status}")
         kind, charset = _kind(url, headers)
         if not self.kind_fits(kind):
             raise ToolRefused(

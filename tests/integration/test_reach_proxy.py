@@ -1,0 +1,75 @@
+"""The proxy for a process that may reach an operator's hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+from certificates import self_signed
+from package_index import serve, wheel
+from web_server import Answer, WebServer, web_server
+
+from agents.outside import Target
+from settings.tools import ToolSettings
+from worker.packages.pip import PipPackages
+from worker.reach.connect import Pinned, resolved
+from worker.reach.hosts import Hosts
+from worker.reach.proxy import Proxy
+
+
+def a_proxy(*hosts: str, private: bool = True, most_bytes: int = 100_000) -> Proxy:
+    return Proxy(Hosts(hosts, http=True), Pinned(resolved, private=private), most_bytes)
+
+
+async def get(proxy: Proxy, *urls: str) -> list[httpx.Response]:
+    async with proxy.serve() as address, httpx.AsyncClient(proxy=address) as client:
+        return [await client.get(url) for url in urls]
+
+
+async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) -> None:
+    server.answers["/page"] = Answer(b"text")
+    with web_server() as other:
+        proxy = a_proxy(f"127.0.0.1:{server.port}")
+        urls = [server.url("/page"), other.url("/page"), server.url("/page")]
+        answers = await get(proxy, *urls)
+        assert [each.status_code for each in answers] == [200, 403, 200]
+        assert answers[0].text == "text"
+        assert other.asked == []
+        assert f"the host 127.0.0.1:{other.port} is not on the operator's list" in proxy.refused[0]
+    assert "proxy-connection" not in server.headers[0]
+
+
+async def test_addresses_are_checked_as_for_pages(server: WebServer) -> None:
+    proxy = a_proxy(f"localhost:{server.port}", private=False)
+    (answer,) = await get(proxy, server.url("/page", "localhost"))
+    assert (answer.status_code, server.asked) == (403, [])
+    assert "is not public" in proxy.refused[0]
+
+
+async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer) -> None:
+    server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
+    proxy = a_proxy(f"127.0.0.1:{server.port}")
+    with pytest.raises(httpx.RemoteProtocolError):
+        await get(proxy, server.url("/page"), server.url("/page"))
+    assert proxy.refused == ["the index sent more than 100000 bytes"]
+
+
+async def test_pip_reaches_an_index_over_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the certificates that this machine trusts, with the password of the index's address."""
+    certificate, context = self_signed(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    name = "colour-1.0-py3-none-any.whl"
+    with web_server(context) as server:
+        serve(server, {"colour": {name: wheel("colour", "1.0", {"colour.py": ""})}})
+        (tmp_path / "list.txt").write_text("colour\n")
+        index = f"https://me:secret@localhost:{server.port}/simple/"
+        settings = ToolSettings(install_list=tmp_path / "list.txt", install_index=index)
+        port = PipPackages.over(settings)
+        assert port is not None
+        markers = {"python_full_version": "3.11.7", "python_version": "3.11", "extra": ""}
+        (found,) = await port.wheels(["colour"], Target(("py3-none-any",), markers))
+        assert found.filename == name
+        assert all(each["authorization"].startswith("Basic ") for each in server.headers)
