@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from agents.errors import PathOutside
 from agents.failures.classify import classify
-from agents.failures.failure import PROGRAM, FailureClass
+from agents.failures.failure import FailureClass
 from agents.installed import belongs_to_install
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
@@ -46,7 +46,6 @@ async def recorded(
 ) -> Ran:
     """Keep what a run left; its record."""
     result, on = seen.result, ports.workspace.digest
-    files = await ports.workspace.files()
     changed, nameless = _storable(result.changed)
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
@@ -67,7 +66,7 @@ async def recorded(
         "stderr": await kept_stream(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
         "succeeded": seen.green,
-        "failure": None if seen.green else failure(result, program, files, seen.lack),
+        "failure": None if seen.green else failure(result, program, seen.lack),
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
@@ -92,12 +91,9 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 
 
-def failure(
-    result: RunResult, program: Program, files: Mapping[str, bytes], lack: str | None = None
-) -> dict[str, Any]:
-    """{class, cause, exception} of a run of `program` over `files` that did not succeed."""
-    sources = {**files, PROGRAM: program.text.encode(errors="replace")}
-    told = classify(result, sources, shell=program.tool == "shell").fields()
+def failure(result: RunResult, program: Program, lack: str | None = None) -> dict[str, Any]:
+    """{class, cause, exception} of a run of `program` that did not succeed."""
+    told = classify(result, shell=program.tool == "shell").fields()
     return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 _LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
-_COLOUR = re.compile(r"\x1b\[[\d;]{0,32}m")
 _BULLET = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
 
 SHORTEST_REPEAT = 12
@@ -56,8 +55,3 @@ def one_line(text: str, limit: int) -> str:
     if len(flat) <= limit:
         return flat
     return flat[: limit - 4].rsplit(" ", 1)[0] + " ..."
-
-
-def colourless(text: str) -> str:
-    """`text` without the codes by which a terminal shows colours."""
-    return _COLOUR.sub("", text)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from agents.failures.classify import classify
-from agents.failures.failure import PROGRAM, Failure
+from agents.failures.failure import Failure
 from sandbox.protocol import Command, Limits, RunResult, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")
@@ -45,8 +45,7 @@ class Program:
 
     def classified(self, result: RunResult) -> Classified:
         """How it is classified where it ends so. Pure."""
-        sources = {**self.sources, PROGRAM: self.code.encode()}
-        return Classified(self, result, classify(result, sources, shell=self.shell))
+        return Classified(self, result, classify(result, shell=self.shell))
 
 
 @dataclass(frozen=True, slots=True)
