@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
-from agents.lines import lines_of
+from agents.texts import lines_of
 
 PLACES_SHOWN = 8
 NEAR_CHARACTERS = 600

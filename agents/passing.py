@@ -26,7 +26,7 @@ from agents.ports import Fact, Place, Ports
 from agents.prompting import Prompt, render
 from agents.state import ArtifactFields, Messages, Run
 from agents.steps import at_end
-from agents.texts import trimmed
+from agents.texts import bounded
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
 from agents.tools.trace import runs_in, traces
@@ -127,7 +127,7 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
     found, escalated = traces(said), escalation_of(got, ports)
     return Passed(
         said=said,
-        answer=trimmed(closing_words(said), ports.bounds.answer),
+        answer=bounded(closing_words(said), ports.bounds.answer),
         runs=runs_in(found),
         made=[file for trace in found for file in trace["files"]],
         level=escalated.level,

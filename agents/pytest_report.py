@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from agents.lines import fitting
+from agents.texts import fitting
 from agents.tools.inside.testing import DETAIL, REPORT
 from sandbox.protocol import RunResult
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.lines import fitting
-from agents.texts import head_and_tail
+from agents.texts import fitting, head_and_tail
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
 
 NAMES_SHOWN = 40

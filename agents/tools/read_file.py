@@ -11,9 +11,9 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.lines import excerpt, lines_of
 from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
+from agents.texts import excerpt, lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.texts import head_and_tail, one_line, trimmed, weight
+from agents.texts import bounded, head_and_tail, one_line, weight
 
 
 def test_a_short_text_is_left_alone() -> None:
@@ -16,30 +16,8 @@ def test_of_a_long_text_head_and_tail_stay() -> None:
     assert cut == f"{'a' * 10}\n[... 50 characters left out ...]\n{'c' * 11}"
 
 
-@pytest.mark.parametrize(
-    ("answer", "kept"),
-    [
-        ("It works as asked.\nSee file a.py.", "It works as asked.\nSee file a.py."),
-        ("It works as asked.\nIt works as asked.\nIt works", "It works as asked."),
-        (
-            "It works as asked.\nand so on\n  It works as asked.  \nmore",
-            "It works as asked.\nand so on",
-        ),
-        ("- ok\n- ok\n\n\n- ok", "- ok\n- ok\n\n\n- ok"),
-        ("  \n padded \n", "padded"),
-    ],
-)
-def test_an_answer_ends_where_it_repeats_itself(answer: str, kept: str) -> None:
-    assert trimmed(answer, 3_000) == kept
-
-
-def test_code_in_an_answer_may_repeat_lines() -> None:
-    answer = "Here it is:\n```python\nreturn something\nreturn something\n```\nThat is all of it."
-    assert trimmed(answer, 3_000) == answer
-
-
 def test_an_answer_is_bounded() -> None:
-    text = trimmed("\n".join(f"line number {n}" for n in range(1_000)), 3_000)
+    text = bounded("\n".join(f"line number {n}" for n in range(1_000)), 3_000)
     assert 2_900 < len(text) <= 3_000
     assert text.endswith(" ...")
 
