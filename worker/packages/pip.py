@@ -35,6 +35,8 @@ from worker.reach.proxy import Proxy
 PAGE_BYTES = 32 * MIB
 """What pages of the index may have beside the wheels: of the largest packages they have some MB."""
 MEMORY_BYTES = 2_048 * MIB
+AT_ONCE = 4
+"""Processes of pip in one worker: each takes 60 MB, and half a second to start."""
 MOST_PACKAGES = 100
 NAMES_SHOWN = 30
 ERROR_CHARACTERS = 1_000
@@ -64,6 +66,7 @@ class PipPackages:
     any_dependency: bool
     most_bytes: int
     seconds: float
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     @classmethod
     def over(cls, settings: ToolSettings) -> PipPackages | None:
@@ -90,7 +93,7 @@ class PipPackages:
         with tempfile.TemporaryDirectory(prefix="fettle-pip-") as folder:
             files = _write_inputs(Path(folder), self.index, rules, target)
             try:
-                async with asyncio.timeout(self.seconds):
+                async with self.turns, asyncio.timeout(self.seconds):
                     await self._download(files, wanted, target)
             except TimeoutError:
                 raise ToolRefused(f"the index took longer than {self.seconds:g} s") from None
