@@ -14,37 +14,27 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from agents.models import MALFORMED
 
 UNKEPT = "a whole number beyond 64 bits, a name that is no text, or hundreds of levels"
-_INSTEAD = {MALFORMED: UNKEPT}
 
 
 def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    """`message`, those of its calls whose arguments `serde` cannot write as malformed ones, and
-    without what it tells of itself that cannot be written either."""
-    told = {key: value for key, value in message.response_metadata.items() if _fits(value, serde)}
-    if len(told) < len(message.response_metadata):
-        message = message.model_copy(update={"response_metadata": told})
-    if not _fits(message.usage_metadata, serde):
-        message = message.model_copy(update={"usage_metadata": None})
-    return _with_calls(message, serde)
-
-
-def _with_calls(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    if all(_fits(call["args"], serde) for call in message.tool_calls):
+    """`message`; where `serde` cannot write it, with those of its calls whose arguments are the
+    cause as malformed ones, as plain text, and without what else cannot be written."""
+    if _fits(message, serde):
         return message
     calls = [
-        call if _fits(call["args"], serde) else {**call, "args": _INSTEAD}
+        call if _fits(call["args"], serde) else {**call, "args": {MALFORMED: UNKEPT}}
         for call in message.tool_calls
     ]
-    content = message.content
-    if not isinstance(content, str):  # Anthropic's replies hold their calls here, too
-        content = [_block(each, serde) for each in content]
-    return message.model_copy(update={"tool_calls": calls, "content": content})
-
-
-def _block(block: str | dict[Any, Any], serde: JsonPlusSerializer) -> str | dict[Any, Any]:
-    if isinstance(block, dict) and not _fits(block.get("input"), serde):
-        return {**block, "input": _INSTEAD}
-    return block
+    told = {key: value for key, value in message.response_metadata.items() if _fits(value, serde)}
+    usage = message.usage_metadata if _fits(message.usage_metadata, serde) else None
+    return message.model_copy(
+        update={
+            "tool_calls": calls,
+            "content": str(message.text),  # Anthropic's replies hold their calls in it, too
+            "response_metadata": told,
+            "usage_metadata": usage,
+        }
+    )
 
 
 def _fits(value: Any, serde: JsonPlusSerializer) -> bool:
