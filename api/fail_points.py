@@ -17,8 +17,8 @@ from redis.asyncio import Redis
 from jobs.fail_point import FailPoint
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore
 from jobs.store import Existing, Idempotency, Turn
+from jobs.store.redis import RedisStore
 
 
 class MortalStore(RedisStore):
@@ -35,14 +35,14 @@ class MortalStore(RedisStore):
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
     ) -> Existing | None:
-        """See Store."""
+        """See RedisStore."""
         with self._point.around("accept"):
             return await super().create(change, idempotency, blobs, parent)
 
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """See Store."""
+        """See RedisStore."""
         done = "cancel" if change.after.status is Status.CANCELLED else "decision"
         with self._point.around(done):
             return await super().commit(before, change, turn=turn, first=first)

@@ -21,16 +21,15 @@ from api.pages.session import Sessions
 from api.submission.admission import Admission
 from jobs.admission import Room
 from jobs.blobs import Blobs
-from jobs.credentials import Credentials
 from jobs.fail_point import FailPoint
 from jobs.fitness import Fitness, examine
 from jobs.hints import Hints
 from jobs.operations import Operations
 from jobs.ready import Waiting
 from jobs.record import JobRecord
-from jobs.redis_credentials import RedisCredentials
-from jobs.redis_store import RedisStore, connect
 from jobs.storage import open_blobs
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore, connect
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -75,7 +74,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             store=store,
             operations=Operations(store, hint, webhooks=bool(settings.webhook_url)),
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
-            credentials=RedisCredentials(redis),
+            credentials=Credentials(redis),
             rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
             admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),

@@ -1,4 +1,4 @@
-"""Blobs: immutable bytes under their sha256. Three forms pass one suite; see also `s3_blobs.py`."""
+"""Blobs: immutable bytes under their sha256. Two forms pass one suite: this, and `s3_blobs.py`."""
 
 from __future__ import annotations
 
@@ -77,30 +77,6 @@ class DirectoryBlobs:
     def _path(self, digest: str) -> Path:
         checked_digest(digest)
         return self._root / digest[:2] / digest[2:]
-
-
-class MemoryBlobs:
-    """Blobs in a dictionary."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
-
-    async def put(self, content: bytes) -> str:
-        """See Blobs."""
-        digest = digest_of(content)
-        self._kept[digest] = content
-        return digest
-
-    async def get(self, digest: str) -> bytes:
-        """See Blobs."""
-        try:
-            return self._kept[digest]
-        except KeyError:
-            raise BlobMissing(digest) from None
-
-    async def remove(self, digest: str) -> None:
-        """See Blobs."""
-        self._kept.pop(digest, None)
 
 
 def _sync_directory(path: Path) -> None:

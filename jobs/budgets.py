@@ -1,5 +1,5 @@
-"""Budgets: what a job may spend in all, and the jobs of an API key and of a tenant in a day. Two
-forms, one contract.
+"""Budgets: what a job may spend in all, and the jobs of an API key and of a tenant in a day:
+what is asked and answered (see jobs.store.spending).
 
 Before a model is asked, what the call can cost at most is set aside; a call that finds no room is
 not made. Behind it the reservation becomes what was really spent, in the same step that posts the
@@ -11,10 +11,9 @@ Money is counted in whole billionths of a US dollar, rounded up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from typing import Literal, Protocol
+from typing import Literal
 
 PER_DOLLAR = 1_000_000_000
 DAY_MS = 24 * 3600 * 1000
@@ -133,58 +132,3 @@ class Short:
     def may_pass(self) -> bool:
         """Whether there may be room once what is set aside is settled."""
         return self.used - self.open + self.asked <= self.cap
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What is spent or set aside, and the part of it that is not settled."""
-
-    used: Amount = Amount()
-    open: Amount = Amount()
-
-    def reserved(self, most: Amount) -> Account:
-        """With a call set aside."""
-        return Account(self.used.plus(most), self.open.plus(most))
-
-    def settled(self, most: Amount, spent: Spent) -> Account:
-        """With what was set aside become what was spent."""
-        back = most.minus(most.corrected(spent))
-        return Account(self.used.minus(back), self.open.minus(most))
-
-    def shortage(self, whose: Whose, most: Amount, cap: Cap) -> Short | None:
-        """What is missing for `most`, or None; `reserve.lua` decides alike."""
-        used, aside = self.used, self.open
-        if cap.cost is not None and used.cost + most.cost > cap.cost:
-            return Short(whose, "cost", cap.cost, used.cost, most.cost, aside.cost)
-        if cap.tokens is not None and used.tokens + most.tokens > cap.tokens:
-            return Short(whose, "tokens", cap.tokens, used.tokens, most.tokens, aside.tokens)
-        return None
-
-
-class Budgets(Protocol):
-    """Where spend is counted. Raises StoreUnavailable."""
-
-    async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
-        """Set aside what a call can cost, for the job and for its days, or for none of them.
-
-        One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
-        id, it stays the same reservation. Raises StaleEpoch where the job is not running under
-        this epoch any more.
-        """
-        ...
-
-    async def release(self, job_id: str, reservation: str) -> None:
-        """Give back what a call would have cost that cost nothing. A settled one stays settled."""
-        ...
-
-    async def of_job(self, job_id: str) -> Amount:
-        """What reservations of the job came to, open ones at their full amount."""
-        ...
-
-    async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
-        """The same for each of some keys, since midnight UTC."""
-        ...
-
-    async def of_tenant_today(self, tenant: str) -> Amount:
-        """The same for a tenant."""
-        ...

@@ -1,13 +1,31 @@
-"""Change or Refusal: what a decision about a job comes to."""
+"""Change or Refusal: what a decision about a job comes to; and the deliveries of a change."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from jobs.delivery import Delivery
 from jobs.events import NewEvent
-from jobs.numbers import Counts
 from jobs.record import JobRecord, Status
+
+Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One message to the operator's webhook. `id` is the same at every try; times in ms; `error` is
+    the last try's."""
+
+    id: str
+    type: str
+    tenant: str
+    job_id: str
+    at: int
+    data: Mapping[str, Any]
+    tries: int = 0
+    error: str = ""
+    due_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.outbox import told
 from jobs.record import JobRecord, Status
-from jobs.store import Held, Loaded, Store, Turn
+from jobs.store import Held, Loaded, Turn
+from jobs.store.redis import RedisStore
 
 TRIES = 20
 UNKNOWN = Refusal("unknown", "there is no such job")
@@ -25,7 +26,7 @@ class Commits:
     """Changes over one store, and the hints that they entail: see `jobs.operations`."""
 
     def __init__(
-        self, store: Store, hint: Callable[[JobRecord], None], *, webhooks: bool = False
+        self, store: RedisStore, hint: Callable[[JobRecord], None], *, webhooks: bool = False
     ) -> None:
         self.store = store
         self.hint = hint

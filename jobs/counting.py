@@ -1,4 +1,4 @@
-"""Counting: what a change of a job adds to its tenant's day. Pure.
+"""Counting: what a change of a job adds to its tenant's day, in the same atomic step. Pure.
 
 A day (UTC) is a flat table of counts by name, the parts of a name joined by "|":
 
@@ -22,16 +22,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from jobs.change import Change
+from jobs.change import Change, Counts
 from jobs.events import Event, current
-from jobs.numbers import Counts
 from jobs.record import JobRecord, Status
 from jobs.spec import Kind
 from jobs.store import Charge
 
+DAYS_KEPT = 400
 PER_DOLLAR = Decimal(10) ** 12
 MANY = 10
 WAITS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 172_800, 604_800)
@@ -139,3 +140,8 @@ def _stages(after: JobRecord, told: Sequence[Event]) -> dict[str, int]:
 def _ms(event: Event) -> int:
     # an end is never held up by what an event of another release does not say
     return round((event.data.get("seconds") or 0) * 1000)
+
+
+def day_of(ms: int) -> str:
+    """The day (UTC) of a time."""
+    return datetime.fromtimestamp(ms / 1000, UTC).date().isoformat()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from jobs.person import Person
 from jobs.review import EXPIRY
@@ -89,105 +88,6 @@ class TenantLimits:
 
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
-
-
-class Credentials(Protocol):
-    """Where keys, and the limits of tenants, are kept. Raises StoreUnavailable when that cannot be
-    reached in time."""
-
-    async def add(self, credential: Credential, digest: str) -> bool:
-        """Keep a new key under the digest of its secret.
-
-        False, and nothing is kept, where an active key of the tenant has its name already, in
-        whatever case: names sign decisions.
-        """
-        ...
-
-    async def find(self, digest: str) -> Credential | None:
-        """The key with this digest, revoked ones included."""
-        ...
-
-    async def get(self, key_id: str) -> Credential | None:
-        """The key with this id, revoked ones included."""
-        ...
-
-    async def every(self) -> Sequence[Credential]:
-        """All keys of all tenants, oldest first, revoked ones included."""
-        ...
-
-    async def revoke(self, key_id: str, at: int) -> None:
-        """Close a key for good; its first revocation stands."""
-        ...
-
-    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
-        """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
-        ...
-
-    async def tenants(self) -> Mapping[str, TenantLimits]:
-        """The tenants that have limits of their own."""
-        ...
-
-    async def tenant(self, name: str) -> TenantLimits:
-        """The limits of one tenant."""
-        ...
-
-    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
-        """Change them."""
-        ...
-
-
-class MemoryCredentials:
-    """Keys in a dictionary."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Credential] = {}
-        self._tenants: dict[str, TenantLimits] = {}
-
-    async def tenants(self) -> Mapping[str, TenantLimits]:
-        """See Credentials."""
-        return dict(self._tenants)
-
-    async def tenant(self, name: str) -> TenantLimits:
-        """See Credentials."""
-        return self._tenants.get(name, TenantLimits())
-
-    async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
-        """See Credentials."""
-        self._tenants[name] = limits
-
-    async def add(self, credential: Credential, digest: str) -> bool:
-        """See Credentials."""
-        signing = {kept.signature for kept in self._kept.values() if kept.active}
-        if credential.signature in signing:
-            return False
-        self._kept[digest] = credential
-        return True
-
-    async def find(self, digest: str) -> Credential | None:
-        """See Credentials."""
-        return self._kept.get(digest)
-
-    async def get(self, key_id: str) -> Credential | None:
-        """See Credentials."""
-        return next((kept for kept in self._kept.values() if kept.id == key_id), None)
-
-    async def every(self) -> Sequence[Credential]:
-        """See Credentials."""
-        return in_order(self._kept.values())
-
-    async def revoke(self, key_id: str, at: int) -> None:
-        """See Credentials."""
-        for digest, kept in self._kept.items():
-            if kept.id == key_id and kept.active:
-                self._kept[digest] = replace(kept, revoked_at=at)
-
-    async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
-        """See Credentials."""
-        for digest, kept in self._kept.items():
-            if kept.id == key_id:
-                self._kept[digest] = replace(
-                    kept, max_cost_usd_per_day=cost_usd, max_tokens_per_day=tokens
-                )
 
 
 def in_order(credentials: Iterable[Credential]) -> Sequence[Credential]:

@@ -14,7 +14,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from jobs.redis_reach import reached, reaching
+from jobs.store.connection import ask, translate_redis_errors
 
 OLDEST = (7, 0)
 """As `redis_version`, which every Valkey from its first release, 7.2, gives for compatibility."""
@@ -61,9 +61,9 @@ class Fitness:
 
 async def examine(redis: Redis) -> Fitness:
     """Ask a server about itself. Raises StoreUnavailable."""
-    info = await reached(redis.info())
+    info = await ask(redis.info())
     config: Mapping[Any, Any] | None
-    async with reaching():
+    async with translate_redis_errors():
         try:
             config = await redis.config_get("append*")
         except ResponseError:  # forbidden or renamed, as hosted servers do

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from jobs.change import Counts
 from jobs.counting import PER_DOLLAR, WAITS
-from jobs.numbers import Counts
 
 QUANTILES = (0.5, 0.9, 0.95)
 ENDS = ("succeeded", "failed", "cancelled")

@@ -17,7 +17,8 @@ from jobs.lifecycle import Policy, Refusal
 from jobs.record import JobRecord, Reason, Result
 from jobs.review import Decision, Review
 from jobs.spec import JobSpec
-from jobs.store import Existing, Held, Idempotency, Loaded, Store, Turn
+from jobs.store import Existing, Held, Idempotency, Loaded, Turn
+from jobs.store.redis import RedisStore
 from jobs.sweep import sweep
 
 
@@ -36,7 +37,7 @@ class Operations:
 
     def __init__(
         self,
-        store: Store,
+        store: RedisStore,
         hint: Callable[[JobRecord], None],
         policy: Policy | None = None,
         *,

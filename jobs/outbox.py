@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
-from jobs.change import Change
-from jobs.delivery import Delivery
+from jobs.change import Change, Delivery
 
 KINDS: Mapping[str, str] = {
     "review_opened": "review.opened",
@@ -30,38 +27,6 @@ KINDS: Mapping[str, str] = {
 MOST_TRIES = 14
 FIRST_REST_MS = 5_000
 MOST_REST_MS = 4 * 3_600_000
-DEAD_KEPT = 1_000
-"""Dead deliveries that are kept, the newest."""
-
-
-class Outbox(Protocol):
-    """Where deliveries wait. Raises StoreUnavailable when that cannot be reached in time."""
-
-    async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """Those that are due; nobody else gets them while the lease runs."""
-        ...
-
-    async def arrived(self, delivery: Delivery) -> None:
-        """It need not be sent again."""
-        ...
-
-    async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
-        """It is tried again after `rest_ms`; None: it is dead. False: somebody else has it by now.
-
-        `delivery` is as it was taken."""
-        ...
-
-    async def again(self, delivery_id: str) -> bool:
-        """A dead one begins anew; False where there is none."""
-        ...
-
-    async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """Those that have not arrived yet, and how many there are."""
-        ...
-
-    async def dead(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """Those that are tried no more, the newest first, and how many there are."""
-        ...
 
 
 def told(change: Change) -> tuple[Delivery, ...]:
@@ -98,64 +63,3 @@ def rest_ms(tries: int, chance: Callable[[], float] = random.random) -> int | No
         return None
     rest = min(FIRST_REST_MS * 3 ** (tries - 1), MOST_REST_MS)
     return int(rest * (0.75 + chance() / 2))
-
-
-class MemoryOutbox:
-    """The Outbox of one process."""
-
-    def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self._waiting: dict[str, Delivery] = {}
-        self._dead: dict[str, Delivery] = {}
-
-    def add(self, deliveries: Sequence[Delivery]) -> None:
-        """Put these into it, due at once."""
-        for each in deliveries:
-            self._waiting[each.id] = replace(each, due_at=self._clock())
-
-    async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """See Outbox."""
-        now = self._clock()
-        due = sorted((d for d in self._waiting.values() if d.due_at <= now), key=_when)[:limit]
-        for each in due:
-            self._waiting[each.id] = replace(each, tries=each.tries + 1, due_at=now + lease_ms)
-        return [self._waiting[each.id] for each in due]
-
-    async def arrived(self, delivery: Delivery) -> None:
-        """See Outbox."""
-        self._waiting.pop(delivery.id, None)
-
-    async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
-        """See Outbox."""
-        stands = self._waiting.get(delivery.id)
-        if stands is None or stands.tries != delivery.tries:
-            return False
-        if rest_ms is not None:
-            due_at = self._clock() + rest_ms
-            self._waiting[delivery.id] = replace(stands, error=error, due_at=due_at)
-            return True
-        del self._waiting[delivery.id]
-        self._dead[delivery.id] = replace(stands, error=error, due_at=self._clock())
-        while len(self._dead) > DEAD_KEPT:
-            del self._dead[next(iter(self._dead))]
-        return True
-
-    async def again(self, delivery_id: str) -> bool:
-        """See Outbox."""
-        if (dead := self._dead.pop(delivery_id, None)) is None:
-            return False
-        self.add([replace(dead, tries=0)])
-        return True
-
-    async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """See Outbox."""
-        found = sorted(self._waiting.values(), key=_when)
-        return found[:limit], len(found)
-
-    async def dead(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """See Outbox."""
-        return list(reversed(self._dead.values()))[:limit], len(self._dead)
-
-
-def _when(delivery: Delivery) -> tuple[int, str]:
-    return delivery.due_at, delivery.id

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.keys import PREFIX, JobKeys
 from jobs.record import Status
-from jobs.redis_reach import reached
-from jobs.redis_script import SCRIPTS
 from jobs.spec import Priority
+from jobs.store.connection import ask, lua
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -34,8 +33,8 @@ class Ready:
     """The jobs of one broker that were hinted at, for synchronous clients. Raises redis' errors."""
 
     def __init__(self, redis: Redis) -> None:
-        self._add = redis.register_script((SCRIPTS / "ready.lua").read_text())
-        self._next = redis.register_script((SCRIPTS / "next.lua").read_text())
+        self._add = redis.register_script(lua("ready"))
+        self._next = redis.register_script(lua("next"))
 
     def add(self, job_id: str, priority: Priority, tenant: str) -> None:
         """A job may be looked at; nothing where it stands here already."""
@@ -77,7 +76,7 @@ class Waiting:
             pipe.time()
             for priority in Priority:
                 pipe.lrange(_turns(priority), 0, TENANTS_LOOKED_AT - 1)
-            (seconds, micros), *tenants = await reached(pipe.execute())
+            (seconds, micros), *tenants = await ask(pipe.execute())
         return seconds + micros / 1e6, dict(zip(Priority, tenants, strict=True))
 
     async def _firsts(
@@ -90,7 +89,7 @@ class Waiting:
             for priority, tenant in places:
                 name = f"{_turns(priority)}:{tenant}"
                 pipe.zrange(name, 0, JOBS_LOOKED_AT - 1, withscores=True)
-            answers: list[Any] = await reached(pipe.execute())
+            answers: list[Any] = await ask(pipe.execute())
         for (priority, _), jobs in zip(places, answers, strict=True):
             found[priority] += [(job, score / 1e6) for job, score in jobs]
         return found
@@ -101,7 +100,7 @@ class Waiting:
         async with self._record.pipeline(transaction=False) as pipe:
             for job in asked:
                 pipe.hget(JobKeys(job.decode()).record, "status")
-            answers = await reached(pipe.execute())
+            answers = await ask(pipe.execute())
         waits = str(Status.QUEUED).encode()
         return {job for job, status in zip(asked, answers, strict=True) if status == waits}
 

@@ -1,7 +1,7 @@
 """Retention: what is removed, and when. References first, then bytes that nobody refers to.
 
-A final job goes with all that is kept of it (see `Store.remove`). Bytes follow later: they may be
-in use by another job, or be put again this very moment.
+A final job goes with all that is kept of it (see `RedisStore.remove`). Bytes follow later: they may
+be in use by another job, or be put again this very moment.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.blob_index import REMOVAL_MS
 from jobs.blobs import Blobs
 from jobs.errors import BlobsUnavailable
-from jobs.store import Store
+from jobs.store.blob_index import REMOVAL_MS
+from jobs.store.redis import RedisStore
 from jobs.tour import Tour
 
 
@@ -29,7 +29,7 @@ class Retention:
     batch: int = 100
 
 
-async def remove_finished(store: Store, retention: Retention) -> int:
+async def remove_finished(store: RedisStore, retention: Retention) -> int:
     """Remove the jobs that have been final for long enough, the oldest first; returns how many.
 
     Raises StoreUnavailable; and what one has raised that could not be removed, when all others are
@@ -51,7 +51,7 @@ async def remove_finished(store: Store, retention: Retention) -> int:
     return count
 
 
-async def remove_loose(store: Store, blobs: Blobs, retention: Retention) -> int:
+async def remove_loose(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
     """Remove one batch of bytes that nobody refers to; returns how many digests it looked at.
 
     What it does not come to within half of the time that its marks stand is found again when they

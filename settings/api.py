@@ -15,7 +15,7 @@ from settings.webhooks import WebhookSettings
 MIB = 1024 * 1024
 RATE = r"^[1-9]\d{0,8}/(second|minute|hour|day)$"
 REPLICATED_SECONDS = 1.0
-"""How long replicas may take to have a write (jobs.redis_commit)."""
+"""How long replicas may take to have a write (jobs.store.commit)."""
 
 
 class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings):

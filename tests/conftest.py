@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 
 import docker_engine as engines
@@ -12,6 +12,8 @@ import pytest
 import redis
 import redis_servers
 from hypothesis import HealthCheck, settings
+
+from jobs.store.redis import RedisStore, connect
 
 # How fast an example is drawn or run says something of the machine, and decides nothing here.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,6 +54,14 @@ def redis_named(tmp_path_factory) -> Iterator[Callable[[str], redis_servers.Redi
 def redis_url(redis_named) -> str:
     """The address of an empty Redis, of the kind that comes first."""
     return redis_named(next(iter(redis_servers.binaries()))).url
+
+
+@pytest.fixture
+async def redis_store(redis_url) -> AsyncIterator[RedisStore]:
+    """An empty store on that Redis."""
+    store = RedisStore(connect(redis_url, seconds=20))
+    yield store
+    await store.close()
 
 
 collect_ignore_glob = [] if engines.OWN else ["integration/test_docker_*.py"]

@@ -22,9 +22,9 @@ from jobs.hints import Hints
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.s3_blobs import Bucket
 from jobs.spec import JobSpec
+from jobs.store.redis import RedisStore, connect
 
 TENANT = "default"
 TEST_SECONDS = 20.0

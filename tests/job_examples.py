@@ -11,7 +11,8 @@ from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord, Result
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.spec import JobSpec, Priority
-from jobs.store import Held, Store
+from jobs.store import Held
+from jobs.store.redis import RedisStore
 
 TENANT = "acme"
 NOW = 1_700_000_000_000
@@ -31,7 +32,7 @@ VERIFIED = {
 class House:
     """Operations over a store, and the hints they sent."""
 
-    store: Store
+    store: RedisStore
     lease_ms: int = 15_000
     hints: list[tuple[str, Priority]] = field(default_factory=list)
 

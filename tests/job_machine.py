@@ -1,6 +1,6 @@
 """A Hypothesis machine that does to jobs whatever a house may do, and looks after each step.
 
-`WALKS=50 pytest tests/unit/jobs/test_memory_machine.py tests/integration/test_jobs_machine.py`
+`WALKS=50 pytest tests/integration/test_jobs_machine.py`
 takes fifty times as many walks as `make test` does.
 """
 
@@ -31,7 +31,8 @@ from jobs.retention import Retention, remove_finished
 from jobs.review import EXPIRY, Action, Decision, ReviewKind
 from jobs.review_digest import digest_of
 from jobs.spec import OnExpiry, Priority
-from jobs.store import Charge, Held, Store, Writes
+from jobs.store import Charge, Held, Writes
+from jobs.store.redis import RedisStore
 
 T = TypeVar("T")
 ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")
@@ -106,7 +107,7 @@ class JobMachine(RuleBasedStateMachine):
         self.gone: list[str] = []
         self.calls = 0
 
-    def open_store(self) -> Store:
+    def open_store(self) -> RedisStore:
         """An empty store."""
         raise AssertionError("a subclass says")
 

@@ -23,23 +23,19 @@ from agents.memory import (
 )
 from agents.ports import Cancel, Charge, Events, Journal, Workspace
 from jobs import store as jobs_store
-from jobs.blobs import Blobs, DirectoryBlobs, MemoryBlobs
+from jobs.blobs import Blobs, DirectoryBlobs
 from jobs.budgets import Cap, billionths
-from jobs.credentials import MemoryCredentials
 from jobs.lifecycle import Policy
-from jobs.memory_store import MemoryStore
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
-from jobs.store import Store
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore, connect
 from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.ports.budget import AccountBudget
 from worker.ports.cancel import StoreCancel
 from worker.ports.workspace import ManifestWorkspace
-
-NO_LIMITS = DayLimits(MemoryCredentials(), Cap(), Cap())
 
 
 def _cap(tokens: int | None, dollars: str | None) -> Cap:
@@ -109,14 +105,14 @@ class MemoryHarness:
 
 @dataclass
 class StoreHarness:
-    """Implements Harness with the worker's ports, over any store."""
+    """Implements Harness with the worker's ports, over a store."""
 
     operations: Operations
     blobs: Blobs
     job_id: str
 
     @classmethod
-    async def over(cls, store: Store, blobs: Blobs) -> StoreHarness:
+    async def over(cls, store: RedisStore, blobs: Blobs) -> StoreHarness:
         operations = Operations(store, lambda *_: None, Policy(lease_ms=60_000))
         submitted = await operations.submit("default", JobSpec("count"), by="test")
         assert isinstance(submitted, Submitted)
@@ -125,6 +121,7 @@ class StoreHarness:
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
         record = await self._claimed()
         store = self.operations.store
+        unlimited = DayLimits(Credentials(store.redis), Cap(), Cap())
         charges = await store.charges(self.job_id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
         lease = jobs_store.Held(self.job_id, record.epoch)
@@ -132,7 +129,7 @@ class StoreHarness:
         return Held(
             ledger,
             ledger,
-            AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", NO_LIMITS),
+            AccountBudget(store, ledger, _cap(most_tokens, most_usd), "", "acme", unlimited),
             StoreCancel(store, ledger),
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )
@@ -167,12 +164,6 @@ async def memory() -> AsyncIterator[Harness]:
 
 
 @asynccontextmanager
-async def store_in_memory() -> AsyncIterator[Harness]:
-    """The worker's ports over the memory store."""
-    yield await StoreHarness.over(MemoryStore(), MemoryBlobs())
-
-
-@asynccontextmanager
 async def store_in_redis() -> AsyncIterator[Harness]:
     """The worker's ports over a real Redis and a directory: what a worker has."""
     binary = next(iter(redis_servers.binaries().values()))
@@ -189,6 +180,5 @@ async def store_in_redis() -> AsyncIterator[Harness]:
 
 HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {
     "memory": memory,
-    "worker-memory": store_in_memory,
-    "worker-redis": store_in_redis,
+    "worker": store_in_redis,
 }

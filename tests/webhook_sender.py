@@ -10,7 +10,7 @@ import sys
 
 import httpx
 
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from worker.webhooks.endpoint import Endpoint
 from worker.webhooks.sender import send_forever
 from worker.webhooks.signing import key_of

@@ -7,7 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from jobs.budgets import Cap, billionths
-from jobs.credentials import Credential, Credentials, TenantLimits
+from jobs.credentials import Credential, TenantLimits
+from jobs.store.credentials import Credentials
 from worker.patience import patient
 
 FRESH_SECONDS = 5.0

@@ -20,9 +20,9 @@ import uvloop
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
-from jobs.redis_connection import ANSWER_SECONDS
-from jobs.redis_store import RedisStore
 from jobs.store import Held
+from jobs.store.connection import ANSWER_SECONDS
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 from worker.answering import answer_forever
 from worker.attempts import Attempts

@@ -16,14 +16,14 @@ from agents.ports import Bounds, Ports
 from agents.router import AUTO, Routes
 from agents.tools.registry import Body
 from jobs import manifest
-from jobs.blob_index import HeldBlobs
 from jobs.blobs import Blobs
 from jobs.checks import CASES_PATH
 from jobs.graph_format import ANEW
 from jobs.lifecycle import RETRIES
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore
 from jobs.store import Held
+from jobs.store.blob_index import HeldBlobs
+from jobs.store.redis import RedisStore
 from sandbox.protocol import Limits, Sandbox
 from worker.bounded import Bounded
 from worker.checkpoints import Command, RedisSaver

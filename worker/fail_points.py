@@ -22,8 +22,8 @@ from redis.asyncio import Redis
 from jobs.fail_point import FailPoint
 from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore
 from jobs.store import Turn, Writes
+from jobs.store.redis import RedisStore
 
 
 class Written(StrEnum):
@@ -47,12 +47,12 @@ class MortalStore(RedisStore):
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """See Store."""
+        """See RedisStore."""
         with self._point.around(step(before.status, change.after.status)):
             return await super().commit(before, change, turn=turn, first=first)
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
-        """See Store."""
+        """See RedisStore."""
         journal = Written.JOURNAL if writes.journal else None
         checkpoint = Written.CHECKPOINT if writes.commands else None
         with self._point.around(journal), self._point.around(checkpoint):

@@ -7,9 +7,9 @@ import asyncio
 from agents.models import ModelOptions, ModelPool
 from agents.models.rate_limit import Pace
 from agents.ports import Bounds
-from jobs.redis_credentials import RedisCredentials
-from jobs.redis_store import RedisStore
 from jobs.storage import open_blobs
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 from worker.backend import backend, limits
 from worker.choice import chains
@@ -52,7 +52,7 @@ def equip(settings: WorkerSettings, store: RedisStore, figures: Figures) -> Equi
             conversation=settings.conversation_characters,
             sums_up=bool(settings.summary_model),
         ),
-        spending=Spending.allowed(settings, RedisCredentials(store.redis)),
+        spending=Spending.allowed(settings, Credentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),
         tools=tools(settings),
         pages=pages(settings),

@@ -8,9 +8,9 @@ import structlog
 
 from jobs import keys
 from jobs.errors import StoreUnavailable
-from jobs.redis_store import RedisStore
-from jobs.redis_words import AT_ONCE
-from jobs.turns import every
+from jobs.store.fleet import every
+from jobs.store.redis import RedisStore
+from jobs.store.words import AT_ONCE
 
 TURN = "index"
 ADOPTION = "adopt"
@@ -24,9 +24,9 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
     """Index until cancelled: one worker of the fleet does, every `seconds`."""
     while True:
         try:
-            if await store.turns.mine(ADOPTION, ADOPTION_MS):
+            if await store.leader.try_acquire(ADOPTION, ADOPTION_MS):
                 await adopt(store)
-            if await store.turns.mine(TURN, every(seconds)):
+            if await store.leader.try_acquire(TURN, every(seconds)):
                 while await store.words.index() == AT_ONCE:
                     pass  # between two steps others have their turn in Redis
         except StoreUnavailable as error:

@@ -16,8 +16,8 @@ from typing import Any
 import structlog
 
 from jobs.errors import StoreUnavailable
-from jobs.redis_store import RedisStore, connect
 from jobs.store import Held
+from jobs.store.redis import RedisStore, connect
 from worker.collapse import collapse
 from worker.pulse import Pulse
 

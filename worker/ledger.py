@@ -18,7 +18,8 @@ from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.graph_format import GraphFormat
-from jobs.store import Held, Store, Writes
+from jobs.store import Held, Writes
+from jobs.store.redis import RedisStore
 from worker.checkpoints import Command
 from worker.patience import PATIENCE_SECONDS, patient
 
@@ -64,7 +65,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        store: RedisStore,
         held: Held,
         journal: Mapping[str, bytes],
         tokens: int = 0,

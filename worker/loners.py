@@ -8,7 +8,7 @@ from collections import deque
 
 from jobs.errors import StoreUnavailable
 from jobs.record import Status
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 from worker.alone import run_alone
 from worker.zygote import Zygote
 
@@ -24,7 +24,7 @@ class Loners:
     """One a worker; belongs to its loop's thread."""
 
     def __init__(
-        self, store: Store, turn_ms: int, zygote: Zygote | None, draining: asyncio.Event
+        self, store: RedisStore, turn_ms: int, zygote: Zygote | None, draining: asyncio.Event
     ) -> None:
         """`turn_ms`: how soon another worker makes a process for a job where this one has died
         making one: a lease, as for a job that was claimed.
@@ -60,7 +60,7 @@ class Loners:
                 return
             # a turn is for one claim: who is to run the job after that is decided anew
             turn = f"alone:{job_id}:{epoch}:{start}"
-            if not await self._store.turns.mine(turn, self._turn_ms):
+            if not await self._store.leader.try_acquire(turn, self._turn_ms):
                 return
             keeping = asyncio.create_task(self._keep(turn))
             try:
@@ -73,7 +73,7 @@ class Loners:
         while True:
             await asyncio.sleep(self._turn_ms / 3_000)
             with contextlib.suppress(StoreUnavailable):
-                await self._store.turns.keep(turn, self._turn_ms)
+                await self._store.leader.extend(turn, self._turn_ms)
 
     async def _unclaimed(self, job_id: str) -> int | None:
         """The epoch of a job that waits to be claimed; None where it does not."""

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jobs.blob_index import Holding
 from jobs.errors import StoreUnavailable
+from jobs.store.blob_index import Holding
 
 PATIENCE_SECONDS = 30.0
 AGAIN_SECONDS = 0.25

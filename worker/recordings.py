@@ -16,7 +16,7 @@ from jobs.blobs import Blobs
 from jobs.errors import JobsError
 from jobs.record import JobRecord
 from jobs.recording import SUFFIX, recording
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 
 log = structlog.get_logger("worker.recordings")
@@ -34,7 +34,7 @@ class Recordings:
         """What takes secrets out of this job's recording; None: it is not recorded."""
         return self.redaction if self.folder is not None or record.spec.record else None
 
-    async def write(self, record: JobRecord, store: Store, blobs: Blobs) -> None:
+    async def write(self, record: JobRecord, store: RedisStore, blobs: Blobs) -> None:
         """Write the job's file, as far as the job has come, in one step, for its owner alone:
         prompts are nobody else's affair.
 

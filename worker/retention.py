@@ -9,9 +9,9 @@ import structlog
 
 from jobs.blobs import Blobs
 from jobs.errors import StoreUnavailable
-from jobs.redis_store import RedisStore
 from jobs.retention import Retention, remove_finished, remove_loose
-from jobs.turns import every
+from jobs.store.fleet import every
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 
 TURN = "retention"
@@ -50,7 +50,7 @@ async def remove_forever(
             log.info("removed", bytes_looked_at=looked_at)
 
     async def both() -> None:
-        if await store.turns.mine(TURN, every(seconds)):
+        if await store.leader.try_acquire(TURN, every(seconds)):
             await _told(jobs)
             await _told(loose)
 

@@ -8,7 +8,7 @@ from agents.ports import Ports
 from agents.role_models import RoleModels
 from agents.router import AUTO, Difficulty, Routes, route
 from jobs.record import JobRecord
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 from settings.routing import RoutingSettings
 from worker.patience import patient
 
@@ -25,7 +25,7 @@ def routes(settings: RoutingSettings) -> Routes:
 
 
 async def routed(
-    record: JobRecord, ports: Ports, models: RoleModels, store: Store, chosen: Routes
+    record: JobRecord, ports: Ports, models: RoleModels, store: RedisStore, chosen: Routes
 ) -> Ports:
     """`ports` with those of `models` that the job's difficulty calls for; the same where the spec
     names its model.
@@ -48,7 +48,7 @@ async def routed(
     )
 
 
-async def _known(record: JobRecord, store: Store) -> Difficulty | None:
+async def _known(record: JobRecord, store: RedisStore) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
     # One decision a job, also where an upgrade has begun it anew: the event is told only once.

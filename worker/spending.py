@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from agents.models import OwnPrice, Prices
 from jobs.budgets import Cap, billionths
-from jobs.credentials import Credentials
 from jobs.record import JobRecord
-from jobs.store import Store
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 from worker.day_limits import DayLimits
 from worker.ledger import Ledger
@@ -33,7 +33,7 @@ class Spending:
         tenant = Cap(_cost(settings.tenant_cost_usd_per_day), settings.tenant_tokens_per_day)
         return cls(cap, DayLimits(credentials, key, tenant), prices(settings))
 
-    def budget(self, record: JobRecord, store: Store, ledger: Ledger) -> AccountBudget:
+    def budget(self, record: JobRecord, store: RedisStore, ledger: Ledger) -> AccountBudget:
         """The budget of one attempt."""
         asked = record.spec
         cost = None if asked.max_cost_usd is None else billionths(asked.max_cost_usd)

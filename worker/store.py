@@ -11,7 +11,7 @@ import structlog
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.fail_point import FailPoint
 from jobs.fitness import examine
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.fail_points import MortalStore

@@ -12,7 +12,7 @@ import structlog
 
 from jobs.errors import Contended, StoreUnavailable
 from jobs.operations import Operations
-from jobs.turns import every
+from jobs.store.fleet import every
 
 TURN = "sweep"
 
@@ -30,7 +30,7 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
     while True:
         pause = seconds
         try:
-            took = await operations.store.turns.mine(TURN, every(seconds))
+            took = await operations.store.leader.try_acquire(TURN, every(seconds))
             if away:
                 away, pause = False, grace
             elif took:

@@ -10,7 +10,7 @@ from jobs import upgrade
 from jobs.graph_format import GraphFormat
 from jobs.record import JobRecord
 from jobs.review import Review
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 
 
 @cache
@@ -30,7 +30,7 @@ def damaged(record: JobRecord, place: str) -> Review:
     return upgrade.damaged(record, place, READS, ours())
 
 
-async def left_to_nobody(store: Store, job_id: str) -> bool:
+async def left_to_nobody(store: RedisStore, job_id: str) -> bool:
     """Whether a job that this worker cannot resume has waited in vain for one that can."""
     loaded = await store.load(job_id)
     return loaded is not None and upgrade.abandoned(loaded.record, await store.workers())

@@ -1,6 +1,6 @@
 """Slots: how much of one kind goes on at the same time in one API process, of a key and of all.
 
-Searches: what one may look at is bounded in `jobs.redis_listing`; here, how many wait for their
+Searches: what one may look at is bounded in `jobs.store.listing`; here, how many wait for their
 turn. Event streams: each is a connection and some memory for as long as its reader likes.
 """
 

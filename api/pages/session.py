@@ -18,8 +18,7 @@ from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.credentials import digest_of
-from jobs.redis_full import UrgentCommands
-from jobs.redis_reach import reached
+from jobs.store.connection import UrgentCommands, ask
 
 COOKIE = "fettle_session"
 LINK_SECONDS = 15 * 60
@@ -59,13 +58,13 @@ class Sessions:
         except BadSignature:
             return None
         session = Session(*kept)
-        ended = await reached(self._redis.exists(keys.ended_session(session.nonce)))
+        ended = await ask(self._redis.exists(keys.ended_session(session.nonce)))
         return None if ended else session
 
     async def end(self, session: Session) -> None:
         """Sign out: a copy of the cookie opens nothing any more."""
         ended = keys.ended_session(session.nonce)
-        await reached(self._urgently([("SET", ended, "", "EX", self.seconds)]))
+        await ask(self._urgently([("SET", ended, "", "EX", self.seconds)]))
 
     async def form_token(self, session: Session) -> str:
         """What every form of this session has to bring along."""
@@ -76,18 +75,18 @@ class Sessions:
         token = secrets.token_urlsafe(24)
         kept = json.dumps([key_id, stamp])
         place = keys.sign_in_link(digest_of(token))
-        await reached(self._urgently([("SET", place, kept, "EX", LINK_SECONDS)]))
+        await ask(self._urgently([("SET", place, kept, "EX", LINK_SECONDS)]))
         return token
 
     async def linked(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays good."""
         place = keys.sign_in_link(digest_of(token))
-        kept = await reached(cast("Awaitable[Any]", self._redis.get(place)))
+        kept = await ask(cast("Awaitable[Any]", self._redis.get(place)))
         return Session.begin(*json.loads(kept)) if kept else None
 
     async def follow(self, token: str) -> Session | None:
         """The session that a link begins; None where it was used before, or is too old."""
-        kept = await reached(
+        kept = await ask(
             cast("Awaitable[Any]", self._redis.getdel(keys.sign_in_link(digest_of(token))))
         )
         return Session.begin(*json.loads(kept)) if kept else None
@@ -98,7 +97,7 @@ class Sessions:
     async def _key(self) -> str:
         if not self._secret:
             made = secrets.token_urlsafe(32)
-            await reached(self._urgently([("SET", keys.PAGES_SECRET, made, "NX")]))
-            kept = await reached(cast("Awaitable[Any]", self._redis.get(keys.PAGES_SECRET)))
+            await ask(self._urgently([("SET", keys.PAGES_SECRET, made, "NX")]))
+            kept = await ask(cast("Awaitable[Any]", self._redis.get(keys.PAGES_SECRET)))
             self._secret = kept.decode()
         return self._secret

@@ -24,7 +24,6 @@ from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from api.submission import checks, job_requests
 from jobs import manifest, view
-from jobs.blob_index import HeldBlobs
 from jobs.credentials import Credential, Scope
 from jobs.events import Event
 from jobs.lifecycle import Refusal
@@ -32,6 +31,7 @@ from jobs.operations import Submitted
 from jobs.record import JobRecord, Status
 from jobs.spec import Kind
 from jobs.store import Charge, Idempotency
+from jobs.store.blob_index import HeldBlobs
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])

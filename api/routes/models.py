@@ -71,7 +71,7 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
     offered = [each["name"] for each in (said[0]["models"].get("offered", ()) if said else ())]
     names = asked.models or offered
     _refuse_unknown(names, offered, services.settings.models)
-    answer = await services.store.inquiries.ask(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
+    answer = await services.store.rpc.call(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
     if answer is None or "error" in answer:
         detail = str((answer or {}).get("error", "no worker has answered: is one running?"))
         raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})

@@ -21,14 +21,13 @@ from api.routes.lookup import find_job
 from api.schemas.job import JobReceipt
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep
-from jobs import decisions
 from jobs.credentials import Credential
 from jobs.evidence import proven
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord
 from jobs.review import Action, Decision, Review, ReviewKind
 from jobs.review_digest import digest_of
-from jobs.store import Loaded
+from jobs.store import Loaded, decisions
 from jobs.view import iso
 
 log = structlog.get_logger(__name__)

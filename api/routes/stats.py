@@ -15,7 +15,8 @@ from api.openapi import as_table, responses
 from api.schemas.stats import Stats
 from api.services import Services, ServicesDep
 from jobs import numbers_view
-from jobs.numbers import DAYS_KEPT, Counts
+from jobs.change import Counts
+from jobs.counting import DAYS_KEPT
 
 router = APIRouter(tags=["stats"])
 

@@ -111,7 +111,7 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
 
     `worker` is its `id` in GET /system. What supervises it may start another in its place.
     """
-    if not await services.store.drains.ask(worker):
+    if not await services.store.registry.ask_to_drain(worker):
         raise Refused(problems.NOT_FOUND, "no worker of that name was seen lately")
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)

@@ -15,8 +15,8 @@ from api.problems import Refused
 from api.schemas.system import Undelivered
 from api.schemas.webhook import Delivery, DeliveryList
 from api.services import ServicesDep
-from jobs import delivery
-from jobs.store import Store
+from jobs import change
+from jobs.store.redis import RedisStore
 from jobs.view import iso
 
 SHOWN = 100
@@ -62,7 +62,7 @@ async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Re
     return Response(status_code=202)
 
 
-def _shown(each: delivery.Delivery) -> Delivery:
+def _shown(each: change.Delivery) -> Delivery:
     return Delivery(
         id=each.id,
         type=each.type,
@@ -80,7 +80,7 @@ LOOKED_AT = 50
 """Of those that wait, by when they are due: of more, an older one may rest between its tries."""
 
 
-async def undelivered(store: Store) -> Undelivered:
+async def undelivered(store: RedisStore) -> Undelivered:
     """The outbox, in figures. Raises StoreUnavailable."""
     (waiting, count), (_, dead), now = await asyncio.gather(
         store.outbox.waiting(LOOKED_AT), store.outbox.dead(1), store.now()

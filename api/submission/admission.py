@@ -8,7 +8,7 @@ from api import problems
 from api.problems import Refused
 from jobs import admission
 from jobs.admission import Load, Room
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 
 FRESH_SECONDS = 1.0
 MOST_TENANTS = 1_000
@@ -23,7 +23,7 @@ KINDS = {
 class Admission:
     """The doorkeeper of one API process."""
 
-    def __init__(self, store: Store, room: Room) -> None:
+    def __init__(self, store: RedisStore, room: Room) -> None:
         self._store = store
         self._room = room
         self._read: dict[str, tuple[float, Load]] = {}

@@ -12,9 +12,9 @@ from jobs.blobs import DirectoryBlobs, digest_of
 from jobs.events import NewEvent
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord, Result
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Charge, Held, Writes
+from jobs.store.redis import RedisStore, connect
 
 TENANT = "default"
 RUN_EVERY = 10

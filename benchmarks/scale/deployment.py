@@ -22,7 +22,7 @@ from cli.deployment import Deployment
 from cli.processes import Child, Processes, Program
 from jobs.hints import Hints
 from jobs.operations import Operations
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from settings.children import sealed
 
 STORE_SECONDS = 20.0

@@ -18,7 +18,6 @@ from cli.errors import CliError
 from jobs.keys import JobKeys
 from jobs.operations import Operations
 from jobs.record import Status
-from jobs.redis_store import RedisStore
 
 LOOK_SECONDS = 0.01
 MOST_SECONDS = 240
@@ -28,7 +27,7 @@ _KEYS_AT_ONCE = 1_000
 async def run(target: Target, tools: int) -> Cost:
     """One job of so many tool calls, each a run that prints 50 KB; nothing else is at work."""
     with target.operations() as operations:
-        store = cast("RedisStore", operations.store)
+        store = operations.store
         try:
             stored, kept = await _stored(store.redis), _kept(target.data)
             begun = time.perf_counter()

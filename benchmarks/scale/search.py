@@ -24,8 +24,8 @@ from drills.outer import told
 from jobs.credentials import OPERATOR
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
+from jobs.store.redis import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 from settings.children import sealed
 

@@ -33,7 +33,7 @@ from drills.chaos.remains import GRACE_SECONDS, alone
 from drills.chaos.schedule import Fault, Schedule, schedule
 from drills.chaos.supervised import SIGNALS, SupervisedFaults
 from jobs.record import Reason
-from jobs.redis_store import connect
+from jobs.store.redis import connect
 
 AFTER_SECONDS = 15.0
 """For what no client of ours follows."""

@@ -1,4 +1,4 @@
-"""The stores that keep the same promises: in memory, and on every Redis that can be had."""
+"""The store on every Redis server of this machine."""
 
 from __future__ import annotations
 
@@ -8,25 +8,19 @@ import pytest
 import redis_servers
 from job_examples import House
 
-from jobs.memory_store import MemoryStore
-from jobs.redis_store import RedisStore, connect
-from jobs.store import Store
+from jobs.store.redis import RedisStore, connect
 
 
-@pytest.fixture(params=["memory", *sorted(redis_servers.binaries())])
-async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """A store of each kind, empty."""
-    kept: Store
-    if request.param == "memory":
-        kept = MemoryStore()
-    else:
-        server = request.getfixturevalue("redis_named")(request.param)
-        kept = RedisStore(connect(server.url, seconds=20))
+@pytest.fixture(params=sorted(redis_servers.binaries()))
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisStore]:
+    """An empty store on each kind of server."""
+    server = request.getfixturevalue("redis_named")(request.param)
+    kept = RedisStore(connect(server.url, seconds=20))
     yield kept
     await kept.close()
 
 
 @pytest.fixture
-def house(store: Store) -> House:
+def house(store: RedisStore) -> House:
     """Operations over it."""
     return House(store)

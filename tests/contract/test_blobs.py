@@ -1,4 +1,4 @@
-"""Blobs keep bytes under their digest: in a directory, in memory, in a bucket."""
+"""Blobs keep bytes under their digest: in a directory, in a bucket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import hashlib
 import pytest
 import s3_server
 
-from jobs.blobs import DirectoryBlobs, MemoryBlobs, digest_of
+from jobs.blobs import DirectoryBlobs, digest_of
 from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.s3_blobs import S3Blobs
 
@@ -20,11 +20,9 @@ def bucket():
         yield place
 
 
-@pytest.fixture(params=["memory", "directory", "s3"])
+@pytest.fixture(params=["directory", "s3"])
 def blobs(request, tmp_path):
     match request.param:
-        case "memory":
-            return MemoryBlobs()
         case "directory":
             return DirectoryBlobs(tmp_path / "new" / "dir")
         case _:

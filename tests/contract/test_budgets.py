@@ -11,8 +11,8 @@ from job_examples import House, held
 from jobs.budgets import Amount, Asking, Cap, Short
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore
-from jobs.store import Charge, Store, Writes
+from jobs.store import Charge, Writes
+from jobs.store.redis import RedisStore
 
 CENT = 10_000_000
 KEY = "k1"
@@ -29,11 +29,11 @@ def paid(
     return Charge(call, "executor", "groq:small", tokens, 0, cents, 0, reservation)
 
 
-async def reserve(store: Store, job: JobRecord, wanted: Asking) -> Short | None:
+async def reserve(store: RedisStore, job: JobRecord, wanted: Asking) -> Short | None:
     return await store.budgets.reserve(job.id, job.epoch, wanted)
 
 
-async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: Store, house: House):
+async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: RedisStore, house: House):
     job = await house.running()
     cap = Cap(cost=2 * CENT + CENT // 2)
     assert await reserve(store, job, asking("a", job=cap)) is None
@@ -44,7 +44,7 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: Store,
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
 
-async def test_tokens_have_a_cap_of_their_own(store: Store, house: House):
+async def test_tokens_have_a_cap_of_their_own(store: RedisStore, house: House):
     job = await house.running()
     cap = Cap(tokens=15)
     assert await reserve(store, job, asking("a", job=cap)) is None
@@ -56,7 +56,7 @@ async def test_tokens_have_a_cap_of_their_own(store: Store, house: House):
     assert not short.may_pass
 
 
-async def test_a_charge_settles_what_was_set_aside(store: Store, house: House):
+async def test_a_charge_settles_what_was_set_aside(store: RedisStore, house: House):
     job = await house.running()
     await reserve(store, job, asking("a", day=Cap(cost=CENT)))
     await store.write(job.id, job.epoch, Writes(charges=[paid("c1", "a")]))
@@ -65,7 +65,7 @@ async def test_a_charge_settles_what_was_set_aside(store: Store, house: House):
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
-async def test_a_charge_told_twice_settles_once(store: Store, house: House):
+async def test_a_charge_told_twice_settles_once(store: RedisStore, house: House):
     job = await house.running()
     await reserve(store, job, asking("a"))
     for _ in range(2):
@@ -73,7 +73,7 @@ async def test_a_charge_told_twice_settles_once(store: Store, house: House):
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
 
 
-async def test_what_nobody_knows_stays_as_set_aside(store: Store, house: House):
+async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, house: House):
     job = await house.running()
     for name in "abc":
         await reserve(store, job, asking(name))
@@ -81,7 +81,7 @@ async def test_what_nobody_knows_stays_as_set_aside(store: Store, house: House):
     assert await store.budgets.of_job(job.id) == Amount(CENT + CENT // 10 + CENT, 4 + 10 + 10)
 
 
-async def test_a_call_may_cost_nothing(store: Store, house: House):
+async def test_a_call_may_cost_nothing(store: RedisStore, house: House):
     job = await house.running()
     for name, caps in (("a", {}), ("b", {"day": Cap(cost=0)})):
         await reserve(store, job, asking(name, 0, 0, **caps))
@@ -91,7 +91,7 @@ async def test_a_call_may_cost_nothing(store: Store, house: House):
 
 
 async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
-    store: Store, house: House
+    store: RedisStore, house: House
 ):
     job = await house.running()
     await reserve(store, job, asking("a", day=Cap(tokens=100)))
@@ -103,7 +103,7 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
     assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
 
 
-async def test_a_reservation_asked_for_again_is_the_same(store: Store, house: House):
+async def test_a_reservation_asked_for_again_is_the_same(store: RedisStore, house: House):
     job = await house.running()
     cap = Cap(cost=CENT)
     assert await reserve(store, job, asking("a", job=cap)) is None
@@ -112,7 +112,7 @@ async def test_a_reservation_asked_for_again_is_the_same(store: Store, house: Ho
 
 
 async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
-    store: Store, house: House
+    store: RedisStore, house: House
 ):
     one, two = await house.running(), await house.running()
     day = Cap(cost=3 * CENT)
@@ -125,7 +125,7 @@ async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     assert await reserve(store, two, other) is None
 
 
-async def test_a_tenant_is_spent_by_all_its_keys(store: Store, house: House):
+async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, house: House):
     one, two = await house.running(), await house.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
@@ -148,7 +148,7 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: Store, house: House):
 
 
 async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
-    store: Store, house: House
+    store: RedisStore, house: House
 ):
     old = await house.running()
     await reserve(store, old, asking("a"))
@@ -162,7 +162,7 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
 
 
-async def test_many_at_once_never_get_more_than_there_is(store: Store, house: House):
+async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, house: House):
     jobs = [await house.running() for _ in range(10)]
     day = Cap(cost=25 * CENT)
     asked = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
@@ -171,7 +171,7 @@ async def test_many_at_once_never_get_more_than_there_is(store: Store, house: Ho
     assert (await store.budgets.of_keys_today([KEY]))[0].cost == 25 * CENT
 
 
-async def test_cached_input_is_kept_beside_a_charge(store: Store, house: House):
+async def test_cached_input_is_kept_beside_a_charge(store: RedisStore, house: House):
     job = await house.running()
     whole = Charge("c1", "executor", "groq:small", 100, 5, "0.1", 80)
     await store.charge(job.id, [whole, paid("c2", None)])
@@ -181,7 +181,7 @@ async def test_cached_input_is_kept_beside_a_charge(store: Store, house: House):
     }
 
 
-async def test_a_removed_job_leaves_no_account(store: Store, house: House):
+async def test_a_removed_job_leaves_no_account(store: RedisStore, house: House):
     job = await house.running()
     await reserve(store, job, asking("a"))
     await house.operations.cancel(job.id, "ann")

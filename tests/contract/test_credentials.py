@@ -1,4 +1,4 @@
-"""API keys: both forms keep, find and revoke alike."""
+"""API keys are kept, found and revoked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from jobs.credentials import (
     EVERY_SCOPE,
     Credential,
-    MemoryCredentials,
     Scope,
     TenantLimits,
     digest_of,
@@ -17,20 +16,17 @@ from jobs.credentials import (
     new_secret,
 )
 from jobs.errors import StoreUnavailable
-from jobs.redis_credentials import RedisCredentials
-from jobs.redis_store import connect
+from jobs.store.credentials import Credentials
+from jobs.store.redis import connect
 
 ADA = Credential("k1", "ada", "acme", (Scope.READ, Scope.REVIEW), 1_000, "operator")
 BOB = Credential("k2", "bob", "other", EVERY_SCOPE, 999)
 
 
-@pytest.fixture(params=["memory", "redis"])
-async def credentials(request):
-    if request.param == "memory":
-        yield MemoryCredentials()
-        return
-    client = connect(request.getfixturevalue("redis_url"), seconds=20)
-    yield RedisCredentials(client)
+@pytest.fixture
+async def credentials(redis_url):
+    client = connect(redis_url, seconds=20)
+    yield Credentials(client)
     await client.aclose()
 
 
@@ -78,7 +74,7 @@ async def test_revoking_an_unknown_key_makes_none(credentials):
 async def test_no_secret_is_kept(redis_url):
     client = connect(redis_url, seconds=20)
     secret = new_secret()
-    await RedisCredentials(client).add(ADA, digest_of(secret))
+    await Credentials(client).add(ADA, digest_of(secret))
     names = await client.keys("*")
     assert names
     for name in names:
@@ -91,7 +87,7 @@ async def test_no_secret_is_kept(redis_url):
 async def test_a_redis_that_is_away_is_said(tmp_path):
     client = connect(f"unix://{tmp_path}/nothing")
     with pytest.raises(StoreUnavailable):
-        await RedisCredentials(client).find("x")
+        await Credentials(client).find("x")
     await client.aclose()
 
 

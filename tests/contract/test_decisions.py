@@ -1,4 +1,4 @@
-"""Who decided what, over each form of the Store."""
+"""Who decided what, in Redis."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 
 from job_examples import TENANT, decision, held, job, review
 
-from jobs.decisions import row
 from jobs.retention import Retention, remove_finished
 from jobs.review import Action, Decision
+from jobs.store.decisions import row
 
 
 async def between(house, start: int = 0, end: int | None = None, limit: int = 9, offset: int = 0):

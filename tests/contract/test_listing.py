@@ -1,4 +1,4 @@
-"""What a page of jobs is searched by, over each form of the Store."""
+"""What a page of jobs is searched by, in Redis."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from job_examples import TENANT, held, job, review
 
 from jobs.person import Person
 from jobs.record import Status
-from jobs.redis_listing import RedisListing, SearchBounds
-from jobs.redis_store import RedisStore
 from jobs.review import Action, Decision
 from jobs.sought import Sought
 from jobs.spec import Kind
 from jobs.store import Charge
+from jobs.store.listing import Listing, SearchBounds
+from jobs.store.redis import RedisStore
 
 ANN, BOB, CAT = Person("ann"), Person("bob", "k-bob"), Person("cat", "k-cat")
 
@@ -138,7 +138,7 @@ async def test_a_search_looks_at_so_many_jobs_at_most(house):
         whole = await house.store.page(TENANT, limit=9, offset=0, text=text)
         newest = [record.id for record in whole.records]
         assert whole.total == 6
-        tired = RedisListing(house.store.redis, SearchBounds(looks=3, counted=3))
+        tired = Listing(house.store.redis, SearchBounds(looks=3, counted=3))
         page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
         assert [record.id for record in page.records] == newest[: page.total]
         assert not page.exact or page.total == 6
@@ -153,7 +153,7 @@ async def test_a_search_ends_when_its_page_is_full(house):
         return
     whole = await house.store.page(TENANT, limit=50, offset=0, text="same", label="x")
     assert (whole.total, whole.exact) == (40, True)
-    hasty = RedisListing(house.store.redis, SearchBounds(counted=0))
+    hasty = Listing(house.store.redis, SearchBounds(counted=0))
     for offset in (0, 3, 30):
         page = await hasty.page(TENANT, Sought(text="same", label="x"), limit=3, offset=offset)
         assert page.records == whole.records[offset : offset + 3]

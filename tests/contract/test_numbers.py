@@ -1,4 +1,4 @@
-"""Numbers over each form of the Store: kept in the same step as what they count."""
+"""Numbers kept in the same step as what they count."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from job_examples import RESULT, TENANT, decision, held, job, review
 
 from jobs import lifecycle
 from jobs.change import Change
+from jobs.counting import day_of
 from jobs.events import NewEvent
 from jobs.lifecycle import Refusal
-from jobs.numbers import day_of
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore
 from jobs.store import Charge, Loaded, Writes
+from jobs.store.redis import RedisStore
 
 pytestmark = pytest.mark.usefixtures("one_day")
 

@@ -1,4 +1,4 @@
-"""The outbox over each form of the Store: written with what it tells, sent by one at a time."""
+"""The outbox written with what it tells, sent by one at a time."""
 
 from __future__ import annotations
 
@@ -108,8 +108,7 @@ async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(house):
 
 
 async def test_of_dead_ones_the_newest_are_kept(house, monkeypatch):
-    for module in ("jobs.outbox", "jobs.redis_outbox"):
-        monkeypatch.setattr(f"{module}.DEAD_KEPT", 2)
+    monkeypatch.setattr("jobs.store.outbox.DEAD_KEPT", 2)
     made = [await ended(house) for _ in range(4)]
     outbox = house.store.outbox
     for taken in await outbox.take(9, 60_000):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.memory_rate_limit import MemoryRateLimit
 from agents.models import ModelUnavailable
 from agents.models.rate_limit import SLOTS, Pace, RateLimit, Slot
-from jobs.redis_store import connect
+from jobs.store.redis import connect
 from worker.ports.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"

@@ -13,19 +13,20 @@ import pytest
 from job_examples import RESULT, TENANT, House, held, job, review
 from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
 
-from jobs import keys, redis_events, redis_index
-from jobs.blob_index import REMOVAL_MS, HeldBlobs
-from jobs.blobs import DirectoryBlobs, MemoryBlobs
+from jobs import keys
+from jobs.blobs import DirectoryBlobs
+from jobs.counting import day_of
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
 from jobs.events import EVENTS_AT_ONCE, Event, NewEvent
 from jobs.keys import JobKeys
-from jobs.memory_store import MemoryStore
-from jobs.numbers import day_of
 from jobs.record import OVER, JobRecord, Reason, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention, remove_finished, remove_loose
 from jobs.spec import JobSpec, OnExpiry
-from jobs.store import Charge, Store, Writes
+from jobs.store import Charge, Writes
+from jobs.store import events as store_events
+from jobs.store.blob_index import HeldBlobs
+from jobs.store.index import FORGOTTEN_AT_ONCE
+from jobs.store.redis import RedisStore, connect
 from worker.retention import remove_forever
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
@@ -35,7 +36,7 @@ TIMED = {"review_expires_seconds": 1, "on_expiry": OnExpiry.REJECT}
 class Removing:
     """A store, but for what is done before a job is removed."""
 
-    def __init__(self, store: Store, first: Callable[[str], None]) -> None:
+    def __init__(self, store: RedisStore, first: Callable[[str], None]) -> None:
         self._store = store
         self._first = first
 
@@ -45,6 +46,11 @@ class Removing:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+
+@pytest.fixture
+def blobs(tmp_path) -> DirectoryBlobs:
+    return DirectoryBlobs(tmp_path)
 
 
 async def checkpoints(store: RedisStore, job_id: str, count: int) -> None:
@@ -156,15 +162,15 @@ async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis
 async def test_much_json_is_read_off_the_event_loop(redis_url, monkeypatch):
     store = RedisStore(connect(redis_url, seconds=20))
     running = await House(store).running()
-    event = NewEvent("say", "summarized", {"text": "x" * 2 * redis_events.READ_HERE_BYTES})
+    event = NewEvent("say", "summarized", {"text": "x" * 2 * store_events.READ_HERE_BYTES})
     await store.write(running.id, running.epoch, Writes((event,)))
-    read, threads = redis_events.read_event, set[int]()
+    read, threads = store_events.read_event, set[int]()
 
     def noted(seq: int, stored: bytes) -> Event:
         threads.add(threading.get_ident())
         return read(seq, stored)
 
-    monkeypatch.setattr(redis_events, "read_event", noted)
+    monkeypatch.setattr(store_events, "read_event", noted)
     assert len(await store.events(running.id)) == 3
     assert threads
     assert threading.get_ident() not in threads
@@ -203,14 +209,16 @@ async def test_a_job_that_cannot_be_removed_hinders_no_other(house, store):
     assert all([await store.load(job_id) for job_id in bad])
 
 
-async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grace_period(store):
-    class Stuck(MemoryBlobs):
+async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grace_period(
+    store, tmp_path
+):
+    class Stuck(DirectoryBlobs):
         async def remove(self, digest: str) -> None:
             if digest in bad:
                 raise PermissionError(digest)
             await super().remove(digest)
 
-    blobs = Stuck()
+    blobs = Stuck(tmp_path)
     bad = {await put(store, blobs, content) for content in (b"1", b"2")}
     await asyncio.sleep(0.002)
     good = await put(store, blobs, b"3")
@@ -224,8 +232,10 @@ async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grac
         await put(store, blobs, b"1")
 
 
-async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remover_dies(redis_url):
-    class ReadOnly(MemoryBlobs):
+async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remover_dies(
+    redis_url, tmp_path
+):
+    class ReadOnly(DirectoryBlobs):
         async def remove(self, digest: str) -> None:
             raise PermissionError(digest)
 
@@ -243,7 +253,7 @@ async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remov
 
     store = RedisStore(connect(redis_url, seconds=20))
     for steps in (1, 2, 3, 4):
-        blobs = ReadOnly()
+        blobs = ReadOnly(tmp_path)
         digest = await put(store, blobs, b"%d" % steps)
         with pytest.raises((asyncio.CancelledError, PermissionError)) as ended:
             await remove_loose(SimpleNamespace(blobs=Dying(steps)), blobs, Retention(0, -1))
@@ -298,7 +308,7 @@ async def test_what_cannot_be_read_hinders_no_other(redis_url):
 async def test_a_removal_cut_off_amid_the_checkpoints_is_found_again(redis_url, monkeypatch):
     store = RedisStore(connect(redis_url, seconds=20))
     done = await failed(House(store), Reason.INTERNAL)
-    await checkpoints(store, done.id, redis_index.FORGOTTEN_AT_ONCE + 1)
+    await checkpoints(store, done.id, FORGOTTEN_AT_ONCE + 1)
     left = f"{keys.CHECKPOINT}:{done.id}"
 
     async def gone(name: str) -> None:
@@ -338,8 +348,7 @@ async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(house, store, be
         assert await store.redis.exists(*JobKeys(done.id).all) == 0
 
 
-async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, store):
-    blobs = MemoryBlobs()
+async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, store, blobs):
     shared, own = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
     first, second = await succeeded(house, shared, own), await succeeded(house, shared)
     await remove_loose(store, blobs, AT_ONCE)
@@ -355,8 +364,7 @@ async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, st
         await blobs.get(shared)
 
 
-async def test_bytes_that_came_with_a_job_are_its_own(store):
-    blobs = MemoryBlobs()
+async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
     digest = await put(store, blobs, b"input")
     house = House(store)
     spec = JobSpec("read it", workspace=digest)
@@ -370,8 +378,7 @@ async def test_bytes_that_came_with_a_job_are_its_own(store):
         await blobs.get(digest)
 
 
-async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(store):
-    blobs = MemoryBlobs()
+async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(store, blobs):
     digest = await put(store, blobs, b"fresh")
     await remove_loose(store, blobs, Retention(0, grace_ms=60_000))
     assert await blobs.get(digest) == b"fresh"
@@ -380,9 +387,8 @@ async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(st
         await blobs.get(digest)
 
 
-async def test_bytes_of_a_refused_write_are_nobodys(house, store):
+async def test_bytes_of_a_refused_write_are_nobodys(house, store, blobs):
     """A worker that lost its lease has put them, and cannot name them any more."""
-    blobs = MemoryBlobs()
     running = await house.running()
     digest = await put(store, blobs, b"late")
     job(await house.operations.cancel(running.id, "ann"))
@@ -393,9 +399,8 @@ async def test_bytes_of_a_refused_write_are_nobodys(house, store):
         await blobs.get(digest)
 
 
-async def test_a_put_waits_for_a_removal_that_is_under_way(store):
+async def test_a_put_waits_for_a_removal_that_is_under_way(store, blobs):
     """Else it would find the bytes present, and lose them."""
-    blobs = MemoryBlobs()
     digest = await put(store, blobs, b"again")
     taken = await store.blobs.take(-1, 10)
     assert list(taken.digests) == [digest]
@@ -410,39 +415,37 @@ async def test_a_put_waits_for_a_removal_that_is_under_way(store):
 
 
 async def test_one_callers_turn_in_every_interval(store):
-    assert await store.turns.mine("retention", 60_000)
-    assert not await store.turns.mine("retention", 60_000)
-    assert await store.turns.mine("sweep", 20)
+    assert await store.leader.try_acquire("retention", 60_000)
+    assert not await store.leader.try_acquire("retention", 60_000)
+    assert await store.leader.try_acquire("sweep", 20)
     await asyncio.sleep(0.05)
-    assert await store.turns.mine("sweep", 20)
+    assert await store.leader.try_acquire("sweep", 20)
 
 
 async def test_a_turn_can_be_kept_but_not_taken_up_again(store):
     for seconds in (0.1, 1, 10):
         name, begun = f"alone-{seconds}", time.monotonic()
-        assert await store.turns.mine(name, int(seconds * 1_000))
-        await store.turns.keep(name, 60_000)
+        assert await store.leader.try_acquire(name, int(seconds * 1_000))
+        await store.leader.extend(name, 60_000)
         if time.monotonic() - begun < seconds:  # or it was over, and stays so
             break
-    await store.turns.keep("another", 60_000)
+    await store.leader.extend("another", 60_000)
     await asyncio.sleep(seconds + 0.05)
-    assert not await store.turns.mine(name, 60_000)
-    assert await store.turns.mine("another", 60_000)
+    assert not await store.leader.try_acquire(name, 60_000)
+    assert await store.leader.try_acquire("another", 60_000)
 
 
-async def test_what_a_dead_remover_left_half_way_is_taken_up():
-    clock = [1_000]
-    store = MemoryStore(lambda: clock[0])
-    await store.blobs.hold(["a" * 64])
-    clock[0] += 10
-    assert list((await store.blobs.take(1, 10)).digests) == ["a" * 64]
-    assert list((await store.blobs.take(1, 10)).digests) == []
-    clock[0] += REMOVAL_MS
-    assert list((await store.blobs.take(1, 10)).digests) == ["a" * 64]
+async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
+    digest = "a" * 64
+    await store.blobs.hold([digest])
+    assert list((await store.blobs.take(-1, 10)).digests) == [digest]
+    assert list((await store.blobs.take(-1, 10)).digests) == []
+    await store.redis.hset(keys.GOING, digest, await store.now() - 1)  # as REMOVAL_MS later
+    assert list((await store.blobs.take(-1, 10)).digests) == [digest]
 
 
-async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
-    store, blobs = RedisStore(connect(redis_url, seconds=20)), MemoryBlobs()
+async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url, tmp_path):
+    store, blobs = RedisStore(connect(redis_url, seconds=20)), DirectoryBlobs(tmp_path)
     done = await succeeded(House(store))
     await store.redis.hset(JobKeys(done.id).record, "state", "no json")
     await put(store, blobs, b"loose")
@@ -452,7 +455,7 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url):
             await asyncio.sleep(0.01)
     removing.cancel()
     await asyncio.gather(removing, return_exceptions=True)
-    assert not blobs._kept
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
     await store.close()
 
 

@@ -1,4 +1,4 @@
-"""Reviews that expire, over each form of the Store: found by the sweeper, decided once."""
+"""Reviews that expire, in Redis: found by the sweeper, decided once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews that take two approvals, over each form of the Store: each vote counts once."""
+"""Reviews that take two approvals, in Redis: each vote counts once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Store's promises, in memory and on every Redis that can be had."""
+"""The Store's promises, on every Redis that can be had."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued, review
 
-from jobs import lifecycle, redis_events
+from jobs import lifecycle
 from jobs.errors import Contended, StaleEpoch
 from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.lifecycle import Change, Policy
 from jobs.record import Reason, Status
 from jobs.spec import JobSpec, Priority
 from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
+from jobs.store import events as store_events
 
 
 def charge(call: str, cost: str | None = "0.01") -> Charge:
@@ -275,7 +276,7 @@ async def test_waiting_returns_at_once_what_is_there_already(house, store):
 
 
 async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store, monkeypatch):
-    monkeypatch.setattr(redis_events, "LOOK_SECONDS", 60)  # who waits is told, and need not look
+    monkeypatch.setattr(store_events, "LOOK_SECONDS", 60)  # who waits is told, and need not look
     record = await house.submit()
     assert await store.wait_events(record.id, 1, 0.02) == []
     waits = [asyncio.create_task(store.wait_events(record.id, 1, 60)) for _ in range(3)]

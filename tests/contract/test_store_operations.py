@@ -1,4 +1,4 @@
-"""What the house may do to a job, over each form of the Store."""
+"""What the house may do to a job, in Redis."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from benchmarks.provider import Hang
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.store import Writes
+from jobs.store.redis import RedisStore, connect
 
 CANCELS = 1000
 AT_ONCE_EVERY = 40

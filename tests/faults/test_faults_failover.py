@@ -16,7 +16,7 @@ from drills.chaos.oplog import Mended, Struck
 from drills.chaos.proxy import Fault, Proxy, Way
 from jobs.operations import Operations
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 
 FAULT = "failover"
 BEHIND = Fault(latency_seconds=0.3)

@@ -10,7 +10,7 @@ import pytest
 from faults_house import TWICE, Scene, Work, processes, sleeps, until
 
 from jobs.record import Status
-from jobs.redis_store import RedisStore
+from jobs.store.redis import RedisStore
 from worker.attempts import HAND_OVER_SECONDS
 
 ROLLS = 20
@@ -113,10 +113,10 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     await scene.requests("moved", 2)
     store = scene.operations.store
     assert isinstance(store, RedisStore)
-    assert not await store.drains.ask("nobody")
+    assert not await store.registry.ask_to_drain("nobody")
     (told,) = await store.workers()
     scene.house.worker()
-    assert await store.drains.ask(told["id"])
+    assert await store.registry.ask_to_drain(told["id"])
     await until(lambda: first.poll() is not None, 20, scene.house.logs)
     assert first.returncode == 0
     await scene.succeeds("moved")

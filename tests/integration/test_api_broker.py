@@ -11,8 +11,8 @@ from api_front import settings_for, started
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.hints import list_of
-from jobs.redis_store import connect
 from jobs.spec import Priority
+from jobs.store.redis import connect
 
 BINARY = next(iter(redis_servers.binaries().values()))
 

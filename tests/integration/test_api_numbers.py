@@ -8,7 +8,7 @@ import io
 import pytest
 from api_front import a_run, charge, done, settings_for, started
 
-from jobs.numbers import DAYS_KEPT
+from jobs.counting import DAYS_KEPT
 from jobs.numbers_view import TABLES
 from jobs.record import Reason
 

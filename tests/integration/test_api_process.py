@@ -23,9 +23,9 @@ from preloaded import REPOSITORY
 from api.http.lingering import LINGER_BYTES
 from jobs.events import NewEvent
 from jobs.operations import Operations
-from jobs.redis_events import LOOK_SECONDS
-from jobs.redis_store import RedisStore, connect
 from jobs.store import Held, Writes
+from jobs.store.events import LOOK_SECONDS
+from jobs.store.redis import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))

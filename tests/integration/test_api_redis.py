@@ -13,7 +13,7 @@ from api_front import settings_for, started
 
 from jobs.errors import StoreUnavailable
 from jobs.operations import Operations
-from jobs.redis_store import RedisStore
+from jobs.store.redis import RedisStore
 
 REDIS = next(iter(redis_servers.binaries().values()))
 

@@ -9,9 +9,9 @@ from api_front import client_of, settings_for, started
 from prometheus_client.parser import text_string_to_metric_families
 
 from api import problems
-from jobs.delivery import Delivery
+from jobs.change import Delivery
 from jobs.event_data import KINDS
-from jobs.redis_outbox import entered
+from jobs.store.outbox import entered
 
 
 @pytest.fixture

@@ -12,19 +12,18 @@ import redis_servers
 from job_examples import NOW, RESULT, TENANT, House, held, job, review
 
 from jobs import keys, lifecycle
-from jobs.blob_index import HeldBlobs
 from jobs.blobs import DirectoryBlobs
-from jobs.change import Change
+from jobs.change import Change, Delivery
 from jobs.credentials import Credential, Scope
-from jobs.delivery import Delivery
 from jobs.errors import StoreUnavailable
 from jobs.keys import JobKeys
 from jobs.record import Status
-from jobs.redis_credentials import RedisCredentials
-from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention
 from jobs.spec import OnExpiry
 from jobs.store import Writes
+from jobs.store.blob_index import HeldBlobs
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore, connect
 from worker.retention import remove_forever
 from worker.sweeper import sweep_forever
 
@@ -81,7 +80,7 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> N
 async def test_a_key_and_a_worker_go_without_room(own_house: House) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
-    credentials = RedisCredentials(store.redis)
+    credentials = Credentials(store.redis)
     key = Credential("k1", "ci", TENANT, (Scope.SUBMIT,), NOW, "ann")
     assert await credentials.add(key, "digest")
     await store.announce("w", {}, 30)

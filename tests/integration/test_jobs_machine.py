@@ -11,7 +11,7 @@ from job_machine import JobMachine, walks
 
 from jobs import keys
 from jobs.keys import JobKeys
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 
 
 @pytest.fixture
@@ -55,5 +55,6 @@ def machine(redis_url):
     return RedisMachine
 
 
+@pytest.mark.invariant("J3")
 def test_the_invariants_hold_through_every_walk(machine):
-    run_state_machine_as_test(machine, settings=walks(12, 30))
+    run_state_machine_as_test(machine, settings=walks(24, 35))

@@ -14,15 +14,16 @@ import redis
 import redis_servers
 from job_examples import RESULT, TENANT, House, decision, held, job, review
 
-from jobs import lifecycle, redis_events
+from jobs import lifecycle
 from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.events import NewEvent
 from jobs.keys import JobKeys
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Charge, Writes
+from jobs.store import events as store_events
+from jobs.store.redis import RedisStore, connect
 
 BINARY = next(iter(redis_servers.binaries().values()))
 
@@ -177,7 +178,7 @@ async def test_a_waiting_reader_wakes_within_milliseconds(house, store):
 
 
 async def test_a_waiting_reader_survives_a_lost_connection(house, store, redis_url, monkeypatch):
-    monkeypatch.setattr(redis_events, "LOOK_SECONDS", 60)  # it is told, and need not look
+    monkeypatch.setattr(store_events, "LOOK_SECONDS", 60)  # it is told, and need not look
     running = await house.running()
     waiting = asyncio.create_task(store.wait_events(running.id, 2, 60))
     async with store.stops() as stops:

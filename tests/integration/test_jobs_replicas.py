@@ -12,13 +12,13 @@ import redis_servers
 from job_examples import House, decision, held, job, review
 
 from drills.chaos.proxy import BLACK_HOLE, Proxy
-from jobs import redis_commit
 from jobs.errors import StoreUnavailable
 from jobs.operations import Submitted
 from jobs.record import Status
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Idempotency, Writes
+from jobs.store import commit as store_commit
+from jobs.store.redis import RedisStore, connect
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 PATIENT_MS = 15_000
@@ -63,7 +63,7 @@ async def a_house(url: str, replicas: int) -> AsyncIterator[House]:
 
 @pytest.mark.invariant("J1")
 async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatch) -> None:
-    monkeypatch.setattr(redis_commit, "REPLICATED_MS", PATIENT_MS)
+    monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
     async with a_house(pair.primary.url, 1) as house:
         waits = await house.running()
         job(await house.operations.pause(held(waits), review()))
@@ -88,7 +88,7 @@ async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_a
                 await house.operations.submit("acme", spec, by="ann", idempotency=once)
         pair.between.heal()
         redis_servers.wait_in_step(pair.replica)
-        monkeypatch.setattr(redis_commit, "REPLICATED_MS", PATIENT_MS)
+        monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
         again = await house.operations.submit("acme", spec, by="ann", idempotency=once)
         assert isinstance(again, Submitted)
         assert (again.new, (await house.store.counts())[Status.QUEUED]) == (False, 1)

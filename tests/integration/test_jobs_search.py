@@ -7,10 +7,11 @@ import random
 import pytest
 from job_examples import TENANT, House
 
-from jobs import redis_listing, words
-from jobs.redis_listing import LOOKS_A_CALL, RedisListing, SearchBounds
-from jobs.redis_store import RedisStore, connect
+from jobs import words
 from jobs.sought import Sought
+from jobs.store import listing as store_listing
+from jobs.store.listing import LOOKS_A_CALL, Listing, SearchBounds
+from jobs.store.redis import RedisStore, connect
 
 WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
 
@@ -26,14 +27,14 @@ async def house(redis_url):
 def looks(house, monkeypatch) -> list[int]:
     """How often each call to Redis has looked."""
     taken: list[int] = []
-    searched = RedisListing._find_alone
+    searched = Listing._find_alone
 
     async def find(self, args):
         found = await searched(self, args)
         taken.append(found[0])
         return found
 
-    monkeypatch.setattr(RedisListing, "_find_alone", find)
+    monkeypatch.setattr(Listing, "_find_alone", find)
     return taken
 
 
@@ -44,7 +45,7 @@ async def index(house) -> None:
 
 @pytest.mark.parametrize("a_call", [1, 40, LOOKS_A_CALL])
 async def test_small_calls_find_what_one_would(house, monkeypatch, a_call):
-    monkeypatch.setattr(redis_listing, "LOOKS_A_CALL", a_call)
+    monkeypatch.setattr(store_listing, "LOOKS_A_CALL", a_call)
     choice = random.Random(7)
     made = [
         (await house.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
@@ -77,7 +78,7 @@ async def test_one_call_looks_so_often_and_one_search_too(house, looks):
     assert len(looks) > 1
     assert max(looks) <= 3 * LOOKS_A_CALL
     looks.clear()
-    store = RedisListing(house.store.redis, SearchBounds(looks=2_000, counted=0))
+    store = Listing(house.store.redis, SearchBounds(looks=2_000, counted=0))
     page = await store.page(TENANT, Sought(text=everything), limit=20, offset=0)
     assert (len(page.records), page.total, page.exact) == (20, 21, False)
     assert len(looks) == 1

@@ -7,8 +7,8 @@ from job_examples import TENANT, House, job
 
 from jobs import keys
 from jobs.keys import JobKeys
-from jobs.redis_store import RedisStore, connect
 from jobs.retention import Retention, remove_finished
+from jobs.store.redis import RedisStore, connect
 from worker.indexing import adopt
 
 

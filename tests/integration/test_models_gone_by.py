@@ -13,7 +13,6 @@ import redis_servers
 from graph_house import PlannedSandbox
 from house import ok
 from langchain_core.messages import AIMessage, HumanMessage
-from port_harness import NO_LIMITS
 
 from agents.calls import model_call
 from agents.context.overflow import Messages
@@ -29,9 +28,11 @@ from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.lifecycle import Policy
 from jobs.operations import Operations, Submitted
-from jobs.redis_store import RedisStore, connect
 from jobs.spec import JobSpec
 from jobs.store import Held
+from jobs.store.credentials import Credentials
+from jobs.store.redis import RedisStore, connect
+from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.ports.budget import AccountBudget
 from worker.ports.cancel import FRESH_SECONDS, StoreCancel
@@ -99,13 +100,14 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     job_id = submitted.record.id
     held = Held(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
     ledger = Ledger(there, held, {})
+    unlimited = DayLimits(Credentials(here.redis), Cap(), Cap())
     gate = Gate(RedisRateLimit(there.redis, {}, 60.0))
     with ProviderServer([Reply("42")]) as server:
         ports = replace(
             asking(server, gate),
             journal=ledger,
             events=ledger,
-            budget=AccountBudget(there, ledger, Cap(None, most_tokens), "", "default", NO_LIMITS),
+            budget=AccountBudget(there, ledger, Cap(None, most_tokens), "", "default", unlimited),
             cancel=StoreCancel(there, ledger),
         )
         calling = asyncio.create_task(call(ports))

@@ -19,13 +19,13 @@ from api.pages.views.new import LEFT_OUT
 from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
 from jobs import manifest
-from jobs.delivery import Delivery
+from jobs.change import Delivery
 from jobs.events import NewEvent
 from jobs.record import Reason, Result
-from jobs.redis_outbox import entered
 from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec
 from jobs.store import Writes
+from jobs.store.outbox import entered
 
 EVIL = "<img src=x onerror=alert(1)>"
 

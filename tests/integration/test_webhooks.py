@@ -19,10 +19,10 @@ import httpx
 import pytest
 from job_examples import RESULT, House, held, job
 
-from jobs.delivery import Delivery
+from jobs.change import Delivery
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from worker.webhooks.endpoint import Endpoint, Missed
 from worker.webhooks.sender import send_some
 from worker.webhooks.signing import headers, key_of

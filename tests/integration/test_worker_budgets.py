@@ -20,8 +20,8 @@ from jobs.budgets import PER_DOLLAR
 from jobs.credentials import Credential, Scope, TenantLimits, digest_of
 from jobs.operations import Operations, Submitted
 from jobs.record import Reason, Status
-from jobs.redis_credentials import RedisCredentials
 from jobs.spec import JobSpec
+from jobs.store.credentials import Credentials
 
 LLAMA = "groq:llama-3.3-70b-versatile"
 USED = Tokens(input=2_000, output=1_000)
@@ -62,7 +62,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 async def keyed(house: House, operations: Operations, **limits: str | int) -> None:
     """A key on record, with its limits."""
     key = Credential(KEY, "fifty", TENANT, (Scope.SUBMIT,), **limits)  # type: ignore[arg-type]
-    await RedisCredentials(operations.store.redis).add(key, digest_of("s"))  # type: ignore[attr-defined]
+    await Credentials(operations.store.redis).add(key, digest_of("s"))  # type: ignore[attr-defined]
 
 
 async def submit(operations: Operations, key_id: str = KEY, **fields: object) -> str:
@@ -100,7 +100,7 @@ async def test_keys_of_a_tenant_never_spend_more_than_its_day(house: House) -> N
     with ProviderServer(paid) as server:
         house.worker(groq_base_url=server.groq_url, tenant_cost_usd_per_day="900")
         async with house.operations() as operations:
-            credentials = RedisCredentials(operations.store.redis)  # type: ignore[attr-defined]
+            credentials = Credentials(operations.store.redis)  # type: ignore[attr-defined]
             await credentials.limit_tenant(TENANT, TenantLimits(str(cap)))
             jobs = [await submit(operations, key_id=f"k{n}") for n in range(12)]
             ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from worker.checkpoints import Command, RedisSaver, unfenced
 from worker.equipment import checkpoint
 from worker.ledger import CURRENT, Ledger

@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord, Status
-from jobs.redis_store import RedisStore, connect
 from jobs.store import Held
+from jobs.store.redis import RedisStore, connect
 from worker.attempts import Attempts
 from worker.equipment import Equipment
 from worker.leases import Leases

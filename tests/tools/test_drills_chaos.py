@@ -11,7 +11,7 @@ from api_process import environment, running
 from cli.errors import CliError
 from drills.chaos import offer
 from jobs.record import Status
-from jobs.redis_store import RedisStore, connect
+from jobs.store.redis import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 
 

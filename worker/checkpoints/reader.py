@@ -8,7 +8,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from jobs.redis_reach import reached
+from jobs.store.connection import ask
 from worker.checkpoints.keys import ThreadKeys, encode
 from worker.checkpoints.records import (
     CHECKPOINT,
@@ -65,7 +65,7 @@ class Reader:
 
     async def newest(self, keys: ThreadKeys, namespace: str) -> StoredCheckpoint | None:
         """The newest checkpoint of a namespace."""
-        found = await reached(self._read(keys=[keys.index], args=["newest", encode(namespace)]))
+        found = await ask(self._read(keys=[keys.index], args=["newest", encode(namespace)]))
         return StoredCheckpoint.from_reply(found[0]) if found else None
 
     async def named(
@@ -74,7 +74,7 @@ class Reader:
         """Those of the named checkpoints that exist, with their names, in the order given."""
         for start in range(0, len(names), page_size):
             page = names[start : start + page_size]
-            found = await reached(self._read(keys=[keys.index], args=["named", *page]))
+            found = await ask(self._read(keys=[keys.index], args=["named", *page]))
             for name, reply in zip(page, found, strict=True):
                 if reply is not None:
                     yield name, StoredCheckpoint.from_reply(reply)
@@ -91,7 +91,7 @@ class Reader:
             walked = self._ancestors(
                 keys=[keys.index], args=[encode(namespace), checkpoint_id, WALK, *wanted]
             )
-            checkpoint, trail = await reached(walked)
+            checkpoint, trail = await ask(walked)
             for flat_writes, flat_seeds in trail:
                 seeds = {name.decode(): unpack(v) for name, v in pairs(flat_seeds).items()}
                 wanted -= seeds.keys()
@@ -107,7 +107,7 @@ class Reader:
         else:
             prefix = encode(namespace).encode() + b":"
             stored = self._redis.zrangebylex(keys.index, b"[" + prefix, b"(" + prefix + b"\xff")
-        reply = await reached(stored)
+        reply = await ask(stored)
         return [name.decode() for name in reversed(cast("list[bytes]", reply))]
 
     async def outlines(self, keys: ThreadKeys) -> list[Outline]:
@@ -116,13 +116,13 @@ class Reader:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for name in names:
                 pipeline.hmget(keys.checkpoint(name), [CHECKPOINT, METADATA, PARENT, VALUES])
-            rows = await reached(pipeline.execute())
+            rows = await ask(pipeline.execute())
         return [_outline(name, row) for name, row in zip(names, rows, strict=True)]
 
     async def members(self, key: str) -> list[str]:
         """A set's members, sorted."""
         stored = cast("Awaitable[set[bytes]]", self._redis.smembers(key))
-        return sorted(name.decode() for name in await reached(stored))
+        return sorted(name.decode() for name in await ask(stored))
 
 
 def _outline(name: str, row: list[bytes | None]) -> Outline:

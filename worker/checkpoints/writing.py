@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from redis.asyncio import Redis
 
-from jobs.redis_full import UrgentCommands
-from jobs.redis_reach import reached
+from jobs.store.connection import UrgentCommands, ask
 
 Command = tuple[str | bytes | int | float, ...]
 """A Redis command and its arguments: `("HSET", key, field, value)`."""
@@ -27,6 +26,6 @@ def unfenced(redis: Redis) -> Write:
     urgently = UrgentCommands(redis)
 
     async def write(thread_id: str, commands: Sequence[Command]) -> None:  # noqa: ARG001
-        await reached(urgently(commands))
+        await ask(urgently(commands))
 
     return write

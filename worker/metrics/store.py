@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from jobs.change import Change
 from jobs.record import JobRecord
-from jobs.redis_store import RedisStore
 from jobs.store import Charge, Turn, Writes
+from jobs.store.redis import RedisStore
 from worker.metrics.figures import Figures
 
 
@@ -27,18 +27,18 @@ class CountingStore(RedisStore):
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """See Store."""
+        """See RedisStore."""
         committed = await super().commit(before, change, turn=turn, first=first)
         if committed:
             self._figures.changed(change)
         return committed
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
-        """See Store. What is refused posts its charges by `charge`."""
+        """See RedisStore. What is refused posts its charges by `charge`."""
         await super().write(job_id, epoch, writes)
         self._figures.paid(writes.charges)
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
-        """See Store."""
+        """See RedisStore."""
         await super().charge(job_id, charges)
         self._figures.paid(charges)

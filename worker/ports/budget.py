@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agents.budget import Most
 from agents.errors import BudgetExhausted, PriceUnknown
 from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 from worker.day_limits import DayLimits
 from worker.ledger import Ledger
 from worker.patience import patient
@@ -45,7 +45,7 @@ _WHOSE = {
 class AccountBudget:
     """Implements the port Budget. Where nothing is limited, the store is not asked."""
 
-    store: Store
+    store: RedisStore
     ledger: Ledger
     cap: Cap
     key_id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from agents.errors import Stopped
-from jobs.store import Store
+from jobs.store.redis import RedisStore
 from worker.ledger import Ledger
 from worker.patience import patient
 
@@ -16,7 +16,7 @@ FRESH_SECONDS = 0.02
 class StoreCancel:
     """Implements the port Cancel. The channel of stopped jobs is quicker, but may miss one."""
 
-    def __init__(self, store: Store, ledger: Ledger) -> None:
+    def __init__(self, store: RedisStore, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
 

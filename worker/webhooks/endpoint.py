@@ -14,8 +14,8 @@ import httpcore
 import httpx
 
 from agents.errors import ToolRefused
+from jobs.change import Delivery
 from jobs.codec import dump
-from jobs.delivery import Delivery
 from jobs.view import iso
 from worker.reach.connect import Pinned, Resolver, resolved
 from worker.webhooks.signing import headers

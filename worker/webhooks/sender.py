@@ -6,10 +6,11 @@ import asyncio
 
 import structlog
 
-from jobs.delivery import Delivery
+from jobs.change import Delivery
 from jobs.errors import StoreUnavailable
-from jobs.outbox import Outbox, rest_ms
-from jobs.store import Store
+from jobs.outbox import rest_ms
+from jobs.store.outbox import Outbox
+from jobs.store.redis import RedisStore
 from worker.webhooks.endpoint import Endpoint, Missed
 
 AT_ONCE = 8
@@ -19,7 +20,7 @@ SPARE_SECONDS = 5.0
 log = structlog.get_logger("worker.webhooks")
 
 
-async def send_forever(store: Store, endpoint: Endpoint, seconds: float) -> None:
+async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
     """Send until cancelled. Each worker does; what one has taken no other has at that moment."""
     while True:
         try:
@@ -32,7 +33,7 @@ async def send_forever(store: Store, endpoint: Endpoint, seconds: float) -> None
         await asyncio.sleep(seconds)
 
 
-async def send_some(store: Store, endpoint: Endpoint) -> int:
+async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
     """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
     lease_ms = int((endpoint.seconds + SPARE_SECONDS) * 1000)
     taken = await store.outbox.take(AT_ONCE, lease_ms)

@@ -13,7 +13,7 @@ from api.routes import stats as asked_over_http
 from api.routes.stats import Table
 from api.services import ServicesDep
 from jobs import numbers_view
-from jobs.numbers import DAYS_KEPT
+from jobs.counting import DAYS_KEPT
 
 router = APIRouter(prefix="/stats")
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 from job_examples import RESULT, House, held, job
 
 from api.routes.events import _followed
-from jobs.memory_store import MemoryStore
+from jobs.store.redis import RedisStore, connect
 
 
-class QuietBeforeTheEnd(MemoryStore):
+class QuietBeforeTheEnd(RedisStore):
     """A wait for events that ends without any, and the job's end right behind it."""
 
     house: House | None = None
@@ -26,8 +26,8 @@ class QuietBeforeTheEnd(MemoryStore):
         return ()
 
 
-async def test_an_end_between_two_looks_is_told() -> None:
-    store = QuietBeforeTheEnd()
+async def test_an_end_between_two_looks_is_told(redis_url: str) -> None:
+    store = QuietBeforeTheEnd(connect(redis_url, seconds=20))
     made = House(store)
     submitted = await made.submit()
     settings = SimpleNamespace(stream_heartbeat_seconds=0.01)
@@ -39,3 +39,4 @@ async def test_an_end_between_two_looks_is_told() -> None:
         told += [fact.kind for fact in facts]
     assert told == ["submitted", "started", "succeeded"]
     assert [len(facts) async for facts in _followed(services, submitted.id, 99)] == [0]
+    await store.close()

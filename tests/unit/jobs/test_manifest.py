@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.blobs import MemoryBlobs
+from jobs.blobs import DirectoryBlobs
 from jobs.errors import PathRefused
 from jobs.manifest import (
     DEEPEST_PATH,
@@ -77,8 +77,8 @@ def test_what_passes_stays_inside_and_passes_again(path):
     assert not {"", ".", ".."} & set(normal.split("/"))
 
 
-async def test_files_are_kept_by_digest_and_found_again():
-    blobs = MemoryBlobs()
+async def test_files_are_kept_by_digest_and_found_again(tmp_path):
+    blobs = DirectoryBlobs(tmp_path)
     digest = await save(blobs, {"b.txt": b"two", "./a/x.py": b"one"})
     manifest = await load(blobs, digest)
     assert {path: entry.size for path, entry in manifest.files.items()} == {
@@ -88,16 +88,16 @@ async def test_files_are_kept_by_digest_and_found_again():
     assert await blobs.get(manifest.files["a/x.py"].digest) == b"one"
 
 
-async def test_the_same_files_have_the_same_digest_in_any_order():
-    blobs = MemoryBlobs()
+async def test_the_same_files_have_the_same_digest_in_any_order(tmp_path):
+    blobs = DirectoryBlobs(tmp_path)
     one = await save(blobs, {"a": b"1", "b": b"2"})
     assert one == await save(blobs, {"b": b"2", "a": b"1"})
     assert one != await save(blobs, {"a": b"2", "b": b"1"})
 
 
-async def test_no_files_are_the_empty_workspace():
-    assert await save(MemoryBlobs(), {}) is None
-    assert (await load(MemoryBlobs(), None)).files == {}
+async def test_no_files_are_the_empty_workspace(tmp_path):
+    assert await save(DirectoryBlobs(tmp_path), {}) is None
+    assert (await load(DirectoryBlobs(tmp_path), None)).files == {}
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ async def test_no_files_are_the_empty_workspace():
         {"a/b/c": b"1", "a": b"2"},
     ],
 )
-async def test_files_that_no_directory_can_hold_are_refused(files):
-    blobs = MemoryBlobs()
+async def test_files_that_no_directory_can_hold_are_refused(files, tmp_path):
+    blobs = DirectoryBlobs(tmp_path)
     with pytest.raises(PathRefused):
         await save(blobs, files)
 

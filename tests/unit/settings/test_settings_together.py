@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from jobs.redis_commit import REPLICATED_MS
+from jobs.store.commit import REPLICATED_MS
 from settings.api import REPLICATED_SECONDS, ApiSettings
 from settings.base import FettleSettings
 from settings.provenance import complaints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,8 +11,8 @@ from job_examples import House
 
 from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Change
-from jobs.memory_store import MemoryStore
 from jobs.record import JobRecord, Status
+from jobs.store.redis import RedisStore, connect
 from worker.attempts import Attempts
 from worker.equipment import Equipment
 
@@ -29,7 +30,7 @@ def ready(*, patience: float = 60) -> Equipment:
     return cast("Equipment", SimpleNamespace(readiness=readiness, patience=patience, ledger=ledger))
 
 
-class Forgetful(MemoryStore):
+class Forgetful(RedisStore):
     """A store that applies the next commit, and says that it was away; `away` is for how many
     commits more it is, and applies none."""
 
@@ -47,8 +48,14 @@ class Forgetful(MemoryStore):
         return done
 
 
-async def test_a_claim_whose_answer_was_lost_is_given_back() -> None:
-    store = Forgetful()
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[Forgetful]:
+    forgetful = Forgetful(connect(redis_url, seconds=20))
+    yield forgetful
+    await forgetful.close()
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> None:
     house = House(store)
     job = await house.submit()
     attempts = Attempts("worker-1", house.operations, NOTHING, slots=1)
@@ -62,8 +69,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back() -> None:
     assert attempts.held() == ()
 
 
-async def test_a_job_that_another_worker_holds_is_left_alone() -> None:
-    store = Forgetful()
+async def test_a_job_that_another_worker_holds_is_left_alone(store: Forgetful) -> None:
     house = House(store)
     job = await house.running()
     attempts = Attempts("worker-2", house.operations, NOTHING, slots=1)
@@ -72,8 +78,9 @@ async def test_a_job_that_another_worker_holds_is_left_alone() -> None:
 
 
 @pytest.mark.invariant("J8")
-async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back() -> None:
-    store = Forgetful()
+async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
+    store: Forgetful,
+) -> None:
     house = House(store)
     job = await house.submit()
     attempts = Attempts("worker-1", house.operations, ready(), slots=1)
@@ -82,8 +89,9 @@ async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back() 
     assert (await house.kinds(job.id)).count("started") == 1
 
 
-async def test_a_process_that_was_made_for_a_job_leaves_it_where_redis_stays_away() -> None:
-    store = Forgetful()
+async def test_a_process_that_was_made_for_a_job_leaves_it_where_redis_stays_away(
+    store: Forgetful,
+) -> None:
     house = House(store)
     job = await house.submit()
     attempts = Attempts("worker-1", house.operations, ready(patience=0), slots=1)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from job_examples import House, held
+from redis.asyncio import Redis
 
 from agents.ports import Charge, Fact, Finished, Place
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
-from jobs.memory_store import MemoryStore
 from jobs.record import JobRecord
 from jobs.store import Charge as Payment
 from jobs.store import Writes
+from jobs.store.redis import RedisStore, connect
 from worker.ledger import Ledger
 
 
-class Moody(MemoryStore):
+class Moody(RedisStore):
     """A store that is away for the next `away` writes, slow where `gate` is closed, and takes no
     charge by itself where it is `mute`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, redis: Redis) -> None:
+        super().__init__(redis)
         self.away = 0
         self.full = self.mute = False
         self.gate = asyncio.Event()
@@ -44,8 +45,10 @@ class Moody(MemoryStore):
 
 
 @pytest.fixture
-def store() -> Moody:
-    return Moody()
+async def store(redis_url: str) -> AsyncIterator[Moody]:
+    moody = Moody(connect(redis_url, seconds=20))
+    yield moody
+    await moody.close()
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 from job_examples import House
 
-from jobs.memory_store import MemoryStore
 from jobs.record import Status
+from jobs.store.redis import RedisStore
 from sandbox.protocol import Command, Layer, Limits, RunResult, SandboxUnavailable
 from worker.attempts import Attempts
 from worker.equipment import Equipment
@@ -105,16 +105,16 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
         assert sandbox.checks == looked
 
 
-async def a_worker(sandbox: Breakable) -> tuple[House, Attempts, Readiness]:
-    house = House(MemoryStore())
+async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[House, Attempts, Readiness]:
+    house = House(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
     await readiness.look()
     equipment = cast("Equipment", SimpleNamespace(readiness=readiness))
     return house, Attempts("worker-1", house.operations, equipment, slots=1), readiness
 
 
-async def test_a_hint_waits_while_the_sandbox_is_broken() -> None:
-    house, attempts, readiness = await a_worker(Breakable(mended=False))
+async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:
+    house, attempts, readiness = await a_worker(redis_store, Breakable(mended=False))
     job = await house.submit()
     taken = asyncio.create_task(attempts.take(job.id))
     await asyncio.sleep(0.05)
@@ -127,8 +127,8 @@ async def test_a_hint_waits_while_the_sandbox_is_broken() -> None:
     assert not readiness.works
 
 
-async def test_a_job_that_is_to_run_alone_waits_too() -> None:
-    house, attempts, _ = await a_worker(Breakable(mended=False))
+async def test_a_job_that_is_to_run_alone_waits_too(redis_store: RedisStore) -> None:
+    house, attempts, _ = await a_worker(redis_store, Breakable(mended=False))
     job = await house.submit()
     await attempts.work_alone(job.id)
     assert (await house.record(job.id)).attempts == 0

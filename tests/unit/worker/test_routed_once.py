@@ -13,21 +13,20 @@ from agents.models import ModelOptions, ModelPool
 from agents.role_models import RoleModels
 from agents.router import Routes
 from jobs.events import NewEvent
-from jobs.memory_store import MemoryStore
 from jobs.store import Writes
+from jobs.store.redis import RedisStore
 from worker.routing import routed
 
 
-async def test_an_upgrade_does_not_choose_anew(tmp_path: Path) -> None:
-    store = MemoryStore()
-    job = await House(store).running(task="Print hello world", model="auto")
+async def test_an_upgrade_does_not_choose_anew(tmp_path: Path, redis_store: RedisStore) -> None:
+    job = await House(redis_store).running(task="Print hello world", model="auto")
     events = [NewEvent("r", "routed", {"difficulty": "hard"}), NewEvent("b", "begun_anew", {})]
-    await store.write(job.id, job.epoch, Writes(events=events))
+    await redis_store.write(job.id, job.epoch, Writes(events=events))
     record = MemoryRecord()
     pool = ModelPool(ModelOptions(recordings=tmp_path))
     models = RoleModels.alone(pool, "groq:default")
     ports = ports_over(record, PlannedSandbox({}), models)
     routes = Routes({"simple": ("groq:small",), "hard": ("groq:large",)})
-    got = await routed(replace(job, attempts=2), ports, models, store, routes)
+    got = await routed(replace(job, attempts=2), ports, models, redis_store, routes)
     assert got.models.name("executor") == "groq:large"
     assert record.facts == {}

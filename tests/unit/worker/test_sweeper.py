@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Sequence
+import itertools
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
-from job_examples import NOW, House, held
+from job_examples import House, held
+from redis.asyncio import Redis
 
+from jobs import keys
 from jobs.errors import StoreUnavailable
-from jobs.memory_store import MemoryStore
+from jobs.keys import JobKeys
+from jobs.record import JobRecord
 from jobs.store import Held, Loaded
-from jobs.turns import MemoryTurns
+from jobs.store.fleet import LeaderLock
+from jobs.store.redis import RedisStore, connect
 from worker.sweeper import sweep_forever
 
 
-class Damaged(MemoryStore):
+@asynccontextmanager
+async def sweeping(house: House, seconds: float, **how: float) -> AsyncIterator[None]:
+    task = asyncio.create_task(sweep_forever(house.operations, seconds, **how))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def now_due(store: RedisStore, record: JobRecord) -> None:
+    past = await store.now() - 1
+    await store.redis.hset(JobKeys(record.id).record, "due_at", past)
+    await store.redis.zadd(keys.DUE, {record.id: past})
+
+
+class Damaged(RedisStore):
     """A store in which one record cannot be read."""
 
     unreadable = ""
@@ -27,57 +49,54 @@ class Damaged(MemoryStore):
         return await super().load(job_id)
 
 
-async def test_a_record_that_cannot_be_read_hinders_no_other_job() -> None:
-    now = [NOW]
-    store = Damaged(lambda: now[0])
+async def test_a_record_that_cannot_be_read_hinders_no_other_job(redis_url: str) -> None:
+    store = Damaged(connect(redis_url, seconds=20))
     house = House(store)
-    bad, good = [(await house.submit()).id for _ in range(2)]
+    bad, good = [await house.submit() for _ in range(2)]
     house.hints.clear()
-    store.unreadable = bad
-    now[0] += 10_000
+    store.unreadable = bad.id
+    for record in (bad, good):
+        await now_due(store, record)
     with pytest.raises(ValueError, match="not a record"):
         await house.operations.sweep()
-    assert [job_id for job_id, _ in house.hints] == [good]
-    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.001))
-    for _ in range(3):
-        now[0] += 100_000
-        await asyncio.sleep(0.02)
-    sweeping.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await sweeping
-    assert len(house.hints) > 2
+    assert [job_id for job_id, _ in house.hints] == [good.id]
+    async with asyncio.timeout(20), sweeping(house, 0.01):
+        for hints in (2, 3):
+            await now_due(store, good)
+            while len(house.hints) < hints:
+                await asyncio.sleep(0.01)
+    await store.close()
 
 
-async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval() -> None:
-    now = [NOW]
-    store = MemoryStore(lambda: now[0])
-    house, looked = House(store), []
+async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval(
+    redis_store: RedisStore,
+) -> None:
+    house, looked = House(redis_store), []
 
     async def sweep() -> int:
-        looked.append(now[0])
+        looked.append(time.monotonic())
         return 0
 
     house.operations.sweep = sweep
-    fleet = [asyncio.create_task(sweep_forever(house.operations, 0.01)) for _ in range(5)]
-    await asyncio.sleep(0.05)
-    assert looked == [NOW]
-    now[0] += 9
-    await asyncio.sleep(0.05)
-    assert looked == [NOW, NOW + 9]
-    for sweeping in fleet:
-        sweeping.cancel()
+    fleet = [asyncio.create_task(sweep_forever(house.operations, 0.2)) for _ in range(5)]
+    async with asyncio.timeout(20):
+        while len(looked) < 4:
+            await asyncio.sleep(0.01)
+    for sweeper in fleet:
+        sweeper.cancel()
     await asyncio.gather(*fleet, return_exceptions=True)
+    assert all(after - before > 0.1 for before, after in itertools.pairwise(looked))
 
 
-class Away(MemoryStore):
+class Away(RedisStore):
     """A store that can be out of reach, or answer without taking writes."""
 
     reached = True
     answers = False
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        super().__init__(clock)
-        self.turns = AwayTurns(self, clock)
+    def __init__(self, redis: Redis) -> None:
+        super().__init__(redis)
+        self.leader = AwayLock(self)
 
     async def now(self) -> int:
         if not self.reached and not self.answers:
@@ -90,38 +109,36 @@ class Away(MemoryStore):
         return await super().renew(held, lease_ms)
 
 
-class AwayTurns(MemoryTurns):
-    """Its turns."""
+class AwayLock(LeaderLock):
+    """Its lock."""
 
-    def __init__(self, store: Away, clock: Callable[[], int]) -> None:
-        super().__init__(clock)
+    def __init__(self, store: Away) -> None:
+        super().__init__(store.redis)
         self._store = store
 
-    async def mine(self, name: str, ms: int) -> bool:
+    async def try_acquire(self, name: str, ms: int) -> bool:
         if not self._store.reached:
             raise StoreUnavailable("no writes")
-        return await super().mine(name, ms)
+        return await super().try_acquire(name, ms)
 
 
 @pytest.mark.invariant("J7")
 @pytest.mark.parametrize("answers", [False, True], ids=["away", "takes no writes"])
-async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(answers: bool) -> None:
+async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
+    redis_url: str, answers: bool
+) -> None:
     """However long it was away, and whenever within the sweeper's pauses it comes back."""
-    now = [NOW]
-    store = Away(lambda: now[0])
+    store = Away(connect(redis_url, seconds=20))
     store.answers = answers
-    house = House(store)
+    house = House(store, lease_ms=200)
     alive, dead = await house.running(), await house.running()
     store.reached = False
-    sweeping = asyncio.create_task(sweep_forever(house.operations, 0.01, grace=0.5))
-    await asyncio.sleep(0.4)
-    now[0] += 100_000  # every lease has run out
-    store.reached = True
-    await asyncio.sleep(0.2)
-    assert await store.renew([held(alive)], 15_000) == []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(20), sweeping(house, 0.01, grace=1.0):
+        await asyncio.sleep(0.3)  # every lease has run out
+        store.reached = True
+        await asyncio.sleep(0.2)
+        assert await store.renew([held(alive)], 60_000) == []
         while (await house.record(dead.id)).crashes == 0:
-            now[0] += 10
             await asyncio.sleep(0.01)
-    sweeping.cancel()
     assert (await house.record(alive.id)).crashes == 0
+    await store.close()

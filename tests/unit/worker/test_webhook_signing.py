@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from jobs.delivery import Delivery
+from jobs.change import Delivery
 from jobs.outbox import MOST_REST_MS, MOST_TRIES, rest_ms
 from settings.webhooks import WebhookSettings
 from worker.webhooks.endpoint import message

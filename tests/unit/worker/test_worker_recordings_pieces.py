@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agents.models import Redaction
-from jobs.blobs import MemoryBlobs
+from jobs.blobs import DirectoryBlobs
 from jobs.events import NewEvent
-from jobs.memory_store import MemoryStore
 from jobs.operations import Operations, Submitted
 from jobs.record import JobRecord
 from jobs.recording import recording
 from jobs.spec import JobSpec
 from jobs.store import Writes
+from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 from worker.recordings import Recordings, redaction
 
@@ -33,7 +33,7 @@ def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPa
     assert left == f"{'<secret-removed> ' * 5}and the rest"
 
 
-async def recorded(store: MemoryStore, blobs: MemoryBlobs, **spec: Any) -> JobRecord:
+async def recorded(store: RedisStore, blobs: DirectoryBlobs, **spec: Any) -> JobRecord:
     """A job at work, with one recorded call."""
     operations = Operations(store, lambda *_: None)
     submitted = await operations.submit("default", JobSpec(task="x", **spec), by="me")
@@ -46,8 +46,10 @@ async def recorded(store: MemoryStore, blobs: MemoryBlobs, **spec: Any) -> JobRe
     return record
 
 
-async def test_a_file_that_cannot_be_written_fails_no_job(tmp_path: Path) -> None:
-    store, blobs = MemoryStore(), MemoryBlobs()
+async def test_a_file_that_cannot_be_written_fails_no_job(
+    tmp_path: Path, redis_store: RedisStore
+) -> None:
+    store, blobs = redis_store, DirectoryBlobs(tmp_path / "blobs")
     record = await recorded(store, blobs)
     (tmp_path / "no-folder").write_text("")
     await Recordings(tmp_path / "no-folder", Redaction()).write(record, store, blobs)
@@ -58,8 +60,10 @@ async def test_a_file_that_cannot_be_written_fails_no_job(tmp_path: Path) -> Non
     assert file.stat().st_mode & 0o077 == 0
 
 
-async def test_a_folder_has_every_job_recorded_and_a_job_may_ask_for_it(tmp_path: Path) -> None:
-    store, blobs = MemoryStore(), MemoryBlobs()
+async def test_a_folder_has_every_job_recorded_and_a_job_may_ask_for_it(
+    tmp_path: Path, redis_store: RedisStore
+) -> None:
+    store, blobs = redis_store, DirectoryBlobs(tmp_path / "blobs")
     asks = await recorded(store, blobs, record=True)
     plain = await recorded(store, blobs)
     every, asked = Recordings(tmp_path, Redaction()), Recordings(None, Redaction())

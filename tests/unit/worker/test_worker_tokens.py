@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+from redis.asyncio import Redis
 
 from agents.models import Piece
 from jobs.errors import StoreUnavailable
-from jobs.tokens import MemoryTokens
+from jobs.store.channels import Tokens
+from jobs.store.connection import connect
+from jobs.store.listener import Listener
 from worker import tokens
 from worker.tokens import LiveTokens
 
 
-class Counted(MemoryTokens):
+class Counted(Tokens):
     """Counts what is sent; is away when told."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, redis: Redis, listener: Listener) -> None:
+        super().__init__(redis, listener)
         self.sent: list[Mapping[str, str]] = []
         self.at: list[float] = []
         self.away = False
@@ -30,8 +35,16 @@ class Counted(MemoryTokens):
         return await super().tell(said)
 
 
-async def test_pieces_are_joined_and_sent_together() -> None:
-    channel = Counted()
+@pytest.fixture
+async def channel(redis_url: str) -> AsyncIterator[Counted]:
+    redis = connect(redis_url, seconds=20)
+    listener = Listener(redis)
+    yield Counted(redis, listener)
+    await listener.close()
+    await redis.aclose()
+
+
+async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
     live = LiveTokens(channel)
     async with channel.heard("j1") as queue:
         speech = live.of("j1").of("call-1", "executor")
@@ -49,8 +62,7 @@ async def test_pieces_are_joined_and_sent_together() -> None:
     assert len(channel.sent) == 1
 
 
-async def test_a_second_try_is_another_message() -> None:
-    channel = Counted()
+async def test_a_second_try_is_another_message(channel: Counted) -> None:
     live = LiveTokens(channel)
     async with channel.heard("j1") as queue:
         speech = live.of("j1").of("call-1", "critic")
@@ -62,10 +74,11 @@ async def test_a_second_try_is_another_message() -> None:
     assert [(each["try"], each["text"]) for each in said] == [(1, "half a wo"), (2, "whole")]
 
 
-async def test_what_nobody_hears_is_not_sent_again_for_a_while(monkeypatch) -> None:
+async def test_what_nobody_hears_is_not_sent_again_for_a_while(
+    channel: Counted, monkeypatch
+) -> None:
     monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
     monkeypatch.setattr(tokens, "DEAF_SECONDS", 0.2)
-    channel = Counted()
     live = LiveTokens(channel)
     speech = live.of("j1").of("call-1", "executor")
     speech.begin()
@@ -81,8 +94,9 @@ async def test_what_nobody_hears_is_not_sent_again_for_a_while(monkeypatch) -> N
     await live.close()
 
 
-async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_event() -> None:
-    channel = Counted()
+async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_event(
+    channel: Counted,
+) -> None:
     live = LiveTokens(channel)
     over, going = (live.of("j1").of(call, "executor") for call in ("call-1", "call-2"))
     async with channel.heard("j1") as queue:
@@ -95,9 +109,8 @@ async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_even
     assert [each["call"] for each in said] == ["call-2"]
 
 
-async def test_redis_being_away_is_nobodys_trouble(monkeypatch) -> None:
+async def test_redis_being_away_is_nobodys_trouble(channel: Counted, monkeypatch) -> None:
     monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
-    channel = Counted()
     channel.away = True
     live = LiveTokens(channel)
     speech = live.of("j1").of("call-1", "executor")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from redis.asyncio import Redis
 
@@ -15,13 +15,12 @@ from jobs.admission import Load
 from jobs.codec import read_record
 from jobs.keys import JobKeys
 from jobs.record import Status
-from jobs.redis_charges import listed
-from jobs.redis_reach import reached, texts
-from jobs.redis_script import SCRIPTS
-from jobs.redis_words import AT_ONCE, RedisWords
 from jobs.sought import Sought
 from jobs.spec import Kind, Priority
-from jobs.store import Page
+from jobs.store.connection import ask, lua, texts
+from jobs.store.spending import listed
+from jobs.store.types import Page
+from jobs.store.words import AT_ONCE, Words
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search takes before it looks: new jobs are found at once."""
@@ -38,16 +37,16 @@ class SearchBounds:
     counted: int = 5_000
 
 
-class RedisListing:
-    """See Store for each method."""
+class Listing:
+    """See RedisStore for each method."""
 
     def __init__(self, redis: Redis, bounds: SearchBounds | None = None) -> None:
         self._redis = redis
         self._bounds = bounds or SearchBounds()
-        self._words = RedisWords(redis)
+        self._words = Words(redis)
         self._one_call = asyncio.Lock()
-        self._listed = redis.register_script((SCRIPTS / "listed.lua").read_text())
-        self._find = redis.register_script((SCRIPTS / "find.lua").read_text())
+        self._listed = redis.register_script(lua("listed"))
+        self._find = redis.register_script(lua("find"))
 
     async def due(self, now: int, limit: int) -> Sequence[str]:
         """Ids of jobs whose time has come."""
@@ -62,7 +61,7 @@ class RedisListing:
         return await self._ids(keys.FINISHED, f"({before}", limit)
 
     async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
-        found = await reached(self._listed(keys=[index], args=[most, limit, keys.JOB]))
+        found = await ask(self._listed(keys=[index], args=[most, limit, keys.JOB]))
         return [job_id.decode() for job_id in found]
 
     async def page(self, tenant: str, sought: Sought, *, limit: int, offset: int) -> Page:
@@ -114,7 +113,7 @@ class RedisListing:
         each call took: what else is asked waits for one call at most, however many search."""
         async with self._one_call:
             begun = time.perf_counter()
-            found = await reached(self._find(args=args))
+            found = await ask(self._find(args=args))
             await asyncio.sleep(time.perf_counter() - begun)
         return cast("tuple[int, str, str, int, list[bytes]]", found)
 
@@ -131,12 +130,12 @@ class RedisListing:
             pipe.zcard(listing)
             # by place and not by time: Redis walks to an offset by time step by step
             pipe.zrevrange(listing, offset, offset + max(limit, 1) - 1)  # -1 would be the last one
-            total, ids = await reached(pipe.execute())
+            total, ids = await ask(pipe.execute())
         return total, ids[:limit]
 
     async def changes(self, tenant: str) -> int:
-        """See Store."""
-        return int(await reached(self._redis.hget(keys.CHANGES, tenant)) or 0)
+        """See RedisStore."""
+        return int(await ask(self._redis.hget(keys.CHANGES, tenant)) or 0)
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status."""
@@ -148,10 +147,10 @@ class RedisListing:
         async with self._redis.pipeline(transaction=False) as pipe:
             for status in Status:
                 pipe.zcard(keys.listing(tenant, status=status))
-            return dict(zip(Status, await reached(pipe.execute()), strict=True))
+            return dict(zip(Status, await ask(pipe.execute()), strict=True))
 
     async def queue_depth(self) -> Mapping[Priority, int]:
-        """See Store."""
+        """See RedisStore."""
         found = await self._counts()
         return {
             each: found.get(keys.queued(each), 0) - found.get(f"behind:{each}", 0)
@@ -159,18 +158,18 @@ class RedisListing:
         }
 
     async def load_now(self, tenant: str) -> Load:
-        """See Store."""
+        """See RedisStore."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
             for kind in Kind:
                 pipe.zcard(keys.listing(tenant, status=Status.QUEUED, kind=kind))
             pipe.hlen(keys.behind(tenant))
-            memory, *queued, behind = await reached(pipe.execute())
+            memory, *queued, behind = await ask(pipe.execute())
         most = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
         return Load(int(memory["used_memory"]), most, sum(queued) - behind)
 
     async def _counts(self) -> dict[str, int]:
-        stored = await reached(cast("Awaitable[Any]", self._redis.hgetall(keys.COUNTS)))
+        stored = await ask(self._redis.hgetall(keys.COUNTS))
         return {name.decode(): int(count) for name, count in stored.items()}
 
     async def _shown(self, found_ids: Sequence[bytes], total: int) -> Page:
@@ -180,7 +179,7 @@ class RedisListing:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
                 pipe.hgetall(JobKeys(job_id).charges)
-            found = await reached(pipe.execute())
+            found = await ask(pipe.execute())
         records = [read_record(texts(fields)) for fields in found[::2] if fields]
         paid = {job_id: listed(fields) for job_id, fields in zip(ids, found[1::2], strict=True)}
         return Page(records, total, paid)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs import keys, redis_words
+from jobs import keys
 from jobs.codec import dump, record_fields
 from jobs.deciding import barred
 from jobs.keys import JobKeys
 from jobs.moves import IN_LINE_MS
 from jobs.record import JobRecord, Status
-from jobs.redis_budgets import settled
-from jobs.redis_script import Command
-from jobs.store import TURNS_KEPT, Charge, Turn, Writes
+from jobs.store import words
+from jobs.store.connection import Command
+from jobs.store.spending import charged
+from jobs.store.types import TURNS_KEPT, Turn, Writes
 
 FORGOTTEN_AT_ONCE = 1_000
 """Checkpoints that one step removes: some milliseconds in which Redis does nothing else. What is
@@ -32,7 +33,7 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     yield from _enter(record)
     for label in record.spec.labels:
         yield ("ZADD", _listing(record, label=label), record.created_at, record.id)
-    yield from redis_words.entered(record)
+    yield from words.entered(record)
     yield _changes(record)
 
 
@@ -91,7 +92,7 @@ def removed(
     yield ("ZREM", _listing(record, status=record.status), record.id)
     for label in record.spec.labels:
         yield ("ZREM", _listing(record, label=label), record.id)
-    yield from redis_words.left(record, own_words)
+    yield from words.left(record, own_words)
     yield _changes(record)
     for turn in turns:
         yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)
@@ -112,21 +113,6 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
         yield ("HSET", job.record, "progress_epoch", epoch)
     yield from _refer(job, writes.blobs)
     yield from writes.commands
-
-
-def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
-    """A payment, once per call id; what was set aside for it is settled.
-
-    What is out of a cache stands beside it: an older release reads five values, and no sixth.
-    """
-    body = dump(
-        [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
-    )
-    yield ("HSETNX", job.charges, charge.call, body)
-    if charge.cached_input_tokens:
-        yield ("HSETNX", job.spend, f"cached:{charge.call}", charge.cached_input_tokens)
-    if charge.reservation is not None:
-        yield settled(job, charge.reservation, charge.spent)
 
 
 def _refer(job: JobKeys, blobs: Sequence[str]) -> Iterator[Command]:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.record import JobRecord
-from jobs.redis_reach import reached
-from jobs.store import Turn
+from jobs.store.connection import ask
+from jobs.store.types import Turn
 
 
-class RedisTalks:
-    """Reads alone; see Store for each method."""
+class Conversations:
+    """Reads alone: a commit writes them."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def head(self, tenant: str, conversation_id: str) -> str | None:
         """The job at the head of a line."""
-        stored = self._redis.lindex(keys.line(tenant, conversation_id), 0)
-        found = await reached(cast("Awaitable[Any]", stored))
+        found = await ask(self._redis.lindex(keys.line(tenant, conversation_id), 0))
         return found.decode() if found else None
 
     async def turns(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
@@ -38,8 +36,9 @@ class RedisTalks:
         return [body.decode() for body in stored if _turn(body).job_id == record.id]
 
     async def _stored(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
-        stored = self._redis.lrange(keys.turns(tenant, conversation_id), 0, last)
-        found: Sequence[bytes] = await reached(cast("Awaitable[Any]", stored))
+        found: Sequence[bytes] = await ask(
+            self._redis.lrange(keys.turns(tenant, conversation_id), 0, last)
+        )
         return found
 
 

@@ -1,4 +1,4 @@
-"""RedisCredentials: API keys in plain Redis.
+"""Credentials: API keys in plain Redis.
 
 fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at,
                            max_cost_usd_per_day, max_tokens_per_day
@@ -10,17 +10,15 @@ fettle:tenants       set   names of the tenants that have such
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
 
 from redis.asyncio import Redis
 
 from jobs import keys
 from jobs.credentials import Credential, Scope, TenantLimits, in_order
 from jobs.keys import PREFIX
-from jobs.redis_full import UrgentCommands
-from jobs.redis_reach import reached, texts
+from jobs.store.connection import UrgentCommands, ask, texts
 
 DIGESTS = PREFIX + "keys"
 NAMES = PREFIX + "key-names"
@@ -34,7 +32,7 @@ return 1
 """KEYS: the key's hash, DIGESTS, NAMES. ARGV: signature, id, digest, then fields and values."""
 
 
-class RedisCredentials:
+class Credentials:
     """The Credentials on Redis; the client belongs to the caller."""
 
     def __init__(self, redis: Redis) -> None:
@@ -42,68 +40,68 @@ class RedisCredentials:
         self._urgently = UrgentCommands(redis)  # a key is taken back even where it is full
 
     async def add(self, credential: Credential, digest: str) -> bool:
-        """See Credentials."""
+        """Keep a new key under the digest of its secret.
+
+        False, and nothing is kept, where an active key of the tenant has its name already, in
+        whatever case: names sign decisions.
+        """
         places = (_key(digest), DIGESTS, NAMES)
         fields = [text for field in _fields(credential).items() for text in field]
         added = self._redis.eval(
             ADD, len(places), *places, credential.signature, credential.id, digest, *fields
         )
-        return bool(await reached(added))
+        return bool(await ask(added))
 
     async def find(self, digest: str) -> Credential | None:
-        """See Credentials."""
-        stored = self._redis.hgetall(_key(digest))
-        fields = await reached(cast("Awaitable[Any]", stored))
+        """The key with this digest, revoked ones included."""
+        fields = await ask(self._redis.hgetall(_key(digest)))
         return _read(fields) if fields else None
 
     async def get(self, key_id: str) -> Credential | None:
-        """See Credentials."""
+        """The key with this id, revoked ones included."""
         digest = await self._digest(key_id)
         return await self.find(digest) if digest else None
 
     async def every(self) -> Sequence[Credential]:
-        """See Credentials."""
-        stored = self._redis.hvals(DIGESTS)
-        digests = await reached(cast("Awaitable[Any]", stored))
+        """All keys of all tenants, oldest first, revoked ones included."""
+        digests = await ask(self._redis.hvals(DIGESTS))
         async with self._redis.pipeline(transaction=False) as pipe:
             for digest in digests:
                 pipe.hgetall(_key(digest.decode()))
-            found = await reached(pipe.execute())
+            found = await ask(pipe.execute())
         return in_order(_read(fields) for fields in found if fields)
 
     async def revoke(self, key_id: str, at: int) -> None:
-        """See Credentials."""
+        """Close a key for good; its first revocation stands."""
         digest = await self._digest(key_id)
         credential = await self.find(digest) if digest else None
         if digest is None or credential is None or not credential.active:
             return  # by then another key may have its name
         ended = ("HSETNX", _key(digest), "revoked_at", at)
-        await reached(self._urgently([ended, ("HDEL", NAMES, credential.signature)]))
+        await ask(self._urgently([ended, ("HDEL", NAMES, credential.signature)]))
 
     async def limit(self, key_id: str, cost_usd: str | None, tokens: int | None) -> None:
-        """See Credentials."""
+        """Change what the key's jobs may spend on a day; an unknown key stays unknown."""
         if (digest := await self._digest(key_id)) is not None:
             await self._replace(_key(digest), TenantLimits(cost_usd, tokens))
 
     async def tenants(self) -> Mapping[str, TenantLimits]:
-        """See Credentials."""
-        stored = self._redis.smembers(keys.TENANTS)
-        names = await reached(cast("Awaitable[Any]", stored))
+        """The tenants that have limits of their own."""
+        names = await ask(self._redis.smembers(keys.TENANTS))
         return {name: await self.tenant(name) for name in sorted(each.decode() for each in names)}
 
     async def tenant(self, name: str) -> TenantLimits:
-        """See Credentials."""
-        stored = self._redis.hgetall(keys.tenant_limits(name))
-        found = texts(await reached(cast("Awaitable[Any]", stored)))
+        """The limits of one tenant."""
+        found = texts(await ask(self._redis.hgetall(keys.tenant_limits(name))))
         return TenantLimits(found.get("max_cost_usd_per_day"), _number(found, "max_tokens_per_day"))
 
     async def limit_tenant(self, name: str, limits: TenantLimits) -> None:
-        """See Credentials."""
-        await reached(cast("Awaitable[Any]", self._redis.sadd(keys.TENANTS, name)))
+        """Change them."""
+        await ask(self._redis.sadd(keys.TENANTS, name))
         await self._replace(keys.tenant_limits(name), limits)
 
     async def _replace(self, where: str, limits: TenantLimits) -> None:
-        await reached(
+        await ask(
             self._urgently(
                 [
                     ("HDEL", where, name) if value is None else ("HSET", where, name, str(value))
@@ -113,8 +111,7 @@ class RedisCredentials:
         )
 
     async def _digest(self, key_id: str) -> str | None:
-        stored = self._redis.hget(DIGESTS, key_id)
-        found = await reached(cast("Awaitable[Any]", stored))
+        found = await ask(self._redis.hget(DIGESTS, key_id))
         return found.decode() if found else None
 
 

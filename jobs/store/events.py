@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Sequence
 
 from redis.asyncio import Redis
 
@@ -15,9 +14,8 @@ from jobs.codec import read_event, read_message
 from jobs.events import EVENTS_AT_ONCE, Event
 from jobs.keys import JobKeys
 from jobs.packing import packed
-from jobs.redis_listener import Listener
-from jobs.redis_reach import reached, reaching
-from jobs.redis_script import Command
+from jobs.store.connection import Command, ask, translate_redis_errors
+from jobs.store.listener import Listener
 
 PIECE = 200
 """Events that are read at a time."""
@@ -34,8 +32,7 @@ async def packing(redis: Redis, job_id: str) -> list[Command]:
     the same event. Most of what a finished job leaves in Redis is their text."""
     name, commands, size, place = JobKeys(job_id).events, list[Command](), 0, 0
     while size < PACKED_AT_ONCE:
-        piece = redis.lrange(name, place, place + PIECE - 1)
-        found = await reached(cast("Awaitable[Any]", piece))
+        found = await ask(redis.lrange(name, place, place + PIECE - 1))
         for number, body in enumerate(await asyncio.to_thread(_packed, found), start=place):
             if body is not None:
                 commands.append(("LSET", name, number, body))
@@ -54,8 +51,8 @@ def _packed(stored: Sequence[bytes]) -> list[bytes | None]:
     return [packed(body) for body in stored]
 
 
-class RedisEvents:
-    """Appended by the commit script alone; see Store for each method."""
+class Events:
+    """Appended by the commit script alone; see RedisStore for each method."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -74,8 +71,9 @@ class RedisEvents:
         return found
 
     async def _piece(self, job_id: str, after: int, most: int) -> Sequence[Event]:
-        stored = self._redis.lrange(JobKeys(job_id).events, after, after + most - 1)
-        found: Sequence[bytes] = await reached(cast("Awaitable[Any]", stored))
+        found: Sequence[bytes] = await ask(
+            self._redis.lrange(JobKeys(job_id).events, after, after + most - 1)
+        )
         if sum(map(len, found)) < READ_HERE_BYTES:
             return _read(found, after)
         return await asyncio.to_thread(_read, found, after)
@@ -83,7 +81,10 @@ class RedisEvents:
     async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
         """A reader that keeps up is served by what the channel carries alone."""
         ends = time.monotonic() + seconds
-        async with reaching(), self.listener.subscribed(JobKeys(job_id).channel) as heard:
+        async with (
+            translate_redis_errors(),
+            self.listener.subscribed(JobKeys(job_id).channel) as heard,
+        ):
             told = [event for message in heard.recent for event in read_message(message)]
             if told and told[0].seq <= after + 1 and told[-1].seq >= after:
                 found: Sequence[Event] = [event for event in told if event.seq > after]
@@ -101,7 +102,7 @@ class RedisEvents:
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
         """Ids of jobs whose attempt shall stop now."""
-        async with reaching(), self.listener.subscribed(keys.STOP) as heard:
+        async with translate_redis_errors(), self.listener.subscribed(keys.STOP) as heard:
             yield heard.queue
 
     async def close(self) -> None:

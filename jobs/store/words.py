@@ -6,8 +6,7 @@ submission costs no more for it than one entry in a list.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
 
 from redis.asyncio import Redis
 
@@ -15,9 +14,8 @@ from jobs import keys, words
 from jobs.codec import dump, read_record
 from jobs.keys import JobKeys
 from jobs.record import JobRecord
-from jobs.redis_reach import reached, texts
-from jobs.redis_script import SCRIPTS, Command
 from jobs.spec import Kind
+from jobs.store.connection import Command, ask, lua, texts
 
 AT_ONCE = 10
 """Jobs that one step enters: a millisecond or two in which Redis does nothing else."""
@@ -26,16 +24,16 @@ MOST_WORDS = 8
 """Words that one beginning stands for at most, the first by their letters."""
 
 
-class RedisWords:
+class Words:
     """Reading and filling the index."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._index = redis.register_script((SCRIPTS / "index.lua").read_text())
+        self._index = redis.register_script(lua("index"))
 
     async def index(self) -> int:
         """Enter some of the jobs that wait for it; how many there were."""
-        return int(await reached(self._index(keys=[keys.UNINDEXED], args=[AT_ONCE, keys.JOB])))
+        return int(await ask(self._index(keys=[keys.UNINDEXED], args=[AT_ONCE, keys.JOB])))
 
     async def groups(self, tenant: str, asked: Sequence[str]) -> list[list[str]]:
         """For each word that is searched, the sets of jobs that it stands for."""
@@ -44,32 +42,32 @@ class RedisWords:
             for wanted in asked:
                 end = f"[{wanted}" if len(wanted) == 1 else f"[{wanted}\U0010ffff"
                 pipe.zrangebylex(name, f"[{wanted}", end, 0, MOST_WORDS)
-            found = await reached(pipe.execute())
+            found = await ask(pipe.execute())
         return [[keys.word(tenant, word.decode()) for word in group] for group in found]
 
     async def of(self, record: JobRecord) -> Sequence[str]:
         """The words under which a job stands in the index."""
-        stored = self._redis.hget(JobKeys(record.id).record, "words")
-        found = await reached(cast("Awaitable[Any]", stored))
+        found = await ask(self._redis.hget(JobKeys(record.id).record, "words"))
         return found.decode().split() if found else ()
 
     async def adopt(self, index: str, start: int) -> int:
         """Have those jobs of `index` wait for their entry that an older release has made, a few of
         them from place `start` on; how many were looked at."""
-        stored = self._redis.zrange(index, start, start + ADOPTED_AT_ONCE - 1)
-        found: Sequence[bytes] = await reached(cast("Awaitable[Any]", stored))
+        found: Sequence[bytes] = await ask(
+            self._redis.zrange(index, start, start + ADOPTED_AT_ONCE - 1)
+        )
         names = [JobKeys(job_id.decode()).record for job_id in found]
         async with self._redis.pipeline(transaction=False) as pipe:
             for name in names:
                 pipe.hexists(name, "words")
-            known = await reached(pipe.execute())
+            known = await ask(pipe.execute())
             for name, there in zip(names, known, strict=True):
                 if not there:
                     pipe.hgetall(name)
-            for fields in await reached(pipe.execute()):
+            for fields in await ask(pipe.execute()):
                 for command in entered(read_record(texts(fields))) if fields else ():
                     pipe.execute_command(*command)
-            await reached(pipe.execute())
+            await ask(pipe.execute())
         return len(found)
 
 

@@ -1,48 +1,45 @@
-"""RedisRecords: a job's record, and what is kept with it. Each write is one script."""
+"""Records: a job's record, and what is kept with it. Each write is one script."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys, redis_decisions, redis_index, redis_numbers, redis_outbox
+from jobs import keys
 from jobs.codec import read_record
+from jobs.counting import day_of
 from jobs.errors import Contended, StaleEpoch
 from jobs.inheritance import of_work
 from jobs.keys import JobKeys
 from jobs.lifecycle import Change
-from jobs.numbers import day_of
 from jobs.record import JobRecord, Status
-from jobs.redis_charges import RedisCharges
-from jobs.redis_commit import Commit
-from jobs.redis_decisions import RedisDecisions
-from jobs.redis_events import packing
-from jobs.redis_full import urgent_script
-from jobs.redis_reach import reached, texts
-from jobs.redis_script import SCRIPTS, Command, Guard, Step, absent, field_is, head_is, size_is
-from jobs.redis_talks import RedisTalks
-from jobs.redis_words import RedisWords
-from jobs.store import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
+from jobs.store import decisions, index, outbox
+from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, size_is
+from jobs.store.connection import Command, ask, lua, texts, urgent_script
+from jobs.store.conversations import Conversations
+from jobs.store.events import packing
+from jobs.store.spending import Charges, count_commands
+from jobs.store.types import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
+from jobs.store.words import Words
 
 
-class RedisRecords:
-    """The half of the Store that is about one job; `replicas` must have each step: see Commit."""
+class Records:
+    """The half of RedisStore that is about one job; `replicas` must have each step: see Commit."""
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
-        self.words = RedisWords(redis)
-        self.decisions = RedisDecisions(redis)
-        self._talks = RedisTalks(redis)
+        self.words = Words(redis)
+        self.decisions = decisions.Decisions(redis)
+        self._conversations = Conversations(redis)
         self._commit = Commit(redis, replicas)
-        self._charges = RedisCharges(redis, self._commit, self.load)
-        self._renew = urgent_script(redis, (SCRIPTS / "renew.lua").read_text())
+        self._charges = Charges(redis, self._commit, self.load)
+        self._renew = urgent_script(redis, lua("renew"))
 
     async def now(self) -> int:
-        """See Store."""
-        seconds, micros = await reached(self.redis.time())
+        """The store's clock in ms: the only clock that decides anything."""
+        seconds, micros = await ask(self.redis.time())
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def create(
@@ -52,20 +49,28 @@ class RedisRecords:
         blobs: Sequence[str] = (),
         parent: JobRecord | None = None,
     ) -> Existing | None:
-        """See Store."""
+        """Put a new job on record, at the end of its conversation's line; None when it was new.
+
+        A job that is not the first of its line is not due before its turn comes.
+
+        It refers to the bytes of `blobs` and of `parent` from then on, and takes over the parent's
+        journal where `inherits` names it. Raises Contended where its id is taken, or the parent
+        has gone meanwhile.
+        """
         record = replace(change.after, once=idempotency.key if idempotency else "")
         job = JobKeys(record.id)
         guards = [absent(job.record)]
-        commands: list[Command] = list(redis_index.created(record, blobs))
+        commands: list[Command] = list(index.created(record, blobs))
         once = keys.once(record.tenant, idempotency.key) if idempotency else ""
         if idempotency:
             guards.append(absent(once))
             commands.append(("HSET", once, "job", record.id, "body", idempotency.body_digest))
         if parent is not None:
             guards.append(field_is(JobKeys(parent.id).record, "version", parent.version))
-            stored = self.redis.smembers(JobKeys(parent.id).facts)
-            said = of_work(key.decode() for key in await reached(cast("Awaitable[Any]", stored)))
-            commands += redis_index.inherited(record, parent, said)
+            said = of_work(
+                key.decode() for key in await ask(self.redis.smembers(JobKeys(parent.id).facts))
+            )
+            commands += index.inherited(record, parent, said)
         if await self._commit.apply(Step(job, guards, change.events, commands)):
             return None
         if idempotency and (known := await self.known(record.tenant, idempotency.key)):
@@ -73,17 +78,16 @@ class RedisRecords:
         raise Contended(f"job {record.id} exists already, or what it inherits is gone")
 
     async def known(self, tenant: str, key: str) -> Existing | None:
-        """See Store."""
-        stored = self.redis.hgetall(keys.once(tenant, key))
-        found = texts(await reached(cast("Awaitable[Any]", stored)))
+        """What an idempotency key stands for: for as long as its job is kept."""
+        found = texts(await ask(self.redis.hgetall(keys.once(tenant, key))))
         return Existing(found["job"], found["body"]) if found else None
 
     async def load(self, job_id: str) -> Loaded | None:
-        """See Store."""
+        """The record as it stands, or None."""
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.hgetall(JobKeys(job_id).record)
             pipe.time()
-            fields, (seconds, micros) = await reached(pipe.execute())
+            fields, (seconds, micros) = await ask(pipe.execute())
         if not fields:
             return None
         now = int(seconds) * 1000 + int(micros) // 1000
@@ -92,7 +96,15 @@ class RedisRecords:
     async def commit(
         self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
     ) -> bool:
-        """See Store."""
+        """Replace `before` by `change.after` if its version, `due_at` and `progress_epoch` stand.
+
+        A crash counts by whether its attempt got on (J7): progress that is written between the
+        look and the commit has the sweeper look again.
+
+        `turn` is added to the conversation; `first` demands that the job is at the head of its
+        conversation's line. False: something moved, nothing was written. A final record leaves
+        the line, and the next in it becomes due.
+        """
         after = change.after
         job = JobKeys(after.id)
         line = keys.line(after.tenant, after.conversation_id)
@@ -107,10 +119,10 @@ class RedisRecords:
             guards.append(size_is(job.charges, change.paid_calls))
         day = day_of(after.updated_at)
         commands: tuple[Command, ...] = (
-            *redis_index.changed(before, after, turn),
-            *redis_numbers.added(after.tenant, day, change.counts),
-            *redis_decisions.told(change),
-            *redis_outbox.entered(change.deliveries),
+            *index.changed(before, after, turn),
+            *count_commands(after.tenant, day, change.counts),
+            *decisions.told(change),
+            *outbox.entered(change.deliveries),
         )
         if after.status.final:
             commands += tuple(await packing(self.redis, after.id))
@@ -120,63 +132,71 @@ class RedisRecords:
         return await self._commit.apply_although_full(step)
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
-        """See Store."""
+        """Apply an attempt's writes; StaleEpoch if `epoch` is old or the job is not running.
+
+        Charges are kept even then.
+        """
         job = JobKeys(job_id)
         guards = (
             field_is(job.record, "epoch", epoch),
             field_is(job.record, "status", str(Status.RUNNING)),
         )
-        commands = tuple(redis_index.written(job, epoch, writes))
+        commands = tuple(index.written(job, epoch, writes))
         if not await self._commit.apply(Step(job, guards, writes.events, commands, epoch)):
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 
     async def owns(self, held: Held) -> bool:
-        """See Store."""
-        stored = self.redis.hmget(JobKeys(held.job_id).record, ["status", "epoch"])
-        status, epoch = await reached(cast("Awaitable[Any]", stored))
+        """Whether the job is running and of this epoch: asked before each call (J11)."""
+        status, epoch = await ask(
+            self.redis.hmget(JobKeys(held.job_id).record, ["status", "epoch"])
+        )
         return bool(status == b"running" and epoch == str(held.epoch).encode())
 
     async def charge(self, job_id: str, charges: Sequence[Charge]) -> None:
-        """See Store."""
+        """Post what was paid, whatever the epoch; a known call id is not posted again, nor anything
+        of a job that is gone."""
         await self._charges.post(job_id, charges)
 
     async def charges(self, job_id: str) -> Sequence[Charge]:
-        """See Store."""
+        """Everything that was paid for a job."""
         return await self._charges.of(job_id)
 
     async def journal(self, job_id: str) -> Mapping[str, bytes]:
-        """See Store."""
-        stored = self.redis.hgetall(JobKeys(job_id).journal)
-        found = await reached(cast("Awaitable[Any]", stored))
+        """The finished calls of a job by key."""
+        found = await ask(self.redis.hgetall(JobKeys(job_id).journal))
         return {key.decode(): value for key, value in found.items()}
 
     async def remove(self, record: JobRecord) -> bool:
-        """See Store."""
+        """Remove a final job with all that is kept of it: its checkpoints first, in bounded steps,
+        then the rest in one.
+
+        Its bytes are not removed: it refers to them no longer. False: it is gone already.
+        """
         job = JobKeys(record.id)
         guards = (field_is(job.record, "version", record.version),)
         if not await self._forget(job, guards):
             return False
-        turns = await self._talks.stored_of(record)
+        turns = await self._conversations.stored_of(record)
         words = await self.words.of(record)
         notes = await self.decisions.of(record)
         commands = (
-            *redis_decisions.left(record, notes),
-            *redis_index.removed(record, turns, words),
+            *decisions.left(record, notes),
+            *index.removed(record, turns, words),
         )
         return await self._commit.apply_although_full(Step(job, guards, commands=commands))
 
     async def _forget(self, job: JobKeys, guards: Sequence[Guard]) -> bool:
         """Remove a job's checkpoints, in bounded steps. Cut off half-way, it can be called again:
         what is left stays in the index, and the job on record."""
-        step = Step(job, guards, commands=(redis_index.forgotten(job.id),))
+        step = Step(job, guards, commands=(index.forgotten(job.id),))
         while await self._commit.apply_although_full(step):
-            if not await reached(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
+            if not await ask(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
                 return True
         return False
 
     async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
-        """See Store."""
+        """Prolong leases in one step; returns those that are lost."""
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
-        lost = await reached(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
+        lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]

@@ -1,4 +1,4 @@
-"""The Outbox in Redis: a hash a delivery, and when each is due. A commit puts them there."""
+"""Outbox: where deliveries wait, and when each is due. A commit puts them there."""
 
 from __future__ import annotations
 
@@ -8,59 +8,62 @@ from collections.abc import Iterator, Mapping, Sequence
 from redis.asyncio import Redis
 
 from jobs import keys
+from jobs.change import Delivery
 from jobs.codec import dump
-from jobs.delivery import Delivery
-from jobs.outbox import DEAD_KEPT
-from jobs.redis_full import UrgentCommands, urgent_script
-from jobs.redis_reach import reached, texts
-from jobs.redis_script import SCRIPTS, Argument, Command
+from jobs.store.connection import Argument, Command, UrgentCommands, ask, lua, texts, urgent_script
+
+DEAD_KEPT = 1_000
+"""Dead deliveries that are kept, the newest."""
 
 
-class RedisOutbox:
-    """See Outbox. Its writes are small and let go of something: done although Redis is full."""
+class Outbox:
+    """Its writes are small and let go of something: done although Redis is full. Raises
+    StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._take = urgent_script(redis, (SCRIPTS / "take.lua").read_text())
-        self._again = urgent_script(redis, (SCRIPTS / "again.lua").read_text())
+        self._take = urgent_script(redis, lua("take"))
+        self._again = urgent_script(redis, lua("again"))
         self._let_go = UrgentCommands(redis)
-        self._missed = urgent_script(redis, (SCRIPTS / "missed.lua").read_text())
+        self._missed = urgent_script(redis, lua("missed"))
 
     async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
-        """See Outbox."""
+        """Those that are due; nobody else gets them while the lease runs."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
-        taken = await reached(self._take(keys=[keys.DELIVERIES], args=args))
+        taken = await ask(self._take(keys=[keys.DELIVERIES], args=args))
         return [
             _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
             for name, body, tries, error, due_at in taken
         ]
 
     async def arrived(self, delivery: Delivery) -> None:
-        """See Outbox."""
+        """It need not be sent again."""
         places = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
         commands: list[Command] = [("ZREM", place, delivery.id) for place in places]
         commands.append(("UNLINK", keys.delivery(delivery.id)))
-        await reached(self._let_go(commands))
+        await ask(self._let_go(commands))
 
     async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
-        """See Outbox."""
+        """It is tried again after `rest_ms`; None: it is dead. False: somebody else has it by now.
+
+        `delivery` is as it was taken."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery.id)]
         rest = "" if rest_ms is None else str(rest_ms)
         taken: list[Argument] = [delivery.id, delivery.tries, error, rest]
         args = [*taken, DEAD_KEPT, keys.delivery("")]
-        return bool(await reached(self._missed(keys=names, args=args)))
+        return bool(await ask(self._missed(keys=names, args=args)))
 
     async def again(self, delivery_id: str) -> bool:
-        """See Outbox."""
+        """A dead one begins anew; False where there is none."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
-        return bool(await reached(self._again(keys=names, args=[delivery_id])))
+        return bool(await ask(self._again(keys=names, args=[delivery_id])))
 
     async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """See Outbox."""
+        """Those that have not arrived yet, and how many there are."""
         return await self._listed(keys.DELIVERIES, limit, newest=False)
 
     async def dead(self, limit: int) -> tuple[Sequence[Delivery], int]:
-        """See Outbox."""
+        """Those that are tried no more, the newest first, and how many there are."""
         return await self._listed(keys.DEAD_DELIVERIES, limit, newest=True)
 
     async def _listed(
@@ -69,10 +72,10 @@ class RedisOutbox:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcard(index)
             pipe.zrange(index, 0, limit - 1, desc=newest, withscores=True)
-            total, scored = await reached(pipe.execute())
+            total, scored = await ask(pipe.execute())
             for name, _ in scored:
                 pipe.hgetall(keys.delivery(name.decode()))
-            found = await reached(pipe.execute())
+            found = await ask(pipe.execute())
         return [
             _stored(name.decode(), texts(fields), int(at))
             for (name, at), fields in zip(scored, found, strict=True)

@@ -1,0 +1,112 @@
+"""BlobIndex: which bytes are in use, so that the others can be removed.
+
+Jobs refer to bytes by digest; `lua/commit.lua` counts who refers to what in the same step as the
+write that names it. Bytes are put before anyone can refer to them, so whoever puts says so first
+(`hold`), and nothing is removed that was held within the grace period. The race between a put that
+finds its bytes present and their removal is closed by the index: what is being removed is marked,
+and a put waits for the mark to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.blobs import Blobs, digest_of
+from jobs.errors import StoreUnavailable
+from jobs.store.connection import ask, lua, urgent_script
+
+REMOVAL_MS = 60_000
+"""How long a removal may take: a remover that is slower than half of it gives up by itself."""
+BUSY_SECONDS = 0.02
+MOST_TRIES = 250
+
+
+class Taken(NamedTuple):
+    """Digests to be removed, and how many were looked at to find them."""
+
+    looked_at: int
+    digests: Sequence[str]
+
+
+class Holding(Protocol):
+    """What whoever puts bytes needs of the index."""
+
+    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+        """See BlobIndex."""
+        ...
+
+
+class BlobIndex:
+    """Raises StoreUnavailable when Redis cannot be reached in time."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._hold = redis.register_script(lua("hold"))
+        self._take = urgent_script(redis, lua("collect"))
+        self._spare = urgent_script(redis, lua("spare"))
+
+    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+        """Keep these from being removed for the grace period.
+
+        Returns those whose bytes are being removed right now: ask for them again.
+        """
+        busy = await ask(self._hold(keys=[keys.LOOSE, keys.GOING], args=digests))
+        return [digest.decode() for digest in busy]
+
+    async def take(self, grace_ms: int, limit: int) -> Taken:
+        """Take up to `limit` digests that nobody refers to, nor has held for `grace_ms`.
+
+        Whoever takes them removes their bytes within `REMOVAL_MS`, then says `removed`; or
+        `spared`, of those that cannot be.
+        """
+        names = [keys.LOOSE, keys.REFERENCES, keys.GOING]
+        looked_at, digests = await ask(self._take(keys=names, args=[grace_ms, limit, REMOVAL_MS]))
+        return Taken(int(looked_at), [digest.decode() for digest in digests])
+
+    async def removed(self, digests: Sequence[str]) -> None:
+        """The bytes of these are gone: they may be put again."""
+        if digests:
+            await ask(self._redis.hdel(keys.GOING, *digests))
+
+    async def spared(self, digests: Sequence[str]) -> None:
+        """The bytes of these, which were taken, are still there: as if they were put just now."""
+        if digests:
+            await ask(self._spare(keys=[keys.LOOSE, keys.GOING], args=digests))
+
+
+class HeldBlobs:
+    """Blobs whose puts are held in an index first, and noted for whoever is to refer to them.
+
+    `note` is told each digest that was put.
+    """
+
+    def __init__(self, blobs: Blobs, index: Holding, note: Callable[[str], None]) -> None:
+        self._blobs = blobs
+        self._index = index
+        self._note = note
+
+    async def put(self, content: bytes) -> str:
+        """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
+        digest = digest_of(content)
+        for _ in range(MOST_TRIES):
+            if not await self._index.hold([digest]):
+                break
+            await asyncio.sleep(BUSY_SECONDS)
+        else:
+            raise StoreUnavailable(f"the bytes of {digest} are being removed; try again")
+        await self._blobs.put(content)
+        self._note(digest)
+        return digest
+
+    async def get(self, digest: str) -> bytes:
+        """See Blobs."""
+        return await self._blobs.get(digest)
+
+    async def remove(self, digest: str) -> None:
+        """See Blobs."""
+        await self._blobs.remove(digest)

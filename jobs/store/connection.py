@@ -1,0 +1,156 @@
+"""Connections to Redis, scripts that run although it is full, and its errors as ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.commands.core import AsyncScript
+from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import RedisError, ResponseError
+
+from jobs.errors import StoreFull, StoreRefused, StoreUnavailable
+
+Argument: TypeAlias = str | bytes | int | float
+Command: TypeAlias = Sequence[Argument]
+
+ANSWER_SECONDS = 2.0
+"""How long an answer of Redis may take, unless told otherwise."""
+ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
+"""A script that begins so may write beyond `maxmemory`. Redis knows the line from 7.0 on."""
+WHY_NO_WRITES: Mapping[str, str] = {
+    "MISCONF": "it cannot write to its disk",
+    "READONLY": "it is a replica",
+    "NOREPLICAS": "too few replicas follow it",
+}
+"""By the code that begins Redis' answer."""
+
+_LUA = Path(__file__).parent / "lua"
+
+
+def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
+    """A client that gives up after `seconds` instead of hanging.
+
+    It never sends a command twice: a commit whose answer was lost would fail its own guard, and
+    tell a caller that his decision did not apply. A connection that died while it was idle is
+    noticed and replaced before it is used. Answers stay bytes: checkpoints are not text.
+    """
+    # Protocol 2: on 3, redis-py listens for maintenance notifications, for which it gives up
+    # looking whether an idle connection has died (8.1: ConnectionPool.ensure_connection).
+    pool = ConnectionPool.from_url(
+        url,
+        socket_timeout=seconds,
+        socket_connect_timeout=seconds,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+        health_check_interval=30,
+        max_connections=1_000,
+    )
+    pool.connection_class = _cancellable(pool.connection_class)
+    return Redis.from_pool(pool)
+
+
+def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """`kind`, but whoever waits for it can be cancelled, and one that is closed says so.
+
+    redis-py sends within `asyncio.wait_for`, which before Python 3.12 swallows a cancellation that
+    comes as the send ends: a cancelled attempt would go on, and a deadline pass unheard.
+
+    uvloop raises RuntimeError where a connection was reset just before the send, and redis-py
+    lets that through: a job would fail for what the next try mends.
+
+    A Redis whose disk is full refuses even PING (MISCONF), which redis-py asks before a connection
+    is used: whoever refuses is there, and can be read.
+    """
+
+    class Cancellable(kind):  # type: ignore[misc, valid-type]
+        socket_timeout: float | None
+
+        async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+            seconds = self.socket_timeout
+            self.socket_timeout = None  # which makes redis-py do without `wait_for`
+            try:
+                async with asyncio.timeout(seconds):
+                    await super().send_packed_command(command, check_health)
+            except RuntimeError as error:
+                raise Unreachable(f"the connection was closed: {error}") from error
+            finally:
+                self.socket_timeout = seconds
+
+        async def _send_ping(self) -> None:
+            with contextlib.suppress(ResponseError):
+                await super()._send_ping()
+
+    return Cancellable
+
+
+def lua(name: str) -> str:
+    """The text of a script of ours."""
+    return (_LUA / f"{name}.lua").read_text()
+
+
+def urgent_script(redis: Redis, text: str) -> AsyncScript:
+    """A script for small writes that free something or keep it alive: it runs in any case."""
+    return redis.register_script(ALTHOUGH_FULL + text)
+
+
+class UrgentCommands:
+    """Commands that free something, in one atomic step: run in any case.
+
+    A Redis that is full takes none within MULTI, not even those that it takes outside.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._script = urgent_script(redis, lua("together"))
+
+    async def __call__(self, commands: Sequence[Command]) -> None:
+        """Raises redis' errors."""
+        await self._script(keys=[], args=[part for each in commands for part in (len(each), *each)])
+
+
+@contextlib.asynccontextmanager
+async def translate_redis_errors() -> AsyncIterator[None]:
+    """Raise StoreUnavailable for whatever keeps Redis from answering within the block, StoreRefused
+    where it answers that it takes no writes, StoreFull where it is full.
+    """
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        if isinstance(error, RedisError) and is_full(error):
+            raise StoreFull(f"Redis is full: {error}") from error
+        if isinstance(error, RedisError) and (why := why_no_writes(error)):
+            raise StoreRefused(f"Redis takes no writes, {why}: {error}", why) from error
+        raise StoreUnavailable(f"Redis did not answer: {error}") from error
+
+
+async def ask(call: Any) -> Any:
+    """The answer to one call of a client or a script; raises StoreUnavailable.
+
+    Any, because redis-py types each command as awaitable or not.
+    """
+    async with translate_redis_errors():
+        return await call
+
+
+def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+    """A hash as Redis gives it, in text."""
+    return {key.decode(): value.decode() for key, value in fields.items()}
+
+
+def is_full(error: RedisError) -> bool:
+    """Whether Redis refused a write because it is at its `maxmemory`."""
+    return "OOM" in str(error) or "maxmemory" in str(error)
+
+
+def why_no_writes(error: RedisError) -> str:
+    """Why Redis refused a write that it would refuse to anybody; empty where it did not. Of a code
+    that redis-py knows it takes the word out of the text."""
+    said = f"{getattr(error, 'status_code', '')} {error}"
+    return next((why for code, why in WHY_NO_WRITES.items() if code in said), "")

@@ -1,0 +1,84 @@
+"""The workers that were seen lately, and what one of them does for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redis.asyncio import Redis
+
+from jobs import keys
+from jobs.codec import dump
+from jobs.store.connection import UrgentCommands, ask, lua, urgent_script
+
+FORGOTTEN_MS = 3_600_000
+DRAIN_KEPT_SECONDS = 3_600
+"""How long a request to drain stands that its worker has not read."""
+
+
+class WorkerRegistry:
+    """What each worker has announced; an entry expires. Raises StoreUnavailable."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._urgently = UrgentCommands(redis)
+        self._announce = urgent_script(redis, lua("announce"))
+
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
+        """Publish what a worker is and can do at `now` (ms); forgotten after `seconds` without
+        another. Whether somebody has asked it to drain.
+        """
+        body = dump({**facts, "id": worker, "seen_at": now})
+        args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
+        names = (keys.worker(worker), keys.WORKERS, keys.drain(worker))
+        return bool(await ask(self._announce(keys=names, args=args)))
+
+    async def withdraw(self, worker: str) -> None:
+        """Forget a worker that stops."""
+        names = (keys.worker(worker), keys.drain(worker))
+        await ask(self._urgently([("DEL", *names), ("ZREM", keys.WORKERS, worker)]))
+
+    async def seen(self) -> Sequence[Mapping[str, Any]]:
+        """What the workers that were seen lately have announced, with `id` and `seen_at`."""
+        ids = await ask(self._redis.zrange(keys.WORKERS, 0, -1))
+        if not ids:
+            return []
+        found = await ask(self._redis.mget([keys.worker(worker.decode()) for worker in ids]))
+        return [json.loads(body) for body in found if body]
+
+    async def ask_to_drain(self, worker: str) -> bool:
+        """Ask a worker to stop in good order, which it reads at its next heartbeat. False where
+        none of that name was seen lately.
+        """
+        if not await ask(self._redis.exists(keys.worker(worker))):
+            return False
+        await ask(self._urgently([("SET", keys.drain(worker), "", "EX", DRAIN_KEPT_SECONDS)]))
+        return True
+
+
+class LeaderLock:
+    """What one worker of the fleet does for all, by name; the others skip it for that time.
+
+    Not exclusive: a worker that was frozen may meet the next leader at the same work, and that must
+    do no harm. Works although Redis is full: sweeping and removing make space.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._acquire = urgent_script(redis, lua("turn"))
+
+    async def try_acquire(self, name: str, ms: int) -> bool:
+        """Whether the caller is the one that does it: one caller in every `ms`."""
+        return bool(await ask(self._acquire(keys=[keys.turn(name)], args=[ms])))
+
+    async def extend(self, name: str, ms: int) -> None:
+        """Have a lock end `ms` from now; one that has ended stays so."""
+        await ask(self._redis.pexpire(keys.turn(name), ms))
+
+
+def every(seconds: float) -> int:
+    """The ms of a lock on what is done every so many seconds: a little less, so that a worker that
+    is alone always gets it.
+    """
+    return max(1, int(seconds * 900))

@@ -1,0 +1,193 @@
+"""Spending: what was paid for each job, and what it and its days may spend (lua/reserve.lua).
+
+Commands for `lua/commit.lua` stand here beside the classes that read what they write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from redis.asyncio import Redis
+
+from jobs import counting, keys
+from jobs.budgets import DAY_MS, DAYS_KEPT, Amount, Asking, Cap, Short, Spent
+from jobs.change import Counts
+from jobs.codec import dump
+from jobs.counting import day_of, paid
+from jobs.errors import Contended, StaleEpoch
+from jobs.keys import JobKeys
+from jobs.store.commit import Commit, Step, field_is
+from jobs.store.connection import Argument, Command, ask, lua
+from jobs.store.types import Charge, Loaded
+
+CHARGE_TRIES = 20
+_ACCOUNTS: Mapping[str, Callable[[str, str], str]] = {
+    "key": keys.spend_of_key,
+    "tenant": keys.spend_of_tenant,
+}
+
+
+class Charges:
+    """Posts what was paid. `load` tells how a job stands: see RedisStore."""
+
+    def __init__(
+        self, redis: Redis, commit: Commit, load: Callable[[str], Awaitable[Loaded | None]]
+    ) -> None:
+        self._redis = redis
+        self._commit = commit
+        self._load = load
+
+    async def post(self, job_id: str, charges: Sequence[Charge]) -> None:
+        """Those that are new; of a job that is gone none."""
+        for charge in charges:
+            await self._post(JobKeys(job_id), charge)
+
+    async def _post(self, job: JobKeys, charge: Charge) -> None:
+        """One that comes behind the job's end counts on the day on which it comes; the others are
+        counted by the end, so that the job must not end in between."""
+        commands = tuple(charged(job, charge))
+        for _ in range(CHARGE_TRIES):
+            if (loaded := await self._load(job.id)) is None:
+                return  # nothing would ever remove what is kept of it now
+            stands = field_is(job.record, "status", str(loaded.record.status))
+            if loaded.record.status.final:
+                day = day_of(loaded.now)
+                counts = count_commands(loaded.record.tenant, day, paid([charge]))
+                is_new = field_is(job.charges, charge.call, "")
+                step = Step(job, (stands, is_new), commands=(*commands, *counts))
+                if await self._commit.apply_although_full(step):
+                    return
+            if await self._commit.apply_although_full(Step(job, (stands,), commands=commands)):
+                return
+        raise Contended(f"job {job.id} kept changing")
+
+    async def of(self, job_id: str) -> Sequence[Charge]:
+        """Everything that was paid for a job."""
+        job = JobKeys(job_id)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hgetall(job.charges)
+            pipe.hgetall(job.spend)
+            posted, beside = await ask(pipe.execute())
+        return [
+            replace(
+                charge, cached_input_tokens=int(beside.get(f"cached:{charge.call}".encode(), 0))
+            )
+            for charge in listed(posted)
+        ]
+
+
+def listed(posted: Mapping[bytes, bytes]) -> list[Charge]:
+    """The charges of a hash, without what stands beside it."""
+    return [Charge(call.decode(), *json.loads(body)[:5]) for call, body in posted.items()]
+
+
+class Budgets:
+    """Where spend is counted; `commit` is the store's own. Raises StoreUnavailable."""
+
+    def __init__(self, redis: Redis, commit: Commit) -> None:
+        self._redis = redis
+        self._commit = commit
+        self._reserve = redis.register_script(lua("reserve"))
+
+    async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
+        """Set aside what a call can cost, for the job and for its days, or for none of them.
+
+        One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
+        id, it stays the same reservation. Raises StaleEpoch where the job is not running under
+        this epoch any more.
+        """
+        job = JobKeys(job_id)
+        args: list[Argument] = [epoch, asking.id, asking.most.cost, asking.most.tokens]
+        args += [*_pair(asking.job), DAYS_KEPT * DAY_MS // 1000]
+        for day in asking.days:
+            args += [day.whose, _ACCOUNTS[day.whose](day.name, ""), *_pair(day.cap)]
+        answer = await self._commit.durably(self._reserve, [job.record, job.spend], args)
+        if not answer:
+            return None
+        whose, *rest = (each.decode() for each in answer)
+        if whose == "stale":
+            raise StaleEpoch(job_id, epoch)
+        what, used, aside = rest
+        cap = getattr(asking.cap_of(whose), what)
+        return Short(whose, what, cap, int(used), getattr(asking.most, what), int(aside))
+
+    async def release(self, job_id: str, reservation: str) -> None:
+        """Give back what a call would have cost that cost nothing. A settled one stays settled."""
+        job = JobKeys(job_id)
+        await self._commit.apply(Step(job, commands=(settled(job, reservation, Spent(0, 0)),)))
+
+    async def of_job(self, job_id: str) -> Amount:
+        """What reservations of the job came to, open ones at their full amount."""
+        [found] = await self._read([JobKeys(job_id).spend])
+        return found
+
+    async def of_keys_today(self, key_ids: Sequence[str]) -> Sequence[Amount]:
+        """The same for each of some keys, since midnight UTC."""
+        day = await self._today()
+        return await self._read([keys.spend_of_key(key_id, day) for key_id in key_ids])
+
+    async def of_tenant_today(self, tenant: str) -> Amount:
+        """The same for a tenant."""
+        [found] = await self._read([keys.spend_of_tenant(tenant, await self._today())])
+        return found
+
+    async def _today(self) -> str:
+        seconds, _ = await ask(self._redis.time())
+        return str(int(seconds) * 1000 // DAY_MS)
+
+    async def _read(self, accounts: Sequence[str]) -> Sequence[Amount]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for account in accounts:
+                pipe.hmget(account, ["cost", "tokens"])
+            found = await ask(pipe.execute())
+        return [Amount(int(cost or 0), int(tokens or 0)) for cost, tokens in found]
+
+
+def settled(job: JobKeys, reservation: str, spent: Spent) -> Command:
+    """The command of `commit.lua` that makes a reservation what was spent."""
+    return ("SETTLE", job.spend, reservation, *_pair(spent))
+
+
+def _pair(of: Cap | Spent) -> tuple[Argument, Argument]:
+    return ("" if of.cost is None else of.cost, "" if of.tokens is None else of.tokens)
+
+
+class Numbers:
+    """What jobs add up to, by tenant and day: see jobs.counting. A commit adds."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def days(self, tenant: str, days: Sequence[str]) -> Sequence[Counts]:
+        """The counts of each of these days, as 2026-11-22."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for day in days:
+                pipe.hgetall(keys.numbers(tenant, day))
+            found = await ask(pipe.execute())
+        return [{name.decode(): int(count) for name, count in day.items()} for day in found]
+
+
+def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
+    """A payment, once per call id; what was set aside for it is settled.
+
+    What is out of a cache stands beside it: an older release reads five values, and no sixth.
+    """
+    body = dump(
+        [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
+    )
+    yield ("HSETNX", job.charges, charge.call, body)
+    if charge.cached_input_tokens:
+        yield ("HSETNX", job.spend, f"cached:{charge.call}", charge.cached_input_tokens)
+    if charge.reservation is not None:
+        yield settled(job, charge.reservation, charge.spent)
+
+
+def count_commands(tenant: str, day: str, counts: Counts) -> Iterator[Command]:
+    """The commands that add to a day."""
+    name = keys.numbers(tenant, day)
+    for each, count in counts.items():
+        yield ("HINCRBY", name, each, count)
+    if counts:
+        yield ("EXPIRE", name, counting.DAYS_KEPT * 86_400)

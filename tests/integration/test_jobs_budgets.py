@@ -1,0 +1,128 @@
+"""What may be spent, as rules: whatever happens in whatever order, a limit holds."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import redis
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from job_examples import House, held
+from job_machine import walks
+
+from jobs.budgets import PER_DOLLAR, Amount, Asking, Cap, Short
+from jobs.errors import StaleEpoch
+from jobs.store import Charge
+from jobs.store.redis import RedisStore, connect
+
+JOBS = (0, 1, 2)
+JOB_CAP, DAY_CAP = Cap(cost=60, tokens=90), Cap(cost=100, tokens=150)
+AMOUNTS = st.builds(Amount, st.integers(0, 40), st.integers(0, 40))
+pytestmark = pytest.mark.usefixtures("one_day")
+
+
+class Spending(RuleBasedStateMachine):
+    """Three jobs of one key, whose calls end well, are refused, or are never heard of again.
+
+    A provider bills what it wants up to what was set aside; what it bills is the truth.
+    """
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+        self.runner = asyncio.Runner()
+        self.store = RedisStore(connect(self.url, seconds=20))
+        self.house = House(self.store)
+        self.jobs = [self.run(self.house.running()) for _ in JOBS]
+        self.open: list[tuple[int, str, Amount]] = []
+        self.billed: list[tuple[int, Amount]] = []
+        self.names = 0
+
+    def run(self, asked):
+        return self.runner.run(asked)
+
+    def teardown(self) -> None:
+        self.run(self.store.close())
+        self.runner.close()
+
+    def _reserve(self, which: int, most: Amount) -> Short | None:
+        self.names += 1
+        asking = Asking(f"r{self.names}", most, JOB_CAP, "key", DAY_CAP)
+        job = self.jobs[which]
+        short = self.run(self.store.budgets.reserve(job.id, job.epoch, asking))
+        if short is None:
+            self.open.append((which, asking.id, most))
+        return short
+
+    @rule(which=st.sampled_from(JOBS), most=AMOUNTS)
+    def call(self, which: int, most: Amount) -> None:
+        """A call that wants to be made."""
+        short = self._reserve(which, most)
+        assert short is None or short.used + short.asked > short.cap
+
+    @rule(which=st.sampled_from(JOBS))
+    def taken_over(self, which: int) -> None:
+        """Another attempt has the job: what was set aside stays, and the old one gets no
+        more."""
+        old = self.jobs[which]
+        self.run(self.house.operations.give_back(held(old), ""))
+        with pytest.raises(StaleEpoch):
+            self._reserve(which, Amount(1, 1))
+        self.jobs[which] = self.run(self.house.claim(old.id))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def settled(self, data: st.DataObject) -> None:
+        """A reply with its figures; posted twice, as after a lost answer."""
+        which, name, most = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        spent = Amount(
+            data.draw(st.integers(0, most.cost)), data.draw(st.integers(1, most.tokens + 1))
+        )
+        self.billed.append((which, Amount(spent.cost, min(spent.tokens, most.tokens))))
+        cost = f"{spent.cost / PER_DOLLAR:.9f}"
+        tokens = min(spent.tokens, most.tokens)
+        charge = Charge(name, "executor", "groq:small", tokens, 0, cost, 0, name)
+        for _ in range(2):
+            self.run(self.store.charge(self.jobs[which].id, [charge]))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def lost(self, data: st.DataObject) -> None:
+        """Nobody will ever hear of it: the provider bills all of it."""
+        which, _, most = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.billed.append((which, most))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def refused(self, data: st.DataObject) -> None:
+        """The provider said no, and bills nothing."""
+        which, name, _ = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.run(self.store.budgets.release(self.jobs[which].id, name))
+
+    @invariant()
+    def nobody_is_billed_more_than_a_limit(self) -> None:
+        """Nor could be, if all that is under way were billed in full."""
+        most = [(which, amount) for which, _, amount in self.open] + self.billed
+        for which in JOBS:
+            within([amount for job, amount in most if job == which], JOB_CAP)
+        within([amount for _, amount in most], DAY_CAP)
+
+
+def within(amounts: list[Amount], cap: Cap) -> None:
+    assert sum(amount.cost for amount in amounts) <= (cap.cost or 0)
+    assert sum(amount.tokens for amount in amounts) <= (cap.tokens or 0)
+
+
+def test_a_limit_holds(redis_url, monkeypatch):
+    monkeypatch.setattr(Spending, "url", redis_url)
+    run_state_machine_as_test(Spending, settings=walks(15, 30))
