@@ -5,8 +5,7 @@ engine       ... and an event loop in a thread of its own works on the jobs
 attempts     the jobs this process holds: slots, stop, drain
 attempt      one try at one job: the wall around ...
 drive        ... its graph, from where it stands to its next pause or its end
-loners       jobs that crashed twice run in processes of their own, forked from ...
-zygote       ... a copy of the worker from before it began
+isolation    jobs that crashed twice run in processes of their own
 store        Redis as a worker uses it, once it answers and is fit
 ledger       everything an attempt puts on record, in order and fenced by its epoch
 leases       one thread renews every lease of the process and announces the worker

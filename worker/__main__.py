@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 import time
-from functools import partial
 from types import FrameType
 
 import click
@@ -27,7 +26,6 @@ from settings.worker import WorkerSettings
 from worker.engine import Engine
 from worker.tasks import worker_app
 from worker.tools import ToolUnfit
-from worker.zygote import SIGNALS, Zygote
 
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""
@@ -45,8 +43,7 @@ def main(alone: str | None) -> None:
     configure(settings.log_format, settings.log_level)
     if alone:
         sys.exit(_work_alone(settings, alone))
-    zygote = Zygote.born(partial(_work_alone, settings))  # as long as there is but one thread
-    engine, worker_id = _started(settings, zygote)
+    engine, worker_id = _started(settings)
     code = 0
     if not engine.draining:
         log.info("worker ready", worker=worker_id, slots=settings.concurrency)
@@ -56,7 +53,7 @@ def main(alone: str | None) -> None:
 
 
 def _work_alone(settings: WorkerSettings, job_id: str) -> int:
-    """Work on one job, in this process or one that was forked for it; returns the exit code."""
+    """Work on one job that crashed twice; returns the exit code. See worker.isolation."""
     changed = {"concurrency": 1, "worker_metrics_port": None}  # the port is its worker's
     engine, _ = _started(settings.model_copy(update=changed))
     if not engine.draining:
@@ -65,10 +62,10 @@ def _work_alone(settings: WorkerSettings, job_id: str) -> int:
     return 0
 
 
-def _started(settings: WorkerSettings, zygote: Zygote | None = None) -> tuple[Engine, str]:
+def _started(settings: WorkerSettings) -> tuple[Engine, str]:
     """An engine at work, and the worker's id. Exits where Redis or a tool cannot be used."""
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
-    engine = Engine(settings, worker_id, zygote)
+    engine = Engine(settings, worker_id)
     _drain_on_signals(engine)
     try:
         engine.start()
@@ -104,9 +101,8 @@ def _drain_on_signals(engine: Engine) -> None:
         celery_state.should_stop = 0
         engine.request_drain()
 
-    for signum in SIGNALS:
+    for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, stop)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # a zygote's child begins without them
 
 
 def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:

@@ -19,10 +19,9 @@ from jobs.store import Held
 from worker.attempt import Attempt
 from worker.drive import Drive
 from worker.equipment import Equipment
-from worker.loners import Loners
+from worker.isolation import IsolatedRunner
 from worker.patience import patient
 from worker.upgrade import left_to_nobody
-from worker.zygote import Zygote
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
@@ -49,7 +48,6 @@ class Attempts:
         operations: Operations,
         equipment: Equipment,
         slots: int,
-        zygote: Zygote | None = None,
     ) -> None:
         self._worker_id = worker_id
         self._operations = operations
@@ -60,8 +58,8 @@ class Attempts:
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
         self._draining = asyncio.Event()
-        turn_ms = operations.policy.lease_ms
-        self._loners = Loners(operations.store, turn_ms, zygote, self._draining)
+        lease_ms = operations.policy.lease_ms
+        self._isolated = IsolatedRunner(operations.store, lease_ms, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
     def held(self) -> tuple[Held, ...]:
@@ -110,7 +108,7 @@ class Attempts:
                 claimed = await self._claim_unreadable(job_id, alone, claimed)
             if isinstance(claimed, Refusal):
                 if claimed.code == "alone" and not alone:
-                    await self._loners.run(job_id)
+                    self._isolated.start(job_id)
                 return
             held, work = self._begin(claimed)
         finally:
@@ -216,7 +214,8 @@ class Attempts:
             await asyncio.wait(waiting, timeout=HAND_OVER_SECONDS)
 
     def _under_way(self) -> set[asyncio.Task[None]]:
-        return {running.work for running in self._running.values()} | self._starting
+        working = {running.work for running in self._running.values()}
+        return working | self._starting | self._isolated.under_way
 
     async def _unless_draining(self, awaited: Coroutine[Any, Any, object]) -> bool:
         """Wait for something; False, without having it, where the worker drains before."""

@@ -41,7 +41,6 @@ from worker.store import open_store, usable
 from worker.sweeper import sweep_forever
 from worker.webhooks.build import endpoint
 from worker.webhooks.sender import send_forever
-from worker.zygote import Zygote
 
 log = structlog.get_logger("worker.engine")
 
@@ -49,12 +48,9 @@ log = structlog.get_logger("worker.engine")
 class Engine:
     """Start it, offer it hints from any thread, stop it. `draining`: it takes no more jobs."""
 
-    def __init__(
-        self, settings: WorkerSettings, worker_id: str, zygote: Zygote | None = None
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, worker_id: str) -> None:
         self._settings = settings
         self._worker_id = worker_id
-        self._zygote = zygote
         self._loop = uvloop.new_event_loop()
         self._loop.set_exception_handler(collapse_if_exhausted)
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
@@ -142,9 +138,7 @@ class Engine:
         readiness = equipment.readiness
         await readiness.look()
         facts = announcement(settings)
-        attempts = Attempts(
-            self._worker_id, operations, equipment, settings.concurrency, self._zygote
-        )
+        attempts = Attempts(self._worker_id, operations, equipment, settings.concurrency)
         leases = Leases(
             self._worker_id,
             settings.redis_url,

@@ -55,11 +55,11 @@ def recoveries(case: Case) -> list[Recovery]:
 def in_time(case: Case) -> Iterator[Finding]:
     """J8: within lease + sweep (+ slack), not counting when nothing could go on anywhere.
 
-    No other time is forgiven: not that in which a slot gets free, and not that in which a process
-    is made for a job that has to run alone.
+    A job that has to run alone gets the time in which its process starts. No other time is
+    forgiven: not that in which a slot gets free.
     """
-    most = case.bounds.recovery
     for each in recoveries(case):
+        most = case.bounds.recovery + (case.bounds.start if each.alone else 0)
         if each.own is None:
             yield each.job_id, f"never ran again after a {each.fault}"
         elif each.own > most + (case.bounds.grace if each.blind else 0):

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from drills import family
 from drills.chaos.oplog import Left, OperationLog
 from drills.family import Process
-from worker.zygote import ALONE
 
 GRACE_SECONDS = 5.0
 
 
 def alone(process: Process) -> bool:
-    """Whether it works on one job alone, so that it may outlive who started it: forked from a
-    worker's zygote, or started anew."""
-    return process.name == ALONE or " --alone " in f"{process.command} "
+    """Whether it works on one job alone, so that it may outlive the worker that started it."""
+    return " --alone " in f"{process.command} "
 
 
 class Remains:

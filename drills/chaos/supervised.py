@@ -17,7 +17,6 @@ from drills.chaos.oplog import OperationLog, Struck
 from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
 from drills.family import Process
-from worker.zygote import ALONE, NAME
 
 SIGNALS = {
     Kind.CHILD_KILL: ("worker", signal.SIGKILL),
@@ -93,6 +92,5 @@ class SupervisedFaults:
 
 
 def _whole(process: Process, name: str) -> bool:
-    """Not what it keeps for lone jobs, nor the process of one, whose death would make it poison."""
-    spared = process.name in {NAME, ALONE}
-    return not spared and process.command.rsplit(maxsplit=1)[-1] == name
+    """Not the process of a lone job, whose death would make it poison."""
+    return process.command.rsplit(maxsplit=1)[-1] == name

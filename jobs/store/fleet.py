@@ -76,6 +76,10 @@ class LeaderLock:
         """Have a lock end `ms` from now; one that has ended stays so."""
         await ask(self._redis.pexpire(keys.turn(name), ms))
 
+    async def release(self, name: str) -> None:
+        """Have a lock end now."""
+        await ask(self._redis.delete(keys.turn(name)))
+
 
 def every(seconds: float) -> int:
     """The ms of a lock on what is done every so many seconds: a little less, so that a worker that

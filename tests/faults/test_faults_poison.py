@@ -15,10 +15,8 @@ from faults_house import TWICE, Scene, Work
 from house import ok
 
 from benchmarks.provider import Hang, Reply
-from drills import family
 from drills.chaos.oplog import Moment, Retried, Struck
 from jobs.record import Reason, Status
-from worker.zygote import NAME as ZYGOTE
 
 INNOCENTS = 50
 SMALL = 10
@@ -138,15 +136,14 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
 
 @contextlib.asynccontextmanager
 async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
-    """Every worker of the house, once it is ready, may take that many bytes more and no more; what
-    is forked for a lone job, too."""
+    """Every worker of the house, once it is ready, may take that many bytes more and no more; the
+    process of a lone job inherits the bound."""
     done: set[int] = set()
 
     async def watch() -> None:
         while True:
             for pid in workers(scene) - done:
-                for each in (pid, *(p.pid for p in family.children(pid) if p.name == ZYGOTE)):
-                    limit_memory(each, more)
+                limit_memory(pid, more)
                 done.add(pid)
             await asyncio.sleep(0.02)
 

@@ -554,7 +554,8 @@ def test_what_a_frozen_worker_had_lost_before_it_was_killed_is_no_recovery() -> 
     assert story.verdict().recoveries == ()
 
 
-def test_a_job_that_has_to_run_alone_has_no_more_time_than_others() -> None:
+@pytest.mark.parametrize(("waited", "late"), [(2.0, []), (8.0, [("J8", "twice")])])
+def test_a_job_that_has_to_run_alone_may_wait_for_its_process_to_start(waited, late) -> None:
     story = a_story()
     story.submit("twice")
     for pid in (21, 22):
@@ -563,13 +564,13 @@ def test_a_job_that_has_to_run_alone_has_no_more_time_than_others() -> None:
         story.log.append(Struck(at=story.moment(), fault="child-kill", pids=(pid,)))
         story.at += 3.0
         story.expire("twice")
-    story.at += 2.0
+    story.at += waited
     story.claim("twice", 23, alone=True)
     story.succeed("twice")
     verdict = story.verdict()
-    assert verdict.recoveries_alone == pytest.approx((5.0,))
-    assert verdict.recoveries == pytest.approx((3.0, 5.0))
-    assert [(v.rule, v.job_id) for v in verdict.violations] == [("J8", "twice")]
+    assert verdict.recoveries_alone == pytest.approx((3.0 + waited,))
+    assert verdict.recoveries == pytest.approx((3.0, 3.0 + waited))
+    assert [(v.rule, v.job_id) for v in verdict.violations] == late
 
 
 def test_a_time_without_redis_is_not_the_recoverys() -> None:

@@ -1,0 +1,96 @@
+"""IsolatedRunner: jobs that crashed twice in a row run in a process of their own (J7)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+
+import structlog
+
+from jobs.errors import StoreUnavailable
+from jobs.record import Status
+from jobs.store.redis import RedisStore
+
+AT_ONCE = 2
+"""Processes at once: each takes memory of a worker's, and may be what takes all there is."""
+MOST_WAITING = 100
+"""Jobs that wait for their turn here; the sweeper hints at those beyond, ever further apart."""
+
+log = structlog.get_logger("worker.isolation")
+
+
+class IsolatedRunner:
+    """One a worker; belongs to its loop's thread. One process in the fleet for each job, however
+    many hints come meanwhile.
+    """
+
+    def __init__(self, store: RedisStore, lock_ms: int, draining: asyncio.Event) -> None:
+        """`lock_ms`: how soon another worker starts a process for a job where this one has died
+        starting one: a lease, as for a job that was claimed.
+        """
+        self._store = store
+        self._lock_ms = lock_ms
+        self._draining = draining
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def under_way(self) -> frozenset[asyncio.Task[None]]:
+        """What has to end before the worker does; soon, once it drains."""
+        return frozenset(self._jobs.values())
+
+    def start(self, job_id: str) -> None:
+        """Have a job worked on, as soon as there is room for its process; returns at once."""
+        if job_id not in self._jobs and len(self._jobs) < MOST_WAITING:
+            self._jobs[job_id] = asyncio.create_task(self._run(job_id))
+
+    async def _run(self, job_id: str) -> None:
+        try:
+            async with self._free:
+                if not self._draining.is_set() and (lock := await self._locked(job_id)):
+                    await self._locked_run(job_id, lock)
+        except StoreUnavailable as error:
+            log.warning("hint dropped", job_id=job_id, error=str(error))
+        finally:
+            del self._jobs[job_id]
+
+    async def _locked(self, job_id: str) -> str | None:
+        """The lock on the job's next claim, where this worker is to start its process."""
+        loaded = await self._store.load(job_id)
+        if loaded is None or loaded.record.status is not Status.QUEUED:
+            return None
+        lock = f"alone:{job_id}:{loaded.record.epoch}"
+        return lock if await self._store.leader.try_acquire(lock, self._lock_ms) else None
+
+    async def _locked_run(self, job_id: str, lock: str) -> None:
+        extending = asyncio.create_task(self._extend(lock))
+        try:
+            await self._process(job_id)
+        finally:
+            extending.cancel()
+            await self._store.leader.release(lock)  # where it ended before its claim, go on
+
+    async def _extend(self, lock: str) -> None:
+        """A process takes seconds to start, more on a busy machine."""
+        while True:
+            await asyncio.sleep(self._lock_ms / 3_000)
+            with contextlib.suppress(StoreUnavailable):
+                await self._store.leader.extend(lock, self._lock_ms)
+
+    async def _process(self, job_id: str) -> None:
+        """Work on one job in a worker of its own, to the attempt's end; drains with this one."""
+        log.warning("job runs alone", job_id=job_id)
+        # as this worker was started: a folder `worker` in the working directory is not ours
+        safe = ["-P"] if sys.flags.safe_path else []
+        argv = [sys.executable, *safe, "-m", "worker", "--alone", job_id]
+        process = await asyncio.create_subprocess_exec(*argv)
+        ended = asyncio.create_task(process.wait())
+        drained = asyncio.create_task(self._draining.wait())
+        await asyncio.wait({ended, drained}, return_when=asyncio.FIRST_COMPLETED)
+        drained.cancel()
+        if not ended.done():
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+        if code := await ended:
+            log.warning("job's own process ended", job_id=job_id, exit_code=code)
