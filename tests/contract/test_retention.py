@@ -63,7 +63,6 @@ async def checkpoints(store: RedisStore, job_id: str, count: int) -> None:
             pipe.zadd(index, {name: 0})
         for namespace in ("", "executor"):
             pipe.hset(f"{index}:{namespace}", "messages@1", "x" * 100)
-        pipe.sadd(f"{keys.CHECKPOINT}!threads", job_id)
         await pipe.execute()
 
 

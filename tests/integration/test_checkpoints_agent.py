@@ -9,6 +9,7 @@ from typing import Annotated, TypedDict
 
 import pytest
 import redis_servers
+from checkpoint_savers import ListingSaver, unfenced
 from langchain.agents import AgentState, create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -18,7 +19,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
 from redis.asyncio import Redis
 
-from worker.checkpoints import RedisSaver, unfenced
+from worker.checkpoints import RedisSaver
 
 OUTPUT = 20_000
 
@@ -75,7 +76,7 @@ def counting_graph(saver, ran, steps=3):
 @pytest.mark.parametrize("held_up", ["checkpoint", "writes"])
 async def test_a_graph_is_kept_whole_in_either_order_of_saves(client, held_up):
     ran = []
-    graph = counting_graph(RedisSaver(client, Disturbed(client, held_up)), ran)
+    graph = counting_graph(ListingSaver(client, Disturbed(client, held_up)), ran)
     config = {"configurable": {"thread_id": "job"}}
     await graph.ainvoke({"log": []}, config, durability="sync")
     history = [state async for state in graph.aget_state_history(config)]

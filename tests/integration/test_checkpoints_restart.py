@@ -10,9 +10,8 @@ from pathlib import Path
 
 import checkpointed_graph
 import redis_servers
+from checkpoint_savers import ListingSaver, unfenced
 from redis.asyncio import Redis
-
-from worker.checkpoints import RedisSaver, unfenced
 
 
 def run(server, notes, command):
@@ -52,10 +51,12 @@ async def test_a_job_goes_on_after_its_process_and_its_redis_were_killed(tmp_pat
         done = report(run(server, notes, json.dumps({interrupt_id: "yes"})))
         again = report(run(server, notes, json.dumps({interrupt_id: "no"})))
         async with Redis.from_url(server.url) as redis:
-            saver = RedisSaver(redis, unfenced(redis))
+            saver = ListingSaver(redis, unfenced(redis))
             namespaces = {
                 found.config["configurable"]["checkpoint_ns"].partition(":")[0]
-                async for found in saver.alist(None)
+                async for found in saver.alist(
+                    {"configurable": {"thread_id": checkpointed_graph.THREAD}}
+                )
             }
             await saver.adelete_thread(checkpointed_graph.THREAD)
             assert await redis.dbsize() == 0

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 import pytest
+from checkpoint_savers import unfenced
 from job_examples import House, held
 from langgraph.graph import END, START, StateGraph
 
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord
 from jobs.store.redis import RedisStore, connect
-from worker.checkpoints import Command, RedisSaver, unfenced
+from worker.checkpoints import Command, RedisSaver
 from worker.equipment import checkpoint
 from worker.ledger import CURRENT, Ledger
 from worker.resumption import Begin, Ended, GoOn, resumption

@@ -13,9 +13,6 @@ time.
         w:TASK:INDEX              one pending write: channel, task path, value
     fettle:checkpoint:T:N         hash  "channel@version" -> value, stored once however many
                                         checkpoints hold it
-    fettle:checkpoint:T!runs      set   run ids in the thread's metadata, if it has any
-    fettle:checkpoint!run:R       set   threads of the run R
-    fettle:checkpoint!threads     set   threads that have a checkpoint
 
 A value is its serialiser's type, a space, its bytes. Each call that saves is one `Write`, atomic,
 of commands that ask nothing. A read is one round trip: a read-only script finds the newest
@@ -25,11 +22,10 @@ Pending writes may arrive before their checkpoint or after its child (durability
 order open: https://github.com/langchain-ai/langgraph/issues/8039). They go into the same hash,
 which is no checkpoint until it has a `c`.
 
-Only a thread's owner may write to it, so nothing here locks. Deleting, copying and pruning read
-the index first and are meant for threads that nobody works on.
+Only a thread's owner may write to it, so nothing here locks. Copying reads the index first and is
+meant for a source that nobody works on.
 """
 
-from worker.checkpoints.saver import RedisSaver
-from worker.checkpoints.writing import Command, Write, unfenced
+from worker.checkpoints.saver import Command, RedisSaver, Write
 
-__all__ = ["Command", "RedisSaver", "Write", "unfenced"]
+__all__ = ["Command", "RedisSaver", "Write"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from jobs import keys
+
 
 def encode(text: str) -> str:
     """`text` in letters, digits, `_.-~` and `%`: safe between any separators we use."""
@@ -21,12 +23,6 @@ def member(namespace: str, checkpoint_id: str) -> str:
     return f"{encode(namespace)}:{checkpoint_id}"
 
 
-def parse_member(name: str) -> tuple[str, str]:
-    """Namespace and checkpoint id of an index member."""
-    namespace, _, checkpoint_id = name.partition(":")
-    return decode(namespace), checkpoint_id
-
-
 def value_name(channel: str, version: str | float) -> str:
     """The field under which a channel's value at a version is stored."""
     return f"{encode(channel)}@{encode(str(version))}"
@@ -38,33 +34,18 @@ def parse_value_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """The keys shared by all threads."""
-
-    prefix: str
-
-    @property
-    def threads(self) -> str:
-        return f"{self.prefix}!threads"
-
-    def run(self, run_id: str) -> str:
-        return f"{self.prefix}!run:{encode(run_id)}"
-
-    def thread(self, thread_id: str) -> ThreadKeys:
-        return ThreadKeys(f"{self.prefix}:{encode(thread_id)}")
-
-
-@dataclass(frozen=True, slots=True)
 class ThreadKeys:
-    """The keys of one thread; `index` is the first of them and begins all others."""
+    """The keys of one thread."""
 
-    index: str
+    thread_id: str
 
     @property
-    def runs(self) -> str:
-        return f"{self.index}!runs"
+    def index(self) -> str:
+        """The first of them, which begins all others."""
+        return f"{keys.CHECKPOINT}:{encode(self.thread_id)}"
 
     def values(self, namespace: str) -> str:
+        """The values of a namespace's channels."""
         return f"{self.index}:{encode(namespace)}"
 
     def checkpoint(self, name: str) -> str:

@@ -25,38 +25,25 @@ READ = (
     NEWEST
     + r"""
 -- KEYS[1]  the thread's index
--- ARGV     'newest' and an encoded namespace, or 'named' and index members
--- Answers a list: for each checkpoint {id, fields and values of its hash, channel values}, or nil.
-local index = KEYS[1]
-
-local function read(namespace, id)
-  local fields = redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id)
-  local names, complete = {}, false
-  for i = 1, #fields, 2 do
-    if fields[i] == 'c' then complete = true end
-    if fields[i] == 'v' then
-      for name in string.gmatch(fields[i + 1], '%S+') do names[#names + 1] = name end
-    end
-  end
-  if not complete then return false end
-  local values = {}
-  if #names > 0 then
-    values = redis.call('HMGET', index .. ':' .. namespace, unpack(names))
-  end
-  return {id, fields, values}
-end
-
-local found = {}
-if ARGV[1] == 'newest' then
-  local id = newest(index, ARGV[2])
-  if id then found[1] = read(ARGV[2], id) end
-else
-  for i = 2, #ARGV do
-    local namespace, id = string.match(ARGV[i], '^([^:]*):(.*)$')
-    found[#found + 1] = read(namespace, id)
+-- ARGV     an encoded namespace; a checkpoint's id ('' for the newest)
+-- Answers {id, fields and values of its hash, channel values}, or nil.
+local index, namespace, id = KEYS[1], ARGV[1], ARGV[2]
+if id == '' then id = newest(index, namespace) end
+if not id then return false end
+local fields = redis.call('HGETALL', index .. ':' .. namespace .. ':' .. id)
+local names, complete = {}, false
+for i = 1, #fields, 2 do
+  if fields[i] == 'c' then complete = true end
+  if fields[i] == 'v' then
+    for name in string.gmatch(fields[i + 1], '%S+') do names[#names + 1] = name end
   end
 end
-return found
+if not complete then return false end
+local values = {}
+if #names > 0 then
+  values = redis.call('HMGET', index .. ':' .. namespace, unpack(names))
+end
+return {id, fields, values}
 """
 )
 

@@ -21,8 +21,8 @@
 -- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
 -- UNWORD set words word member: the member leaves the set; an empty one's word leaves the words.
 -- NOTE set list job key: the number of that new event is noted in both, as job:number.
--- FORGET checkpoints thread most: so many (unpack takes some 8,000) checkpoints of the thread go, and all
--- else of it with the last: see worker.checkpoints for the layout.
+-- FORGET checkpoints thread most: so many (unpack takes some 8,000) checkpoints of the thread go, and
+-- a namespace's values with its last: see worker.checkpoints for the layout.
 -- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
 local function enter(line, member, due, prefix, behind, counts, priority, later)
   if redis.call('RPUSH', line, member) == 1 then return end
@@ -85,12 +85,6 @@ local function forget(checkpoints, thread, most)
       redis.call('UNLINK', index .. ':' .. namespace)
     end
   end
-  if redis.call('EXISTS', index) == 1 then return end
-  for _, run in ipairs(redis.call('SMEMBERS', index .. '!runs')) do
-    redis.call('SREM', checkpoints .. '!run:' .. run, thread)
-  end
-  redis.call('UNLINK', index .. '!runs')
-  redis.call('SREM', checkpoints .. '!threads', thread)
 end
 
 local function settle(account, reservation, cost, tokens)

@@ -1,0 +1,59 @@
+"""Checkpoint savers for tests: one that asks nobody before it writes, one that lists."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
+from redis.asyncio import Redis
+
+from jobs.keys import JobKeys
+from jobs.store.commit import Commit, Step
+from worker.checkpoints import Command, RedisSaver, Write
+from worker.checkpoints.keys import ThreadKeys, decode
+
+
+def unfenced(redis: Redis) -> Write:
+    """A `Write` by the script of every other, without a guard."""
+    commit = Commit(redis)
+
+    async def write(thread_id: str, commands: Sequence[Command]) -> None:
+        await commit.apply(Step(JobKeys("none"), commands=commands))
+
+    return write
+
+
+class ListingSaver(RedisSaver):
+    """The saver with `alist`, by which LangGraph's history and its conformance suite look at what
+    was saved: a thread's checkpoints, newest of each namespace first.
+    """
+
+    def __init__(self, redis: Redis, write: Write) -> None:
+        super().__init__(redis, write)
+        self._redis = redis
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        assert config is not None
+        assert not filter
+        bound = get_checkpoint_id(before) if before else None
+        asked = config["configurable"]
+        names = await self._redis.zrange(ThreadKeys(asked["thread_id"]).index, 0, -1, desc=True)
+        for name in names if limit is None else names[:limit]:
+            namespace, _, checkpoint_id = name.decode().partition(":")
+            place = {"checkpoint_ns": decode(namespace), "checkpoint_id": checkpoint_id}
+            if asked.get("checkpoint_ns", place["checkpoint_ns"]) != place["checkpoint_ns"]:
+                continue
+            if bound is not None and checkpoint_id >= bound:
+                continue
+            found = await self.aget_tuple({"configurable": {**asked, **place}})
+            if found is not None:
+                yield found
