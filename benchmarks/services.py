@@ -14,7 +14,7 @@ import httpx
 from cli import ports, redis_server
 from cli.deployment import environment
 from cli.errors import CliError
-from cli.processes import Child, Processes, Program, running
+from cli.local.processes import Child, Processes, Program, running
 from cli.redis_server import RedisServer
 from cli.signals import Signals
 from settings.children import sealed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
-from cli.processes import Program
+from cli.local.processes import Program
 
 DRAIN_SECONDS = 20.0
 """How long a worker takes to stop, at most, unless told otherwise."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import redis
 
 from cli.errors import CliError
-from cli.processes import Child, Program
+from cli.local.processes import Child, Program
 
 NAMES = ("redis-server", "valkey-server")
 START_SECONDS = 30.0

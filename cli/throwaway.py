@@ -13,14 +13,13 @@ from cli import bubblewrap, checkup, ports, redis_server
 from cli.checkup import Health
 from cli.deployment import Deployment, environment
 from cli.errors import CliError
-from cli.processes import Child, Processes, Program, running
+from cli.local.processes import LoggedProcesses, running
 from cli.screen import Screen
 from cli.service import Service
 from cli.signals import Signals
 from settings.children import sealed
 
 READY_SECONDS = 90.0
-LOG_LINES = 15
 
 
 @contextmanager
@@ -44,77 +43,55 @@ def throwaway(
             folder = keep or stack.enter_context(
                 TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
             )
-        processes = stack.enter_context(running(signals))
+        programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
         bubblewrap.ensure()
-        starting = _Starting(screen, processes, Path(folder))
-        with starting.service(workers, env or {}, key or secrets.token_urlsafe(24)) as service:
+        begun = time.monotonic()
+        own = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}
+        own = {**_servers(screen, programs), **own, **(env or {})}
+        with _service(screen, programs, own, workers) as service:
+            _refuse_what_cannot_work(service)
+            seconds = time.monotonic() - begun
+            ready = f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
+            screen.line("service", ready)
             yield service
 
 
-class _Starting:
-    """Starts the programs, each with a log file in the folder."""
+def _servers(screen: Screen, programs: LoggedProcesses) -> dict[str, str]:
+    """Start Redis; what the other programs are given."""
+    folder = programs.folder
+    redis_server.wait_gone(folder / "redis")
+    redis_port, broker_port, api_port = ports.free(3)
+    server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
+    broker = redis_server.prepare_broker(folder / "broker", broker_port, sealed({}))
+    for each in (server, broker):
+        try:
+            redis_server.wait_ready(each, programs.start(each.program))
+        except CliError as error:
+            raise programs.failure(each.program, error.title) from None
+    screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
+    own = environment(
+        redis_url=server.url,
+        broker_url=broker.url,
+        data_dir=str(folder / "data"),
+        host=ports.LOOPBACK,
+        port=api_port,
+    )
+    return own | {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_RETRY_SECONDS": "1"}
 
-    def __init__(self, screen: Screen, processes: Processes, folder: Path) -> None:
-        self._screen = screen
-        self._processes = processes
-        self._folder = folder
 
-    def service(self, workers: int, given: Mapping[str, str], key: str) -> Service:
-        """Start Redis, then API and workers, and wait until a job could run."""
-        begun = time.monotonic()
-        redis_server.wait_gone(self._folder / "redis")
-        redis_port, broker_port, api_port = ports.free(3)
-        server = redis_server.prepare(self._folder / "redis", redis_port, sealed({}))
-        broker = redis_server.prepare_broker(self._folder / "broker", broker_port, sealed({}))
-        for each in (server, broker):
-            try:
-                redis_server.wait_ready(each, self._start(each.program))
-            except CliError as error:
-                raise self._failure(each.program, error.title) from None
-        self._screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
-        own = environment(
-            redis_url=server.url,
-            broker_url=broker.url,
-            data_dir=str(self._folder / "data"),
-            host=ports.LOOPBACK,
-            port=api_port,
+def _service(
+    screen: Screen, programs: LoggedProcesses, env: Mapping[str, str], workers: int
+) -> Service:
+    """Start API and workers, and wait until a job could run."""
+    port = int(env["FETTLE_PORT"])
+    deployment = Deployment(port, sealed(dict(env)))
+    children = [programs.start(p) for p in (deployment.api(), *deployment.workers(workers))]
+    service = Service(f"http://{ports.LOOPBACK}:{port}", env["FETTLE_API_KEY"])
+    with screen.waiting("starting the API and a worker"):
+        programs.until(
+            lambda: service.ready(workers), "it is ready", *children, seconds=READY_SECONDS
         )
-        no_file = str(self._folder / "fettle.toml")
-        own |= {"FETTLE_API_KEY": key, "FETTLE_CONFIG": no_file, "FETTLE_RETRY_SECONDS": "1"}
-        env = sealed({**own, **given})
-        deployment = Deployment(api_port, env)
-        children = [self._start(p) for p in (deployment.api(), *deployment.workers(workers))]
-        service = Service(f"http://{ports.LOOPBACK}:{api_port}", key)
-        self._wait_ready(service, children, workers)
-        _refuse_what_cannot_work(service)
-        seconds = time.monotonic() - begun
-        self._screen.line(
-            "service", f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
-        )
-        return service
-
-    def _start(self, program: Program) -> Child:
-        with self._log(program).open("wb") as log:
-            return self._processes.start(program, log)
-
-    def _wait_ready(self, service: Service, children: list[Child], workers: int) -> None:
-        deadline = time.monotonic() + READY_SECONDS
-        with self._screen.waiting("starting the API and a worker"):
-            while not service.ready(workers):
-                for child in children:
-                    if child.ended() is not None:
-                        raise self._failure(child.program, "it ended while it started")
-                if time.monotonic() > deadline:
-                    raise self._failure(children[-1].program, "the service did not become ready")
-                time.sleep(0.05)
-
-    def _failure(self, program: Program, why: str) -> CliError:
-        log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
-        detail = "\n".join([f"{why}; the end of its log:", *log])
-        return CliError(f"the {program.name} cannot work here", detail, "fettle doctor")
-
-    def _log(self, program: Program) -> Path:
-        return self._folder / f"{program.name}.log"
+    return service
 
 
 def _refuse_what_cannot_work(service: Service) -> None:

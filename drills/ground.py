@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +11,11 @@ from tempfile import TemporaryDirectory
 
 from cli import bubblewrap, ports, redis_server
 from cli.deployment import Deployment, environment
-from cli.errors import CliError, Unreachable
-from cli.processes import Child, Processes, Program, running
+from cli.errors import Unreachable
+from cli.local.processes import Child, LoggedProcesses, Processes, running
 from cli.service import Service
 from cli.signals import Signals
 from settings.children import sealed
-
-LOG_LINES = 15
-LOOK_SECONDS = 0.05
 
 
 class Ground:
@@ -27,8 +23,7 @@ class Ground:
 
     def __init__(self, processes: Processes, folder: Path, given: Mapping[str, str]) -> None:
         redis_port, api_port = ports.free(2)
-        self._processes = processes
-        self._folder = folder
+        self._programs = LoggedProcesses(processes, folder)
         self._redis = redis_server.prepare(folder / "redis", redis_port, sealed({}))
         self._url = f"http://{ports.LOOPBACK}:{api_port}"
         self._key = secrets.token_urlsafe(24)
@@ -45,13 +40,13 @@ class Ground:
 
     def start_redis(self) -> Child:
         """Start Redis; returns when it answers."""
-        child = self._start(self._redis.program)
+        child = self._programs.start(self._redis.program)
         redis_server.wait_ready(self._redis, child)
         return child
 
     def start_api(self) -> Child:
         """Start the API; returns when it answers."""
-        child = self._start(self._deployment.api())
+        child = self._programs.start(self._deployment.api())
         with self.service() as service:
 
             def answers() -> bool:
@@ -66,14 +61,14 @@ class Ground:
 
     def start_worker(self) -> Child:
         """Start a worker; returns at once, as it takes jobs when it is ready."""
-        return self._start(*self._deployment.workers(1))
+        return self._programs.start(*self._deployment.workers(1))
 
     def kill(self, *children: Child) -> None:
         """Kill -9, all of them before any is waited for."""
         for child in children:
             child.signal(signal.SIGKILL)
         for child in children:
-            self._processes.forget(child)
+            self._programs.processes.forget(child)
 
     def service(self) -> Service:
         """A client with connections of its own."""
@@ -83,27 +78,7 @@ class Ground:
         self, holds: Callable[[], bool], what: str, *children: Child, seconds: float = 60.0
     ) -> None:
         """Wait until something holds; raises CliError where it never does, or a child has ended."""
-        deadline = time.monotonic() + seconds
-        while not holds():
-            for child in children:
-                if child.ended() is not None:
-                    raise self._failure(child.program, "it has ended")
-            if time.monotonic() > deadline:
-                told = [self._failure(child.program, "late").detail for child in children]
-                raise CliError(f"not within {seconds:g} s: {what}", "\n".join(told))
-            time.sleep(LOOK_SECONDS)
-
-    def _start(self, program: Program) -> Child:
-        with self._log(program).open("ab") as log:
-            return self._processes.start(program, log)
-
-    def _failure(self, program: Program, why: str) -> CliError:
-        log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
-        detail = "\n".join([f"{why}; the end of its log:", *log])
-        return CliError(f"the {program.name} does not work here", detail, "fettle doctor")
-
-    def _log(self, program: Program) -> Path:
-        return self._folder / f"{program.name}.log"
+        self._programs.until(holds, what, *children, seconds=seconds)
 
 
 @contextmanager

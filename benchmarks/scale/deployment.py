@@ -19,7 +19,7 @@ from benchmarks.scale import model
 from benchmarks.services import BaseServices, base_services
 from cli import bubblewrap
 from cli.deployment import Deployment
-from cli.processes import Child, Processes, Program
+from cli.local.processes import Child, Processes, Program
 from jobs.hints import Hints
 from jobs.operations import Operations
 from jobs.store.redis import RedisStore, connect

@@ -25,7 +25,7 @@ from cli import bubblewrap
 from cli.deployment import Deployment
 from cli.errors import CliError
 from cli.events import FINAL
-from cli.processes import Program
+from cli.local.processes import Program
 from settings.children import sealed
 
 AT_ONCE = 20

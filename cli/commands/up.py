@@ -17,13 +17,13 @@ from cli import bubblewrap, ports, redis_server
 from cli.context import load
 from cli.deployment import Deployment, environment, flower_installed
 from cli.errors import CliError
-from cli.logs import Logs
-from cli.processes import Processes, running
+from cli.local.logs import Logs
+from cli.local.processes import running
+from cli.local.supervisor import Supervisor
 from cli.render.parts import Tone
 from cli.screen import Screen
 from cli.service import Service
 from cli.signals import Signals, Stopped
-from cli.supervisor import Supervisor
 from cli.up_banner import Addresses, banner
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
@@ -51,30 +51,29 @@ def command(**flags: int | None) -> None:
     if api.port == 0:  # the banner has to name it
         api = api.model_copy(update={"port": ports.free(1)[0]})
     screen = Screen()
-    logs = Logs(screen)
     with Signals() as signals, _alone(api.data_dir):
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
         of_api = api.port if _reachable(api.host) == ports.LOOPBACK else None
         _free(ports.LOOPBACK, up.flower_port, "--flower-port", of_api)
-        with running(signals, logs.pump) as processes:
+        with running(signals) as processes:
+            supervisor = Supervisor(processes, Logs(screen))
             try:
-                _run(processes, logs, screen, api, up, worker)
+                _run(supervisor, screen, api, up, worker)
             except Stopped:  # which is how this command is meant to end
                 screen.text()
                 screen.line("stopping", "workers hand back what they hold; again: at once")
+        supervisor.show_last_lines()
         screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 
 
 def _run(
-    processes: Processes,
-    logs: Logs,
+    supervisor: Supervisor,
     screen: Screen,
     api: ApiSettings,
     up: UpSettings,
     worker: WorkerSettings,
 ) -> None:
-    supervisor = Supervisor(processes, logs)
     redis_url, broker_url = _redis(supervisor, screen, api)
     own = environment(
         redis_url=redis_url,

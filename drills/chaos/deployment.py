@@ -22,7 +22,7 @@ from cli import bubblewrap, ports, redis_server
 from cli.deployment import Deployment as Programs
 from cli.deployment import environment
 from cli.errors import CliError
-from cli.processes import Child, Processes, Program
+from cli.local.processes import Child, Processes, Program
 from cli.service import Service
 from drills import family
 from drills.chaos.case import Bounds

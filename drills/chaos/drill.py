@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cli.processes import Processes, running
+from cli.local.processes import Processes, running
 from cli.signals import Signals, Stopped
 from drills import family
 from drills.chaos import offer, provider, specs, witness

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.events import FINAL
-from cli.processes import Child
+from cli.local.processes import Child
 from cli.service import Service
 from drills.ground import Ground, ground
 from drills.restart import judging

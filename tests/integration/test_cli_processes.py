@@ -1,4 +1,4 @@
-"""Children end with us, however we end; what they leave is ended too."""
+"""Children end with us, however we end; what they leave of their group is ended too."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ import redis
 import redis_servers
 
 from cli import ports, redis_server
-from cli.processes import Processes, Program
+from cli.local import processes
+from cli.local.processes import Processes, Program
 from cli.signals import Signals
 
 REAPER = Path(__file__).resolve().parent.parent / "reaper.py"
 
 PARENT = """
 import os, subprocess, sys, time
-from cli.processes import Program, running
+from cli.local.processes import Program, running
 from cli.signals import Signals
-with Signals() as signals, running(signals) as processes:
+with Signals() as signals, running(signals) as children:
     for number, code in enumerate(sys.argv[1:]):
         argv = (sys.executable, "-c", code)
         program = Program(f"child {number}", argv, dict(os.environ), stop_seconds=1)
-        processes.start(program, subprocess.DEVNULL)
+        children.start(program, subprocess.DEVNULL)
     time.sleep(0.4)
     print("ready", flush=True)
     time.sleep({rest})
@@ -37,7 +38,7 @@ SLEEPER = "import time; time.sleep(60)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
 FORKER = f"""
 import subprocess, sys
-subprocess.Popen([sys.executable, "-c", {STUBBORN!r}], start_new_session=True)
+subprocess.Popen([sys.executable, "-c", {STUBBORN!r}])
 {SLEEPER}
 """
 
@@ -55,7 +56,7 @@ def end(tmp_path: Path, signum: int | None, *children: str, grace: float = 0) ->
     return json.loads(report.read_text())
 
 
-def test_the_end_of_the_block_ends_them_stubborn_ones_and_orphans_too(tmp_path):
+def test_the_end_of_the_block_ends_them_stubborn_ones_and_their_own_children_too(tmp_path):
     told = end(tmp_path, None, SLEEPER, STUBBORN, FORKER)
     assert (told["code"], told["left"]) == (0, [])
 
@@ -70,41 +71,29 @@ def test_a_killed_parent_takes_its_children_with_it(tmp_path):
     assert (told["code"], told["left"]) == (-signal.SIGKILL, [])
 
 
-def test_a_leash_whose_parent_has_gone_starts_nothing(tmp_path):
-    leash = Path(redis_server.__file__).with_name("leash.py")
-    argv = [sys.executable, "-I", "-S", leash, "1", "touch", tmp_path / "started"]
+def test_nothing_is_started_for_a_parent_that_has_gone(tmp_path):
+    argv = [sys.executable, "-I", "-S", processes.PDEATHSIG, "1", "touch", tmp_path / "started"]
     assert subprocess.run(argv, check=False).returncode == 128 + signal.SIGTERM
     assert not (tmp_path / "started").exists()
 
 
-def test_a_group_is_killed_while_its_number_is_its_own(monkeypatch):
+def test_what_has_ended_is_signalled_no_more(monkeypatch):
     """Once a child is reaped, another process may have its number; that would be killed, too."""
-    states = []
-    killpg = os.killpg
-
-    def looked_at(pid, number):
-        states.append(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0])
-        killpg(pid, number)
-
-    monkeypatch.setattr(os, "killpg", looked_at)
+    reached = []
     with Signals() as signals:
-        processes = Processes(signals)
+        children = Processes(signals)
         argv = (sys.executable, "-c", "import sys; sys.exit(3)")
-        programs = [Program(name, argv, dict(os.environ)) for name in ("stopped", "forgotten")]
-        children = [processes.start(program, subprocess.DEVNULL) for program in programs]
+        child = children.start(Program("short", argv, dict(os.environ)), subprocess.DEVNULL)
         ends = time.monotonic() + 20
-        while [child.ended() for child in children] != [3, 3]:
+        while child.ended() != 3:
             assert time.monotonic() < ends
             time.sleep(0.01)
-        stopped, forgotten = children
-        processes.forget(forgotten)
-        processes.stop()
-    assert set(states) == {b"Z"}
-    reached = len(states)
-    for child in (stopped, forgotten):
-        assert child.ended() == 3
+        monkeypatch.setattr(os, "killpg", lambda *told: reached.append(told))
         child.signal(signal.SIGKILL)
-    assert len(states) == reached, "a number that is nobody's is signalled"
+        children.forget(child)
+        children.stop()
+    assert child.ended() == 3
+    assert reached == []
 
 
 def test_tiers_end_in_order(tmp_path):
@@ -118,16 +107,16 @@ pathlib.Path(sys.argv[1] + "-waits").touch()
 time.sleep(60)
 """
     with Signals() as signals:
-        processes = Processes(signals)
+        children = Processes(signals)
         for tier in (0, 1):
             argv = (sys.executable, "-c", code, str(tmp_path / str(tier)))
             program = Program(f"tier {tier}", argv, dict(os.environ), tier)
-            processes.start(program, subprocess.DEVNULL)
+            children.start(program, subprocess.DEVNULL)
         ends = time.monotonic() + 20
         while not all((tmp_path / f"{tier}-waits").exists() for tier in (0, 1)):
             assert time.monotonic() < ends
             time.sleep(0.01)
-        processes.stop()
+        children.stop()
     ended = [float((tmp_path / str(tier)).read_text()) for tier in (0, 1)]
     assert ended[0] > ended[1]
 
@@ -139,8 +128,8 @@ def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
     (port,) = ports.free(1)
     server = redis_server.prepare(tmp_path / "redis", port, dict(os.environ))
     with Signals() as signals:
-        processes = Processes(signals)
-        child = processes.start(server.program, subprocess.DEVNULL)
+        children = Processes(signals)
+        child = children.start(server.program, subprocess.DEVNULL)
         try:
             redis_server.wait_ready(server, child)
             with redis.Redis.from_url(server.url) as client:
@@ -160,8 +149,8 @@ def test_the_broker_writes_nothing_to_a_disk(tmp_path):
     (port,) = ports.free(1)
     server = redis_server.prepare_broker(tmp_path / "broker", port, dict(os.environ))
     with Signals() as signals:
-        processes = Processes(signals)
-        child = processes.start(server.program, subprocess.DEVNULL)
+        children = Processes(signals)
+        child = children.start(server.program, subprocess.DEVNULL)
         try:
             redis_server.wait_ready(server, child)
             with redis.Redis.from_url(server.url) as client:

@@ -1,4 +1,4 @@
-"""Small pure pieces: back-off, choices, demo specs, pictures, checkup, provenance, ports, leash."""
+"""Small pure pieces: rests, choices, demo specs, pictures, checkup, provenance, ports, signals."""
 
 from __future__ import annotations
 
@@ -12,23 +12,18 @@ from PIL import Image
 
 from cli import checkup, ports
 from cli.asking import matching
-from cli.backoff import Backoff
 from cli.checkup import Health
 from cli.demo.jobs import JOBS
+from cli.local.supervisor import rest_seconds
 from cli.render.picture import picture
 from cli.signals import Signals, Stopped
 from settings.children import inherited, model_keys, sealed
 
 
-def test_backoff_doubles_to_a_bound_and_forgets_after_a_healthy_life():
-    backoff = Backoff()
-    waits = []
-    for _ in range(9):
-        backoff = backoff.died(lived_seconds=0.1)
-        waits.append(backoff.seconds)
+def test_the_rest_after_a_death_doubles_to_a_bound():
+    waits = [rest_seconds(deaths) for deaths in range(1, 10)]
     assert waits[:4] == [0.5, 1.0, 2.0, 4.0]
     assert waits[-1] == 30.0
-    assert backoff.died(lived_seconds=60).seconds == 0.5
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs a program that dies with its parent: `python -I -S leash.py PARENT PROGRAM [ARG]...`.
+"""Runs a program that dies with its parent: `python -I -S pdeathsig.py PARENT PROGRAM [ARG]...`.
 
 The kernel sends the program SIGTERM when the thread that started it ends, even by SIGKILL; the
 setting survives exec. So it must be started from a main thread. A file of its own, without

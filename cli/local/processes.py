@@ -1,0 +1,166 @@
+"""A set of child processes that is started, watched and stopped together.
+
+Each child has a session of its own (the terminal's Ctrl-C comes to us alone), and gets SIGTERM from
+the kernel when we die, however we die. Stopping is SIGTERM to its group, then SIGKILL after a
+bound, the last tier first. What a child has put into another session has to end by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from cli.errors import CliError
+from cli.signals import Signals
+
+PDEATHSIG = Path(__file__).with_name("pdeathsig.py")
+LOOK_SECONDS = 0.05
+LOG_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start. `tier` 0 is stopped last; `stop_seconds` is the bound before SIGKILL."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    tier: int = 1
+    stop_seconds: float = 5.0
+
+
+class Child:
+    """A started program; its process id is its group's, too."""
+
+    def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
+        self.program = program
+        self.process = process
+        self.pid = process.pid
+        self.started = time.monotonic()
+
+    def ended(self) -> int | None:
+        """The exit code (negative: the signal), or None while it runs. What it leaves of its group
+        is killed.
+        """
+        lived = self.process.returncode is None
+        code = self.process.poll()
+        if lived and code is not None:
+            self._signal_group(signal.SIGKILL)
+        return code
+
+    def signal(self, signum: int) -> None:
+        """Send a signal to its whole group; to none where it has ended: its number may be another
+        process's by now.
+        """
+        if self.ended() is None:
+            self._signal_group(signum)
+
+    def _signal_group(self, signum: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signum)
+
+    def kill(self) -> None:
+        """End it and its group at once, and wait for that."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+
+class Processes:
+    """The children of one command. Make it with `running`, which stops them."""
+
+    def __init__(self, signals: Signals) -> None:
+        self._signals = signals
+        self.children: list[Child] = []
+
+    def start(self, program: Program, output: int | IO[bytes]) -> Child:
+        """Start a program; its stdout and stderr go to `output` (a file, or subprocess.PIPE)."""
+        argv = (sys.executable, "-I", "-S", str(PDEATHSIG), str(os.getpid()), *program.argv)
+        with self._signals.held():
+            process = subprocess.Popen(
+                argv,
+                env=dict(program.env),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            child = Child(program, process)
+            self.children.append(child)
+        return child
+
+    def forget(self, child: Child) -> None:
+        """Drop a child that has ended, or end it."""
+        child.kill()
+        self.children.remove(child)
+
+    def stop(self) -> None:
+        """End all children."""
+        for tier in sorted({child.program.tier for child in self.children}, reverse=True):
+            self._stop_tier([c for c in self.children if c.program.tier == tier])
+        self.children.clear()
+
+    def _stop_tier(self, tier: list[Child]) -> None:
+        begun, hurry = time.monotonic(), self._signals.count
+        for child in tier:
+            child.signal(signal.SIGTERM)
+        while left := [child for child in tier if child.ended() is None]:
+            for child in left:
+                late = time.monotonic() - begun > child.program.stop_seconds
+                if late or self._signals.count > hurry:  # a second Ctrl-C: do not wait
+                    child.kill()
+            time.sleep(0.02)
+
+
+class LoggedProcesses:
+    """Children with a log file each in `folder`, which goes on over restarts."""
+
+    def __init__(self, processes: Processes, folder: Path) -> None:
+        self.processes = processes
+        self.folder = folder
+
+    def start(self, program: Program) -> Child:
+        """Start it."""
+        with self._log(program).open("ab") as log:
+            return self.processes.start(program, log)
+
+    def until(self, holds: Callable[[], bool], what: str, *children: Child, seconds: float) -> None:
+        """Wait until something holds; raises CliError where it never does, or a child has ended."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            for child in children:
+                if child.ended() is not None:
+                    raise self.failure(child.program, "it has ended")
+            if time.monotonic() > deadline:
+                raise self.failure(children[-1].program, f"not within {seconds:g} s: {what}")
+            time.sleep(LOOK_SECONDS)
+
+    def failure(self, program: Program, why: str) -> CliError:
+        """What to raise where a program does not work, with the end of its log."""
+        log = self._log(program).read_text(errors="replace").splitlines()[-LOG_LINES:]
+        detail = "\n".join([f"{why}; the end of its log:", *log])
+        return CliError(f"the {program.name} cannot work here", detail, "fettle doctor")
+
+    def _log(self, program: Program) -> Path:
+        return self.folder / f"{program.name}.log"
+
+
+@contextmanager
+def running(signals: Signals) -> Iterator[Processes]:
+    """A set of processes that ends with the block, whatever ends the block."""
+    processes = Processes(signals)
+    try:
+        try:
+            yield processes
+        finally:
+            signals.hold()  # two `try`s: a signal that comes just before is raised here
+    finally:
+        processes.stop()
