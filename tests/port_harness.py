@@ -31,11 +31,10 @@ from jobs.record import JobRecord
 from jobs.spec import JobSpec
 from jobs.store.credentials import Credentials
 from jobs.store.redis import RedisStore, connect
-from worker.day_limits import DayLimits
+from worker.adapters.budget import AccountBudget, DayLimits
+from worker.adapters.cancel import StoreCancel
+from worker.adapters.workspace import ManifestWorkspace
 from worker.ledger import Ledger
-from worker.ports.budget import AccountBudget
-from worker.ports.cancel import StoreCancel
-from worker.ports.workspace import ManifestWorkspace
 
 
 def _cap(tokens: int | None, dollars: str | None) -> Cap:

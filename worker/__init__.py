@@ -1,18 +1,20 @@
-"""Celery workers: one Attempt at a job is claim, drive the graph, pause or finish.
+"""Celery workers: one Attempt at a job is claim, run the graph, pause or finish.
 
 __main__     a worker process: Celery's solo pool in the main thread takes hints ...
-engine       ... and an event loop in a thread of its own works on the jobs
+process      ... and an event loop in a thread of its own works on the jobs
+context      what that needs, from settings: store, sandbox, models, tools, limits
 attempts     the jobs this process holds: slots, stop, drain
-attempt      one try at one job: the wall around ...
-drive        ... its graph, from where it stands to its next pause or its end
+attempt      one try at one job: the outermost boundary around ...
+graph_runner   ... its graph, from where it stands to its next pause or its end
+resumption   where a graph goes on; outcome: what becomes of a job whose attempt ended or raised
 isolation    jobs that crashed twice run in processes of their own
-store        Redis as a worker uses it, once it answers and is fit
 ledger       everything an attempt puts on record, in order and fenced by its epoch
-leases       one thread renews every lease of the process and announces the worker
-cancellations  stops what a client has cancelled
-sweeper      due jobs without a hint, leases that ran out
-checkpoints  LangGraph's saver on plain Redis
-ports/       what `agents.ports` asks for, over `jobs`
+heartbeat    one thread renews every lease of the process and announces the worker
+abort        a process that nothing can rely on any more ends at once
+store        Redis as a worker uses it, once it answers and is fit
+adapters/    what `agents.ports` asks for, over `jobs` and `sandbox`
+background/  sweeper, retention, search index, cancellations, model checks
+checkpoints/   LangGraph's saver on plain Redis
 metrics/     figures for Prometheus, and the port that serves them
 packages/    wheels for jobs, by an operator's list; reach/: pages, by his list of hosts
 webhooks/    sends what is in the outbox

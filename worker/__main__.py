@@ -23,9 +23,8 @@ from jobs.errors import JobsError
 from settings.logs import configure
 from settings.provenance import complaints
 from settings.worker import WorkerSettings
-from worker.engine import Engine
-from worker.tasks import worker_app
-from worker.tools import ToolUnfit
+from worker.adapters.tools import ToolUnfit
+from worker.process import Engine, worker_app
 
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""

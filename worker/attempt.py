@@ -15,11 +15,11 @@ import structlog
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Reason
-from worker.collapse import collapse, exhausted
-from worker.drive import Drive, last_words
-from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
-from worker.patience import patient
-from worker.upgrade import damaged, question
+from worker.abort import abort_process, exhausted
+from worker.graph_runner import GraphRunner, flush_unsent
+from worker.outcome import AskUpgrade, Drop, Fail, Requeue, Retry, WaitForStore, classify_failure
+from worker.resumption import damaged, question
+from worker.store import retry_while_unavailable
 
 HAND_BACK_SECONDS = 1.0
 SETTLE_SECONDS = 2.0
@@ -31,7 +31,7 @@ log = structlog.get_logger("worker.attempt")
 class Attempt:
     """One try at the job that is driven."""
 
-    drive: Drive
+    drive: GraphRunner
 
     async def run(self) -> None:
         """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation,
@@ -48,7 +48,7 @@ class Attempt:
             ended = await self._hand_back(str(error))
         except Exception as error:
             if exhausted(error):
-                collapse(error)
+                abort_process(error)
             logger.error("attempt could not be ended", exc_info=error)
             ended = Refusal("left", f"{type(error).__name__}: {error}")
         if isinstance(ended, Refusal):
@@ -65,7 +65,7 @@ class Attempt:
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
-                await last_words()
+                await flush_unsent()
                 return await self._give_back(why)
 
     async def _to_the_end(self) -> JobRecord | Refusal:
@@ -74,9 +74,9 @@ class Attempt:
         except asyncio.CancelledError:
             if not self.drive.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
-                    await last_words()
+                    await flush_unsent()
                 raise
-            await last_words(SETTLE_SECONDS)  # a call that has finished counts
+            await flush_unsent(SETTLE_SECONDS)  # a call that has finished counts
             return await self._give_back("stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
@@ -97,22 +97,24 @@ class Attempt:
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:
         if exhausted(error):
-            collapse(error)
+            abort_process(error)
         drive = self.drive
-        match fate(error):
-            case GiveBack():
+        match classify_failure(error):
+            case Requeue():
                 return await self._give_back("the worker is stopping")
             case Drop(why):
                 return Refusal("dropped", why)
             case Retry(Reason.SANDBOX_UNAVAILABLE, detail) if not await self._sandbox_works():
                 return await self._give_back(f"no code can be run on this worker: {detail}")
-            case HandBack(why):
+            case WaitForStore(why):
                 return await self._hand_back(why)
-            case Park(place):
+            case AskUpgrade(place):
                 log.error("checkpoint unreadable", job_id=drive.record.id, place=place)
                 return await drive.ask(damaged(drive.record, place))
             case Retry(reason, detail):
-                return await patient(lambda: drive.operations.retry(drive.held, reason, detail))
+                return await retry_while_unavailable(
+                    lambda: drive.operations.retry(drive.held, reason, detail)
+                )
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=drive.record.id, exc_info=error)

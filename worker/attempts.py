@@ -17,11 +17,11 @@ from jobs.operations import Operations
 from jobs.record import JobRecord
 from jobs.store import Held
 from worker.attempt import Attempt
-from worker.drive import Drive
-from worker.equipment import Equipment
+from worker.context import WorkerContext
+from worker.graph_runner import GraphRunner
 from worker.isolation import IsolatedRunner
-from worker.patience import patient
-from worker.upgrade import left_to_nobody
+from worker.resumption import left_to_nobody
+from worker.store import retry_while_unavailable
 
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
@@ -46,7 +46,7 @@ class Attempts:
         self,
         worker_id: str,
         operations: Operations,
-        equipment: Equipment,
+        equipment: WorkerContext,
         slots: int,
     ) -> None:
         self._worker_id = worker_id
@@ -90,7 +90,9 @@ class Attempts:
             log.warning("job waits for a sandbox that works", job_id=job_id)
             return
         try:
-            await patient(lambda: self.work(job_id, alone=True), self._equipment.patience)
+            await retry_while_unavailable(
+                lambda: self.work(job_id, alone=True), self._equipment.patience
+            )
         except (StoreUnavailable, Contended) as error:
             log.warning("job left to another process", job_id=job_id, error=str(error))
 
@@ -139,7 +141,7 @@ class Attempts:
         try:
             return await self._operations.claim(job_id, self._worker_id, alone=alone, reads=reads)
         except StoreUnavailable:
-            loaded = await patient(lambda: self._operations.store.load(job_id))
+            loaded = await retry_while_unavailable(lambda: self._operations.store.load(job_id))
             if loaded is not None:
                 await self._disown(loaded.record)
             raise
@@ -159,7 +161,7 @@ class Attempts:
         control = RunControl()
         if self._draining.is_set():
             control.request_drain()
-        drive = Drive(claimed, self._operations, self._equipment, control)
+        drive = GraphRunner(claimed, self._operations, self._equipment, control)
         work = asyncio.create_task(Attempt(drive).run())
         self._running[drive.held] = Running(control, work)
         self._held = tuple(self._running)

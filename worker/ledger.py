@@ -21,7 +21,7 @@ from jobs.graph_format import GraphFormat
 from jobs.store import Held, Writes
 from jobs.store.redis import RedisStore
 from worker.checkpoints import Command
-from worker.patience import PATIENCE_SECONDS, patient
+from worker.store import PATIENCE_SECONDS, retry_while_unavailable
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Ledger:
 
     It is patient with a Redis that is away, since what it writes has been paid for. A write that
     was given up ends it (jobs.errors.StoreUnavailable): what came later must not be on record
-    without what came before. `last_words` says then what can still be said.
+    without what came before. `flush_unsent` says then what can still be said.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Ledger:
         if self._sending is not None:
             await asyncio.wait({self._sending}, timeout=seconds)
 
-    async def last_words(self) -> None:
+    async def flush_unsent(self) -> None:
         """Say what is not on record, in its order, before the job is let go: where Redis is full,
         or the job another's, what was paid. Raises StoreUnavailable.
         """
@@ -197,7 +197,7 @@ class Ledger:
         if self._given_up is not None:
             raise self._given_up
         try:
-            await patient(lambda: self._say(batch), self._patience)
+            await retry_while_unavailable(lambda: self._say(batch), self._patience)
         except StoreUnavailable as error:
             self._given_up = error
             raise

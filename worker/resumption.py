@@ -1,16 +1,26 @@
-"""Where a graph goes on: a pure decision over its last checkpoint and the job's record."""
+"""Where a graph goes on: a pure decision over its last checkpoint and the job's record.
+
+A job that ended unapproved and is tried again goes on from its end (`reopens`). One whose
+checkpoints this release cannot read is left to a worker that can, or asks a person (see
+`jobs.upgrade`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from jobs.graph_format import ANEW
+from agents.format import READS, WRITES
+from jobs import upgrade
+from jobs.graph_format import ANEW, GraphFormat
 from jobs.record import JobRecord
-from jobs.review import Action, Decision
+from jobs.review import Action, Decision, Review
+from jobs.store.redis import RedisStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +90,48 @@ def _answered(decision: Decision) -> Command[Any]:
         "override": decision.override,
     }
     return Command(resume={decision.review_id: answer})
+
+
+AFTER = "critic"
+"""The node that the graph goes on from, as if that had just sent the work back."""
+
+
+def reopens(record: JobRecord, snapshot: StateSnapshot) -> bool:
+    """Whether the checkpoints are those of a parent that ended unapproved, and not reopened yet."""
+    state = snapshot.values
+    ended = bool(state) and not snapshot.tasks and state.get("approved_by") is None
+    inherited = record.inherits is not None and ended
+    return inherited and state["job"].get("reopened_for") != record.id
+
+
+def reopened(record: JobRecord, state: dict[str, Any]) -> dict[str, Any]:
+    """What changes in the state. The job's id in it says that it has been done: the job's own end
+    must not be taken for its parent's by an attempt after a crash."""
+    spec = record.spec
+    fresh = spec.max_revisions if spec.repair else 1
+    granted = len(state.get("critiques", ())) + fresh
+    job = {**state["job"], "max_revisions": granted, "reopened_for": record.id}
+    return {"job": job, "exhausted": False}
+
+
+@cache
+def ours() -> GraphFormat:
+    """The format that attempts of this release leave behind."""
+    return GraphFormat(WRITES, version("fettle"))
+
+
+def question(record: JobRecord) -> Review | None:
+    """What to ask a person about a job that cannot be resumed here; None where it can be."""
+    found = upgrade.unread(record, READS)
+    return None if found is None else upgrade.question(record, found, READS, ours())
+
+
+def damaged(record: JobRecord, place: str) -> Review:
+    """What to ask a person about a job whose checkpoint cannot be decoded."""
+    return upgrade.damaged(record, place, READS, ours())
+
+
+async def left_to_nobody(store: RedisStore, job_id: str) -> bool:
+    """Whether a job that this worker cannot resume has waited in vain for one that can."""
+    loaded = await store.load(job_id)
+    return loaded is not None and upgrade.abandoned(loaded.record, await store.workers())

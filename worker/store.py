@@ -1,16 +1,19 @@
-"""The store of a worker: which one, and whether it can be used."""
+"""The store of a worker: which one, whether it can be used, and how long it is waited for."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.fail_point import FailPoint
 from jobs.fitness import examine
+from jobs.store.blob_index import Holding
 from jobs.store.redis import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
@@ -60,3 +63,39 @@ async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
         raise StoreUnfit("; ".join(complaints))
     for complaint in complaints:
         log.warning("unfit for production", reason=complaint)
+
+
+PATIENCE_SECONDS = 30.0
+RETRY_SECONDS = 0.25
+
+T = TypeVar("T")
+
+
+async def retry_while_unavailable(
+    call: Callable[[], Awaitable[T]], seconds: float = PATIENCE_SECONDS
+) -> T:
+    """The answer of `call`, which may be made more than once; raises StoreUnavailable in the end.
+
+    An earlier try may have been applied although its answer was lost: only for what is fenced and
+    may be said twice.
+    """
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            return await call()
+        except StoreUnavailable:
+            if time.monotonic() >= ends:
+                raise
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class PatientHolding:
+    """Holds what a run has left, which would else be made once more."""
+
+    index: Holding
+    seconds: float
+
+    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+        """See Holding."""
+        return await retry_while_unavailable(lambda: self.index.hold(digests), self.seconds)

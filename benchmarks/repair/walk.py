@@ -23,7 +23,7 @@ from benchmarks.provider import ProviderServer
 from benchmarks.repair.path import Path
 from jobs.lifecycle import RETRIES
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
-from worker.failure import Fail, Retry, fate
+from worker.outcome import Fail, Retry, classify_failure
 
 TASK: Final = "Write a function that adds two numbers, and test it."
 SMALL, LARGE = "groq:llama-3.1-8b-instant", "groq:llama-3.3-70b-versatile"
@@ -145,7 +145,7 @@ async def _to_the_end(
             feed = Resume(resume={now.interrupts[0].id: decision})
         except Exception as error:
             retries = 0 if len(record.outcomes) > before else retries
-            match fate(error):
+            match classify_failure(error):
                 case Retry() if retries < RETRIES:
                     retries += 1
                 case Retry(reason, _) | Fail(reason, _, unforeseen=False):

@@ -26,7 +26,7 @@ from cli.screen import Screen, print_json
 from drills.engine import engine
 from drills.outer import told
 from settings.sandbox import Backend, SandboxSettings
-from worker.backend import backend
+from worker.adapters.backend import backend
 
 HEADS = ("WHAT", "OURS", "BARE", "RATIO", "GOAL", "")
 RESTS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}

@@ -22,9 +22,9 @@ from agents.models import ModelPool
 from agents.role_models import RoleModels
 from benchmarks.scale import model
 from settings.worker import WorkerSettings
-from worker.backend import backend, limits
-from worker.bounded import Bounded
-from worker.fit import model_options
+from worker.adapters.backend import backend, limits
+from worker.adapters.sandbox import Bounded
+from worker.context import model_options
 
 WARM_JOBS = 50
 

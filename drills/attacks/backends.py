@@ -9,7 +9,7 @@ from pathlib import Path
 from sandbox.protocol import Sandbox
 from settings import sandbox as settings_of
 from settings.sandbox import SandboxSettings
-from worker import backend as workers
+from worker.adapters import backend as workers
 
 SANDBOXES = 2
 

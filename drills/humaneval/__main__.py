@@ -18,7 +18,7 @@ from drills.outer import told
 from evals.sources.problems import Problem, read
 from evals.sources.records import BadRecords
 from settings.sandbox import Backend, SandboxSettings
-from worker.backend import backend
+from worker.adapters.backend import backend
 
 
 @click.command()

@@ -17,7 +17,7 @@ from drills.rooms.census import Census, uids
 from drills.rooms.drill import Outcome, drill
 from drills.rooms.growth import MIB, spark
 from settings.sandbox import Backend, SandboxSettings
-from worker.backend import backend
+from worker.adapters.backend import backend
 
 HEADS = ("WHAT", "BEFORE", "AFTER", "CLOSED", "ALONG THE WAY", "")
 

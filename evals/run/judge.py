@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from agents.models import ModelError, ModelName, ModelPool, Usage, ask, price
 from settings.worker import WorkerSettings
-from worker.fit import model_options
+from worker.context import model_options
 
 TRIES = 2
 PROMPTS = Path(__file__).parent / "prompts"

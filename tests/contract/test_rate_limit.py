@@ -14,7 +14,7 @@ from agents.memory_rate_limit import MemoryRateLimit
 from agents.models import ModelUnavailable
 from agents.models.rate_limit import SLOTS, Pace, RateLimit, Slot
 from jobs.store.redis import connect
-from worker.ports.rate_limit import RedisRateLimit
+from worker.adapters.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
 Workers = Callable[..., list[RateLimit]]

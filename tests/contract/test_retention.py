@@ -27,7 +27,7 @@ from jobs.store import events as store_events
 from jobs.store.blob_index import HeldBlobs
 from jobs.store.index import FORGOTTEN_AT_ONCE
 from jobs.store.redis import RedisStore, connect
-from worker.retention import remove_forever
+from worker.background.retention import remove_forever
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 TIMED = {"review_expires_seconds": 1, "on_expiry": OnExpiry.REJECT}

@@ -18,7 +18,7 @@ from benchmarks.provider import Hang, ProviderServer, always
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec
-from worker.collapse import EXIT_CODE
+from worker.abort import EXIT_CODE
 
 QUICK, MORE = 30, 20
 

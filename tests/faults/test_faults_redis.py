@@ -17,7 +17,7 @@ from drills.chaos.oplog import Mended, Struck
 from jobs.hints import list_of
 from jobs.record import Status
 from jobs.spec import Priority
-from worker.patience import PATIENCE_SECONDS
+from worker.store import PATIENCE_SECONDS
 
 AWAY = "redis-away"
 

@@ -24,8 +24,8 @@ from jobs.store import Writes
 from jobs.store.blob_index import HeldBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis import RedisStore, connect
-from worker.retention import remove_forever
-from worker.sweeper import sweep_forever
+from worker.background.retention import remove_forever
+from worker.background.sweeper import sweep_forever
 
 REDIS = next(iter(redis_servers.binaries().values()))
 

@@ -9,7 +9,7 @@ from jobs import keys
 from jobs.keys import JobKeys
 from jobs.retention import Retention, remove_finished
 from jobs.store.redis import RedisStore, connect
-from worker.indexing import adopt
+from worker.background.search_index import adopt
 
 
 @pytest.fixture

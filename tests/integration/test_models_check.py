@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.models import ModelOptions, ModelPool, Prices
 from benchmarks.provider import Garbled, ProviderServer, Reply, Request, Turn
-from worker.check import check
+from worker.background.model_check import check
 
 GOOD, ODD = "groq:llama-3.3-70b-versatile", "groq:odd"
 

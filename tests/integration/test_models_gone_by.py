@@ -32,11 +32,10 @@ from jobs.spec import JobSpec
 from jobs.store import Held
 from jobs.store.credentials import Credentials
 from jobs.store.redis import RedisStore, connect
-from worker.day_limits import DayLimits
+from worker.adapters.budget import AccountBudget, DayLimits
+from worker.adapters.cancel import FRESH_SECONDS, StoreCancel
+from worker.adapters.rate_limit import RedisRateLimit
 from worker.ledger import Ledger
-from worker.ports.budget import AccountBudget
-from worker.ports.cancel import FRESH_SECONDS, StoreCancel
-from worker.ports.rate_limit import RedisRateLimit
 
 MODEL = "groq:llama-3.3-70b-versatile"
 

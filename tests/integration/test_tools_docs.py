@@ -12,7 +12,7 @@ from tool_house import use
 
 from agents.tools.registry import TOOLS
 from settings.tools import ToolSettings
-from worker.tools import GROUP, tools
+from worker.adapters.tools import GROUP, tools
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 

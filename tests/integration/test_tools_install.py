@@ -25,8 +25,8 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable, Stream
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
+from worker.adapters.tools import packages
 from worker.packages.pip import PipPackages
-from worker.tools import packages
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -16,7 +16,7 @@ from jobs.errors import StaleEpoch
 from jobs.record import JobRecord
 from jobs.store.redis import RedisStore, connect
 from worker.checkpoints import Command, RedisSaver
-from worker.equipment import checkpoint
+from worker.context import checkpoint
 from worker.ledger import CURRENT, Ledger
 from worker.resumption import Begin, Ended, GoOn, resumption
 

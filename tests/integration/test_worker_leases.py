@@ -18,16 +18,15 @@ from jobs.record import JobRecord, Status
 from jobs.store import Held
 from jobs.store.redis import RedisStore, connect
 from worker.attempts import Attempts
-from worker.equipment import Equipment
-from worker.leases import Leases
-from worker.pulse import Pulse
+from worker.context import WorkerContext
+from worker.heartbeat import Leases, LoopWatchdog
 
 HEARTBEAT = 0.05
 
 
 @dataclass
 class Ending:
-    """Equipment of an attempt that stands still at its first step, having ended its job there if
+    """The context of an attempt that stands still at its first step, having ended its job there if
     it `ends` it."""
 
     house: House
@@ -63,7 +62,7 @@ async def beating(url: str, *, ends: bool) -> AsyncIterator[Beating]:
     house = House(store)
     job_id = (await house.submit()).id
     equipment = Ending(house, ends)
-    attempts = Attempts("worker-1", house.operations, cast("Equipment", equipment), slots=1)
+    attempts = Attempts("worker-1", house.operations, cast("WorkerContext", equipment), slots=1)
     work = asyncio.create_task(attempts.work(job_id, alone=False))
     await equipment.there.wait()
     loop = asyncio.get_running_loop()
@@ -82,7 +81,7 @@ async def beating(url: str, *, ends: bool) -> AsyncIterator[Beating]:
         lost=lost,
         facts=dict,
         drain=lambda: None,
-        pulse=Pulse(loop.call_soon_threadsafe, 60),
+        pulse=LoopWatchdog(loop.call_soon_threadsafe, 60),
     )
     leases.start()
     try:

@@ -7,10 +7,10 @@ import asyncio
 import structlog
 
 from jobs.change import Delivery
-from jobs.errors import StoreUnavailable
 from jobs.outbox import rest_ms
 from jobs.store.outbox import Outbox
 from jobs.store.redis import RedisStore
+from worker.background.loop import every_seconds
 from worker.webhooks.endpoint import Endpoint, Missed
 
 AT_ONCE = 8
@@ -22,15 +22,12 @@ log = structlog.get_logger("worker.webhooks")
 
 async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
     """Send until cancelled. Each worker does; what one has taken no other has at that moment."""
-    while True:
-        try:
-            while await send_some(store, endpoint) == AT_ONCE:
-                pass
-        except StoreUnavailable as error:
-            log.warning("webhooks missed", error=str(error))
-        except Exception as error:
-            log.error("webhooks failed", exc_info=error)
-        await asyncio.sleep(seconds)
+
+    async def send() -> None:
+        while await send_some(store, endpoint) == AT_ONCE:
+            pass
+
+    await every_seconds(seconds, "webhooks", send)
 
 
 async def send_some(store: RedisStore, endpoint: Endpoint) -> int:

@@ -8,7 +8,7 @@ from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Usag
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
-from worker.choice import chains
+from worker.adapters.model_choice import chains
 
 CHAINS = Chains(
     default=("groq:a", "google_genai:b"),

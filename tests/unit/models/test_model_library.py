@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, ModelOptions, ready
 from agents.models.pricing import Prices
-from worker.offer import offer
+from worker.announcement import model_catalogue
 
 ROOT = Path(__file__).parents[3]
 NAME = "anthropic:claude-sonnet-5"
@@ -32,7 +32,7 @@ def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it() -
         ready(ModelName.parse(NAME), OPTIONS)
     words = f"a library; install it with: {command}"
     assert str(told.value) == f"{NAME} needs {words}"
-    made = offer(Chains((NAME,)), OPTIONS, Prices())
+    made = model_catalogue(Chains((NAME,)), OPTIONS, Prices())
     assert [each["missing"] for each in made["offered"]] == [words]
     missing = {each["name"]: each["missing"] for each in made["providers"]}
     assert missing["anthropic"] == words

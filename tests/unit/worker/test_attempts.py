@@ -14,20 +14,22 @@ from jobs.lifecycle import Change
 from jobs.record import JobRecord, Status
 from jobs.store.redis import RedisStore, connect
 from worker.attempts import Attempts
-from worker.equipment import Equipment
+from worker.context import WorkerContext
 
-NOTHING = cast("Equipment", None)
+NOTHING = cast("WorkerContext", None)
 """A claim that fails needs no equipment."""
 
 
-def ready(*, patience: float = 60) -> Equipment:
-    """Equipment with a sandbox that works, whose attempts are another's from their first step."""
+def ready(*, patience: float = 60) -> WorkerContext:
+    """A context with a sandbox that works, whose attempts are another's from their first step."""
 
     async def ledger(record: JobRecord) -> None:
         raise StaleEpoch(record.id, record.epoch)
 
     readiness = SimpleNamespace(works=True)
-    return cast("Equipment", SimpleNamespace(readiness=readiness, patience=patience, ledger=ledger))
+    return cast(
+        "WorkerContext", SimpleNamespace(readiness=readiness, patience=patience, ledger=ledger)
+    )
 
 
 class Forgetful(RedisStore):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.events import Event
-from worker.best import best
+from worker.outcome import best
 
 
 def test_the_report_of_its_checks_stays() -> None:

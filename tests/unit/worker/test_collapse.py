@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.models.errors import ModelUnavailable
-from worker.collapse import exhausted
+from worker.abort import exhausted
 
 
 def buried(error: Exception) -> Exception:

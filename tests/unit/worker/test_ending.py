@@ -10,7 +10,7 @@ import pytest
 from agents.outcome import Outcome
 from jobs.checks import CheckSpec
 from jobs.spec import JobSpec, OnExhausted
-from worker.ending import result_of, why_unapproved
+from worker.outcome import result_of, why_unapproved
 
 ENDED = Outcome(
     approved=False,

@@ -9,20 +9,20 @@ from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailabl
 from jobs.record import Reason
 from sandbox.protocol import SandboxUnavailable
 from worker.checkpoints.errors import CheckpointUnreadable
-from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
+from worker.outcome import AskUpgrade, Drop, Fail, Requeue, Retry, WaitForStore, classify_failure
 
 
 @pytest.mark.parametrize(
     ("error", "meant"),
     [
-        (GraphDrained("shutdown"), GiveBack()),
+        (GraphDrained("shutdown"), Requeue()),
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
         (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
-        (StoreUnavailable("away"), HandBack("away")),
-        (Contended("moving"), HandBack("moving")),
+        (StoreUnavailable("away"), WaitForStore("away")),
+        (Contended("moving"), WaitForStore("moving")),
         (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, "no bucket")),
         (OSError(28, "disk full"), Retry(Reason.INTERNAL, "OSError: [Errno 28] disk full")),
-        (CheckpointUnreadable("checkpoint 1"), Park("checkpoint 1")),
+        (CheckpointUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
         (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
@@ -32,4 +32,4 @@ from worker.failure import Drop, Fail, GiveBack, HandBack, Park, Retry, fate
     ],
 )
 def test_an_exception_decides_what_becomes_of_the_job(error: Exception, meant: object) -> None:
-    assert fate(error) == meant
+    assert classify_failure(error) == meant

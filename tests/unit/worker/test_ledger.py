@@ -113,12 +113,12 @@ async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
 ) -> None:
     job = await house.running()
     ledger = await given_up(store, job)
-    await ledger.last_words()
+    await ledger.flush_unsent()
     assert await store.journal(job.id) == {"one": b"one", "two": b"two"}
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["two"]]
     assert await charged(store, job.id) == ["failed", "one", "two"]
     store.mute = True
-    await ledger.last_words()  # there are no more
+    await ledger.flush_unsent()  # there are no more
 
 
 async def test_of_what_a_full_store_does_not_take_the_price_is_said(
@@ -128,9 +128,9 @@ async def test_of_what_a_full_store_does_not_take_the_price_is_said(
     ledger = await given_up(store, job)
     store.away, store.full, store.mute = 9, True, True
     with pytest.raises(StoreUnavailable):
-        await ledger.last_words()
+        await ledger.flush_unsent()
     store.mute = False
-    await ledger.last_words()
+    await ledger.flush_unsent()
     assert await store.journal(job.id) == {}
     assert await charged(store, job.id) == ["failed", "one", "two"]
 

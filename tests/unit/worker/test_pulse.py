@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from worker.pulse import Pulse
+from worker.heartbeat import LoopWatchdog
 
 
 def test_a_loop_that_answers_beats() -> None:
-    pulse = Pulse(lambda answer: answer(), most_seconds=1)
+    pulse = LoopWatchdog(lambda answer: answer(), most_seconds=1)
     assert all(pulse.beats(waited) for waited in (0, 0.9, 5, 100))
 
 
 def test_one_that_is_silent_for_too_long_does_not() -> None:
     asked: list[Callable[[], None]] = []
-    pulse = Pulse(asked.append, most_seconds=1)
+    pulse = LoopWatchdog(asked.append, most_seconds=1)
     assert [pulse.beats(0.5) for _ in range(4)] == [True, True, True, False]
     assert len(asked) == 1, "it is asked once, and not again before it has answered"
 
 
 def test_an_answer_begins_the_silence_anew() -> None:
     asked: list[Callable[[], None]] = []
-    pulse = Pulse(asked.append, most_seconds=1)
+    pulse = LoopWatchdog(asked.append, most_seconds=1)
     assert pulse.beats(0)
     assert pulse.beats(1)
     asked[-1]()

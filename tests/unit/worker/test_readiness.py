@@ -13,9 +13,9 @@ from job_examples import House
 from jobs.record import Status
 from jobs.store.redis import RedisStore
 from sandbox.protocol import Command, Layer, Limits, RunResult, SandboxUnavailable
+from worker.adapters.sandbox import Readiness
 from worker.attempts import Attempts
-from worker.equipment import Equipment
-from worker.readiness import Readiness
+from worker.context import WorkerContext
 
 
 class Breakable:
@@ -109,7 +109,7 @@ async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[House, Attemp
     house = House(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
     await readiness.look()
-    equipment = cast("Equipment", SimpleNamespace(readiness=readiness))
+    equipment = cast("WorkerContext", SimpleNamespace(readiness=readiness))
     return house, Attempts("worker-1", house.operations, equipment, slots=1), readiness
 
 

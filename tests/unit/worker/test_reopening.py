@@ -10,7 +10,7 @@ from job_examples import queued
 from langgraph.types import PregelTask, StateSnapshot
 
 from jobs.record import JobRecord
-from worker.reopening import reopened, reopens
+from worker.resumption import reopened, reopens
 
 ENDED = {"job": {"task": "t", "max_revisions": 3}, "approved_by": None, "exhausted": True}
 HEIR = replace(queued("heir"), inherits="parent")

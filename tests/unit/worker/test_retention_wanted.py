@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from settings.worker import WorkerSettings
-from worker.retention import wanted
+from worker.background.retention import wanted
 
 
 @pytest.mark.parametrize(

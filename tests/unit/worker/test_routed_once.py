@@ -15,7 +15,7 @@ from agents.router import Routes
 from jobs.events import NewEvent
 from jobs.store import Writes
 from jobs.store.redis import RedisStore
-from worker.routing import routed
+from worker.adapters.routing import routed
 
 
 async def test_an_upgrade_does_not_choose_anew(tmp_path: Path, redis_store: RedisStore) -> None:

@@ -19,7 +19,7 @@ from jobs.record import JobRecord
 from jobs.store import Held, Loaded
 from jobs.store.fleet import LeaderLock
 from jobs.store.redis import RedisStore, connect
-from worker.sweeper import sweep_forever
+from worker.background.sweeper import sweep_forever
 
 
 @asynccontextmanager

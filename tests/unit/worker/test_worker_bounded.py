@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
-from worker.bounded import Bounded
+from worker.adapters.sandbox import Bounded
 
 LIMITS = Limits()
 COMMAND = Command.python("print(1)")

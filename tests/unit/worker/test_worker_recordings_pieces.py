@@ -17,7 +17,7 @@ from jobs.spec import JobSpec
 from jobs.store import Writes
 from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
-from worker.recordings import Recordings, redaction
+from worker.adapters.recordings import Recordings, redaction
 
 
 def test_every_secret_setting_and_password_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

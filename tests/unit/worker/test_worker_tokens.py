@@ -14,8 +14,8 @@ from jobs.errors import StoreUnavailable
 from jobs.store.channels import Tokens
 from jobs.store.connection import connect
 from jobs.store.listener import Listener
-from worker import tokens
-from worker.tokens import LiveTokens
+from worker.adapters import tokens
+from worker.adapters.tokens import LiveTokens
 
 
 class Counted(Tokens):

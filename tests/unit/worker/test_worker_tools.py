@@ -19,8 +19,8 @@ from agents.tools.trace import of_use
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
 from sandbox.protocol import SandboxUnavailable
 from settings.tools import ToolSettings
-from worker.tools import GROUP, ToolUnfit, packages, plugins, tools
-from worker.walled import walled
+from worker.adapters.plugins import guard_plugin
+from worker.adapters.tools import GROUP, ToolUnfit, packages, plugins, tools
 
 USUAL = [body.__name__ for body in TOOLS]
 PLUGIN = '''
@@ -132,7 +132,7 @@ async def answering(answer: Any) -> Any:
 @pytest.mark.parametrize("error", [ValueError("secret"), KeyError("x"), RecursionError()], ids=repr)
 async def test_a_plug_in_that_fails_is_told_to_the_model(error: Exception) -> None:
     with pytest.raises(ToolRefused) as refused, capture_logs() as logs:
-        await walled(erring)(of=error)
+        await guard_plugin(erring)(of=error)
     assert str(refused.value) == f"the tool erring failed ({type(error).__name__})"
     assert [(each["event"], each["tool"]) for each in logs] == [("tool failed", "erring")]
 
@@ -140,12 +140,12 @@ async def test_a_plug_in_that_fails_is_told_to_the_model(error: Exception) -> No
 @pytest.mark.parametrize("error", [ToolRefused("no such file"), *OURS], ids=repr)
 async def test_what_is_no_failure_of_a_plug_in_passes(error: BaseException) -> None:
     with pytest.raises(type(error)) as raised:
-        await walled(erring)(of=error)
+        await guard_plugin(erring)(of=error)
     assert raised.value is error
 
 
 @pytest.mark.parametrize("answer", ["text", ("text", None), (3, TRACE), ("text", {"kind": "x"})])
 async def test_a_plug_in_that_answers_what_is_no_answer(answer: Any) -> None:
     with pytest.raises(ToolRefused, match="the tool answering failed"), capture_logs():
-        await walled(answering)(answer=answer)
-    assert await walled(answering)(answer=("text", TRACE)) == ("text", TRACE)
+        await guard_plugin(answering)(answer=answer)
+    assert await guard_plugin(answering)(answer=("text", TRACE)) == ("text", TRACE)

@@ -19,7 +19,7 @@ from jobs.recording import SUFFIX, recording
 from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
 
-log = structlog.get_logger("worker.recordings")
+log = structlog.get_logger("worker.adapters.recordings")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import time
 from agents.errors import Stopped
 from jobs.store.redis import RedisStore
 from worker.ledger import Ledger
-from worker.patience import patient
+from worker.store import retry_while_unavailable
 
 FRESH_SECONDS = 0.02
 """A write that was accepted so lately has asked the same question."""
@@ -25,5 +25,5 @@ class StoreCancel:
         if time.monotonic() - self._ledger.accepted_at < FRESH_SECONDS:
             return
         held = self._ledger.held
-        if not await patient(lambda: self._store.owns(held)):
+        if not await retry_while_unavailable(lambda: self._store.owns(held)):
             raise Stopped(f"job {held.job_id} is no longer this attempt's")

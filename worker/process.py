@@ -1,4 +1,4 @@
-"""Engine: the event loop, in a thread of its own, that works on the jobs of this process.
+"""The process: an event loop, in a thread of its own, that works on jobs; Celery feeds it hints.
 
 The main thread belongs to Celery (signals, hints); measured with 500 jobs in flight, one loop a
 process costs half the processor time and two thirds of the memory of a thread a job.
@@ -16,7 +16,9 @@ from typing import Any
 
 import structlog
 import uvloop
+from celery import Celery, Task
 
+from jobs import hints
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
@@ -24,25 +26,24 @@ from jobs.store import Held
 from jobs.store.connection import ANSWER_SECONDS
 from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
-from worker.answering import answer_forever
+from worker.abort import abort_if_exhausted
+from worker.announcement import announcement
 from worker.attempts import Attempts
-from worker.cancellations import stop_cancelled
-from worker.capabilities import announcement
-from worker.collapse import collapse_if_exhausted
-from worker.fit import equip
-from worker.indexing import index_forever
-from worker.leases import Leases
+from worker.background.cancellations import stop_cancelled
+from worker.background.model_check import answer_forever
+from worker.background.retention import remove_forever, wanted
+from worker.background.search_index import index_forever
+from worker.background.sweeper import sweep_forever
+from worker.context import build_context
+from worker.heartbeat import Leases, LoopWatchdog
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.server import served
-from worker.pulse import Pulse
-from worker.retention import remove_forever, wanted
 from worker.store import open_store, usable
-from worker.sweeper import sweep_forever
 from worker.webhooks.build import endpoint
 from worker.webhooks.sender import send_forever
 
-log = structlog.get_logger("worker.engine")
+log = structlog.get_logger("worker.process")
 
 
 class Engine:
@@ -52,7 +53,7 @@ class Engine:
         self._settings = settings
         self._worker_id = worker_id
         self._loop = uvloop.new_event_loop()
-        self._loop.set_exception_handler(collapse_if_exhausted)
+        self._loop.set_exception_handler(abort_if_exhausted)
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
         self._hints = Hints(settings.broker_url)
         self._opened = contextlib.AsyncExitStack()
@@ -133,7 +134,7 @@ class Engine:
         operations = Operations(
             store, self._hints.hint, policy, webhooks=bool(settings.webhook_url)
         )
-        equipment = equip(settings, store, self._figures)
+        equipment = build_context(settings, store, self._figures)
         opened.push_async_callback(equipment.close)
         readiness = equipment.readiness
         await readiness.look()
@@ -149,7 +150,7 @@ class Engine:
             facts=lambda: {**facts, "sandbox": readiness.facts()},
             drain=_stop_this_process,
             beaten=self._health.beaten,
-            pulse=Pulse(self._loop.call_soon_threadsafe, settings.stuck_seconds),
+            pulse=LoopWatchdog(self._loop.call_soon_threadsafe, settings.stuck_seconds),
         )
         self._health.sandbox = readiness.facts
         self._figures.watch(
@@ -203,3 +204,25 @@ def _told(task: asyncio.Task[None]) -> None:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def worker_app(broker_url: str, engine: Engine) -> Celery:
+    """A Celery app whose worker feeds `engine`.
+
+    The hint is acknowledged before the job is worked on: the record, not the queue, remembers the
+    job. The task waits for a free slot, and Celery fetches no other meanwhile.
+    """
+    app = hints.celery_app(
+        broker_url,
+        worker_prefetch_multiplier=1,
+        broker_connection_max_retries=None,
+    )
+
+    turns = hints.Turns(broker_url)
+
+    def look(task: Task, job_id: str) -> None:
+        step = (task.request.delivery_info or {}).get("priority")
+        engine.take(turns.of(job_id, step))
+
+    app.task(look, name=hints.NAME, bind=True)
+    return app

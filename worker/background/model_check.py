@@ -1,8 +1,9 @@
-"""Check: one short call of each model, to see whether it answers, how soon, and for how much."""
+"""Answers questions to the fleet: one worker takes each, and asks its models."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +22,49 @@ from agents.models import (
     Usage,
     heard_by,
 )
+from jobs.errors import StoreUnavailable
+from jobs.store.channels import Question
+from jobs.store.redis import RedisStore
+from worker.context import WorkerContext
+
+AGAIN_SECONDS = 1.0
+CHECK_MODELS = "check_models"
+
+log = structlog.get_logger("worker.background.model_check")
+
+
+async def answer_forever(store: RedisStore, equipment: WorkerContext) -> None:
+    """Take questions, each in a task of its own: a slow model holds up no other."""
+    async with asyncio.TaskGroup() as under_way:
+        while True:
+            with contextlib.suppress(StoreUnavailable):
+                async with store.rpc.questions() as messages:
+                    while True:
+                        if message := await messages.get():
+                            under_way.create_task(_take(store, equipment, message))
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _take(store: RedisStore, equipment: WorkerContext, message: str) -> None:
+    with contextlib.suppress(StoreUnavailable):
+        if (question := await store.rpc.take(message)) is not None:
+            await store.rpc.answer(question, await _answer(question, equipment))
+
+
+async def _answer(question: Question, equipment: WorkerContext) -> dict[str, Any]:
+    if question.subject != CHECK_MODELS:  # of a newer release
+        return {"error": f"this worker cannot answer {question.subject}"}
+    try:
+        found = await check(equipment.models, equipment.spending.prices, question.data["models"])
+    except Exception as error:
+        log.error("models could not be checked", exc_info=error)
+        return {"error": f"{type(error).__name__}: {error}"}
+    return {"checked": found}
+
 
 QUESTION = "Answer with the one word: ready"
 PATIENCE = Patience(retries=0, total_seconds=30.0)
 """One try: a check shows what a job would meet."""
-
-log = structlog.get_logger("worker.check")
 
 
 async def check(pool: ModelPool, prices: Prices, names: Sequence[str]) -> list[dict[str, Any]]:

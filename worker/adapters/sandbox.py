@@ -1,26 +1,28 @@
-"""Readiness: whether this worker's sandbox works, and so whether it takes jobs.
-
-A sandbox that is broken is trouble of ours: no job fails for it, and none uses up a try. The worker
-says what is wrong, takes no job, and looks again, less often each time, until a run works.
-"""
+"""Sandboxes as attempts have them: only while they work, few runs at once, some answers kept."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
-from sandbox.protocol import Layer, Sandbox, SandboxUnavailable
+from jobs.record import JobRecord
+from sandbox.cache import ResultCache, environment
+from sandbox.docker import DockerSandbox
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
+from settings.sandbox import SandboxSettings
 
 AGAIN_SECONDS = 1.0
 MOST_AGAIN_SECONDS = 30.0
 CHECK_SECONDS = 120.0
 """A check may start an engine's first containers; one that takes longer hangs."""
 
-log = structlog.get_logger("worker.readiness")
+log = structlog.get_logger("worker.adapters.sandbox")
 
 
 class Readiness:
@@ -111,3 +113,64 @@ class Readiness:
 
     def _told(self, *, works: bool, why: str = "", layers: Any = ()) -> Mapping[str, Any]:
         return {"backend": self._name, "works": works, "why": why, "layers": list(layers)}
+
+
+class Bounded:
+    """Implements `sandbox.protocol.Sandbox` over another one.
+
+    A worker holds hundreds of jobs, since most of them wait for a model. Those that run code want a
+    processor and memory: all at once they would be no sooner done, and a run's wall time would be
+    spent on its neighbours. Who waits here has no room yet, and his run's clock stands still.
+    """
+
+    def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore) -> None:
+        self._sandbox = sandbox
+        self._free = free
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        """See Sandbox; waits for its turn first."""
+        async with self._free:
+            return await self._sandbox.run(command, limits)
+
+    async def check(self) -> tuple[Layer, ...]:
+        """See Sandbox; waits for nobody."""
+        return await self._sandbox.check()
+
+    async def close(self) -> None:
+        """See Sandbox."""
+        await self._sandbox.close()
+
+
+@dataclass(frozen=True, slots=True)
+class RunCache:
+    """One a worker, in its memory; each job sees what its own key has run. `sandbox` runs what is
+    not known, on `backend`.
+    """
+
+    sandbox: Sandbox
+    backend: LocalSandbox | DockerSandbox
+    answers: ResultCache
+    settings: SandboxSettings
+
+    @classmethod
+    def over(
+        cls, sandbox: Sandbox, backend: LocalSandbox | DockerSandbox, settings: SandboxSettings
+    ) -> RunCache | None:
+        """None where the setting is off, which is the default."""
+        if not settings.sandbox_cache:
+            return None
+        return cls(sandbox, backend, ResultCache(settings.sandbox_cache_bytes), settings)
+
+    def of(self, record: JobRecord) -> Sandbox:
+        """The sandbox of one attempt at a job."""
+        image = self._image()
+        if image is None or not record.key_id:  # nothing can be told to be the same, or whose it is
+            return self.sandbox
+        scope = f"{record.tenant}\n{record.key_id}"
+        return self.answers.scoped(scope, self.sandbox, image=image)
+
+    def _image(self) -> str | None:
+        """What the code runs in, as it is now: an installation or another image changes it."""
+        if isinstance(self.backend, DockerSandbox):
+            return self.backend.image_id
+        return environment(self.settings.sandbox_python)

@@ -12,17 +12,17 @@ from agents.errors import ToolRefused
 from agents.tools.call import Answer
 from agents.tools.registry import Body
 from jobs.errors import BlobMissing
-from worker.collapse import exhausted
-from worker.failure import Fail, fate
+from worker.abort import exhausted
 from worker.ledger import CURRENT
+from worker.outcome import Fail, classify_failure
 
 TRACE = frozenset({"kind", "data", "files"})
 """What is read of an `agents.tools.trace.Trace`."""
 
-log = structlog.get_logger("worker.tools")
+log = structlog.get_logger("worker.adapters.plugins")
 
 
-def walled(body: Body) -> Body:
+def guard_plugin(body: Body) -> Body:
     """`body`, whose unforeseen exceptions are logged and become refusals.
 
     Trouble of ours (cancel, the store, the sandbox, a model, the machine) passes through: it says
@@ -49,7 +49,7 @@ def walled(body: Body) -> Body:
 def _ours(error: Exception) -> bool:
     if exhausted(error) or isinstance(error, GraphBubbleUp | BlobMissing):
         return True
-    meant = fate(error)
+    meant = classify_failure(error)
     return not (isinstance(meant, Fail) and meant.unforeseen)
 
 

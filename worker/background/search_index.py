@@ -1,39 +1,30 @@
-"""Indexing at work: new jobs enter the index of words, and those of older releases once."""
+"""The search index: new jobs enter the index of words, and those of older releases once."""
 
 from __future__ import annotations
 
-import asyncio
-
-import structlog
-
 from jobs import keys
-from jobs.errors import StoreUnavailable
 from jobs.store.fleet import every
 from jobs.store.redis import RedisStore
 from jobs.store.words import AT_ONCE
+from worker.background.loop import every_seconds
 
 TURN = "index"
 ADOPTION = "adopt"
 ADOPTION_MS = 3_600_000
 """How often the fleet looks through all jobs for those that an older release has made."""
 
-log = structlog.get_logger("worker.indexing")
-
 
 async def index_forever(store: RedisStore, seconds: float) -> None:
     """Index until cancelled: one worker of the fleet does, every `seconds`."""
-    while True:
-        try:
-            if await store.leader.try_acquire(ADOPTION, ADOPTION_MS):
-                await adopt(store)
-            if await store.leader.try_acquire(TURN, every(seconds)):
-                while await store.words.index() == AT_ONCE:
-                    pass  # between two steps others have their turn in Redis
-        except StoreUnavailable as error:
-            log.warning("index missed", error=str(error))
-        except Exception as error:
-            log.error("index failed", exc_info=error)
-        await asyncio.sleep(seconds)
+
+    async def index() -> None:
+        if await store.leader.try_acquire(ADOPTION, ADOPTION_MS):
+            await adopt(store)
+        if await store.leader.try_acquire(TURN, every(seconds)):
+            while await store.words.index() == AT_ONCE:
+                pass  # between two steps others have their turn in Redis
+
+    await every_seconds(seconds, "index", index)
 
 
 async def adopt(store: RedisStore) -> None:

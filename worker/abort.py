@@ -23,17 +23,17 @@ def exhausted(error: BaseException | None) -> bool:
     return any(map(_is_want, _chain(error)))
 
 
-def collapse(error: BaseException) -> NoReturn:
+def abort_process(error: BaseException) -> NoReturn:
     """End this process here and now; its rooms die with it."""
     traceback.print_exception(error, file=sys.stderr)  # the log's own way may want more memory
     os.write(2, b'{"event": "worker collapsed", "logger": "worker", "level": "critical"}\n')
     os._exit(EXIT_CODE)
 
 
-def collapse_if_exhausted(loop: Any, context: dict[str, Any]) -> None:
+def abort_if_exhausted(loop: Any, context: dict[str, Any]) -> None:
     """An event loop's exception handler: as the loop's own, but for such an error."""
     if exhausted(error := context.get("exception")):
-        collapse(error or MemoryError())
+        abort_process(error or MemoryError())
     loop.default_exception_handler(context)
 
 

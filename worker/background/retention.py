@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import structlog
 
 from jobs.blobs import Blobs
-from jobs.errors import StoreUnavailable
 from jobs.retention import Retention, remove_finished, remove_loose
 from jobs.store.fleet import every
 from jobs.store.redis import RedisStore
 from settings.worker import WorkerSettings
+from worker.background.loop import every_seconds, logged
 
 TURN = "retention"
 
-log = structlog.get_logger("worker.retention")
+log = structlog.get_logger("worker.background.retention")
 
 
 def wanted(settings: WorkerSettings) -> Retention:
@@ -51,19 +48,7 @@ async def remove_forever(
 
     async def both() -> None:
         if await store.leader.try_acquire(TURN, every(seconds)):
-            await _told(jobs)
-            await _told(loose)
+            await logged("retention", jobs)
+            await logged("retention", loose)
 
-    while True:
-        await _told(both)
-        await asyncio.sleep(seconds)
-
-
-async def _told(removing: Callable[[], Awaitable[None]]) -> None:
-    """What keeps one part from its end is said, and does not keep the other from its begin."""
-    try:
-        await removing()
-    except (StoreUnavailable, OSError) as error:
-        log.warning("retention missed", error=str(error))
-    except Exception as error:
-        log.error("retention failed", exc_info=error)
+    await every_seconds(seconds, "retention", both)

@@ -16,7 +16,7 @@ from jobs.store.fleet import every
 
 TURN = "sweep"
 
-log = structlog.get_logger("worker.sweeper")
+log = structlog.get_logger("worker.background.sweeper")
 
 
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:

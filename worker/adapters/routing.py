@@ -10,7 +10,7 @@ from agents.router import AUTO, Difficulty, Routes, route
 from jobs.record import JobRecord
 from jobs.store.redis import RedisStore
 from settings.routing import RoutingSettings
-from worker.patience import patient
+from worker.store import retry_while_unavailable
 
 
 def routes(settings: RoutingSettings) -> Routes:
@@ -52,7 +52,7 @@ async def _known(record: JobRecord, store: RedisStore) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
     # One decision a job, also where an upgrade has begun it anew: the event is told only once.
-    told = await patient(lambda: store.events(record.id))
+    told = await retry_while_unavailable(lambda: store.events(record.id))
     said = [event.data["difficulty"] for event in told if event.kind == "routed"]
     return Difficulty(said[-1]) if said else None
 

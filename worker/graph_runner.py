@@ -1,4 +1,4 @@
-"""Drive: the graph of one job, from where it stands to its next pause or its end, put on record."""
+"""GraphRunner: the graph of one job, from where it stands to its next pause or its end."""
 
 from __future__ import annotations
 
@@ -22,26 +22,34 @@ from jobs.review import Review, ReviewKind
 from jobs.spec import JobSpec, Kind
 from jobs.store import Held, Turn
 from worker import verification
-from worker.best import best
 from worker.checkpoints.errors import CheckpointUnreadable
-from worker.ending import result_of, why_unapproved
-from worker.equipment import Equipment
+from worker.context import WorkerContext
 from worker.ledger import CURRENT, Ledger
-from worker.patience import patient
-from worker.reopening import AFTER, reopened, reopens
-from worker.resumption import Asked, Begin, Ended, GoOn, foreseen, resumption
-from worker.upgrade import ours
+from worker.outcome import best, result_of, why_unapproved
+from worker.resumption import (
+    AFTER,
+    Asked,
+    Begin,
+    Ended,
+    GoOn,
+    foreseen,
+    ours,
+    reopened,
+    reopens,
+    resumption,
+)
+from worker.store import retry_while_unavailable
 
 TURNS_SEEN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
-    """`record` is the job as it was claimed. What goes wrong is raised: see `worker.failure`."""
+class GraphRunner:
+    """`record` is the job as it was claimed. What goes wrong is raised: see `worker.outcome`."""
 
     record: JobRecord
     operations: Operations
-    equipment: Equipment
+    equipment: WorkerContext
     control: RunControl
 
     @property
@@ -51,7 +59,7 @@ class Drive:
 
     async def run(self) -> JobRecord | Refusal:
         """The job as it was left: paused, or ended."""
-        ledger = await patient(lambda: self.equipment.ledger(self.record))
+        ledger = await retry_while_unavailable(lambda: self.equipment.ledger(self.record))
         CURRENT.set(ledger)
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
@@ -71,7 +79,7 @@ class Drive:
         checked = await verification.verified(ports)
         await ledger.flush()
         result = Result(verification.answer(checked), approved_by=None, checks=checked)
-        return await patient(lambda: self.operations.succeed(self.held, result))
+        return await retry_while_unavailable(lambda: self.operations.succeed(self.held, result))
 
     async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
         """From the start: the conversation's last workspace with this job's files laid over it."""
@@ -80,7 +88,7 @@ class Drive:
         if record.graph == ANEW:
             await self.equipment.give_up(record.id)
             record = replace(record, workspace=record.spec.workspace)
-        turns = await patient(
+        turns = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
         base = turns[0].workspace if turns else None
@@ -130,7 +138,7 @@ class Drive:
 
     async def ask(self, review: Review) -> JobRecord | Refusal:
         """Have the job wait for a person's answer."""
-        return await patient(lambda: self.operations.pause(self.held, review))
+        return await retry_while_unavailable(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
         await ledger.flush()
@@ -138,14 +146,16 @@ class Drive:
         if (why := why_unapproved(self.record.spec, ended)) is not None:
             return await self._failed(Reason.UNAPPROVED, why, result)
         await self.equipment.write_down(self.record)
-        return await patient(lambda: self.operations.succeed(self.held, result, ended.summary))
+        return await retry_while_unavailable(
+            lambda: self.operations.succeed(self.held, result, ended.summary)
+        )
 
     async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Fail with the best result that the checkpoints hold."""
         return await self._failed(reason, detail, await self._best())
 
     async def _best(self) -> Result | None:
-        loaded = await patient(lambda: self.operations.store.load(self.record.id))
+        loaded = await retry_while_unavailable(lambda: self.operations.store.load(self.record.id))
         record = loaded.record if loaded else self.record
         if self.record.graph == ANEW and record.graph == ANEW:  # they are still those of before
             return None
@@ -153,34 +163,36 @@ class Drive:
             snapshot = await self._snapshot()
         except CheckpointUnreadable:
             return None
-        told = await patient(lambda: self.operations.store.events(self.record.id))
+        told = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own
         if not record.spec.parallel:
-            there = await patient(lambda: self.equipment.files(record.workspace))
+            there = await retry_while_unavailable(lambda: self.equipment.files(record.workspace))
         return best(snapshot.values, told, there)
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None
     ) -> JobRecord | Refusal:
-        await patient(last_words)
+        await retry_while_unavailable(flush_unsent)
         await self.equipment.write_down(self.record)
-        return await patient(lambda: self.operations.fail(self.held, reason, detail, result))
+        return await retry_while_unavailable(
+            lambda: self.operations.fail(self.held, reason, detail, result)
+        )
 
     async def _snapshot(self) -> StateSnapshot:
         read: Callable[[], Awaitable[StateSnapshot]]
         read = partial(self.equipment.graph.aget_state, self._config())
-        return await patient(read)
+        return await retry_while_unavailable(read)
 
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.record.id}}
 
 
-async def last_words(settle_seconds: float = 0.0) -> None:
+async def flush_unsent(settle_seconds: float = 0.0) -> None:
     """Put on record what the attempt has paid for and not written yet; a call that is about to
     finish has so long to do so. Raises what the ledger raises."""
     if ledger := CURRENT.get(None):
         await ledger.settled(settle_seconds)
-        await ledger.last_words()
+        await ledger.flush_unsent()
 
 
 def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:

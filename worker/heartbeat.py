@@ -1,4 +1,4 @@
-"""Leases: one thread renews every lease of the process, and announces the worker.
+"""The heartbeat: one thread renews every lease of the process, and announces the worker.
 
 It has a connection and a loop of its own, so that a busy event loop does not lose leases. One that
 hangs must: nothing of its jobs goes on, and no deadline of theirs comes.
@@ -18,10 +18,9 @@ import structlog
 from jobs.errors import StoreUnavailable
 from jobs.store import Held
 from jobs.store.redis import RedisStore, connect
-from worker.collapse import collapse
-from worker.pulse import Pulse
+from worker.abort import abort_process
 
-log = structlog.get_logger("worker.leases")
+log = structlog.get_logger("worker.heartbeat")
 
 AGAIN_SECONDS = 1.0
 """After a heartbeat that was missed: whoever is back first, sweeper or worker, has the job."""
@@ -31,8 +30,8 @@ MISSED_ANNOUNCEMENTS = 3
 
 class Leases:
     """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
-    the loop that works on jobs it ends (see collapse). `drain()` is called once, where asked for,
-    `beaten()` whenever Redis has taken a heartbeat.
+    the loop that works on jobs it ends (see abort_process). `drain()` is called once,
+    where asked for, `beaten()` whenever Redis has taken a heartbeat.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Leases:
         held: Callable[[], Sequence[Held]],
         lost: Callable[[Held], None],
         facts: Callable[[], Mapping[str, Any]],
-        pulse: Pulse,
+        pulse: LoopWatchdog,
         drain: Callable[[], None],
         beaten: Callable[[], None] = lambda: None,
     ) -> None:
@@ -76,7 +75,7 @@ class Leases:
         try:
             asyncio.run(self._beat())
         except BaseException as error:  # noqa: BLE001 - without a heartbeat every job here is lost
-            collapse(error)
+            abort_process(error)
 
     async def _beat(self) -> None:
         store = RedisStore(connect(self._redis_url))
@@ -85,7 +84,7 @@ class Leases:
             while not self._stopping.is_set():
                 if not self._pulse.beats(wait):
                     faulthandler.dump_traceback(sys.stderr)  # where it hangs
-                    collapse(TimeoutError("the worker's event loop does not answer"))
+                    abort_process(TimeoutError("the worker's event loop does not answer"))
                 wait = self._every
                 try:
                     await self._beat_once(store)
@@ -112,3 +111,31 @@ class Leases:
             log.info("asked to drain")
             self._drain()
         self._beaten()
+
+
+Ask = Callable[[Callable[[], None]], object]
+"""Has a loop call something, from any thread: `loop.call_soon_threadsafe`."""
+
+
+class LoopWatchdog:
+    """Asked at every heartbeat. Silence is measured in what the asker has waited: a process that
+    was frozen as a whole, or a machine that stood still, is no loop that hangs.
+    """
+
+    def __init__(self, ask: Ask, most_seconds: float) -> None:
+        self._ask = ask
+        self._most = most_seconds
+        self._answered = True
+        self._silent = 0.0
+
+    def beats(self, waited: float) -> bool:
+        """False where the loop has been silent for too long; `waited`: seconds since the last."""
+        if self._answered:
+            self._answered, self._silent = False, 0.0
+            self._ask(self._answer)
+        else:
+            self._silent += waited
+        return self._silent <= self._most
+
+    def _answer(self) -> None:
+        self._answered = True

@@ -11,9 +11,9 @@ from agents.tools.fetch import fetch
 from agents.tools.install import install
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
+from worker.adapters.plugins import guard_plugin
 from worker.packages.allowed import ListUnfit
 from worker.packages.pip import PipPackages
-from worker.walled import walled
 
 GROUP = "fettle.tools"
 
@@ -57,7 +57,7 @@ def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]
             body = known[name].load()
         except Exception as error:
             raise ToolUnfit(f"FETTLE_TOOLS: the tool {name!r} does not load: {error}") from error
-        found.append(walled(_fitting(name, body)))
+        found.append(guard_plugin(_fitting(name, body)))
     return found
 
 

@@ -1,11 +1,15 @@
-"""Offer: which models this worker can ask, for which role, at which price; or what is missing."""
+"""What a worker publishes of itself: sandbox layers, models with keys, version, graph format."""
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from importlib.metadata import version
 from typing import Any, get_args
 
+from agents.format import READS, WRITES
 from agents.models import (
     PROVIDERS,
     Chains,
@@ -17,6 +21,27 @@ from agents.models import (
     Usage,
     ready,
 )
+from settings.worker import WorkerSettings
+from worker.adapters.budget import prices
+from worker.adapters.model_choice import chains
+from worker.adapters.tools import tools
+from worker.context import model_options
+
+
+def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
+    """The facts that stay as they are while the worker runs: all but the sandbox's."""
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "version": version("fettle"),
+        "graph": {"writes": WRITES, "reads": sorted(READS)},
+        "slots": settings.concurrency,
+        "blob_grace_seconds": settings.blob_grace_seconds,
+        "workspace_bytes": settings.workspace_bytes,
+        "tools": [body.__name__ for body in tools(settings)],
+        "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
+    }
+
 
 _SAMPLE = 1_000
 """Tokens that are priced: for a million of them some models cost more a token."""
@@ -25,7 +50,7 @@ _MILLION = Decimal(1_000_000)
 Told = dict[str, Any]
 
 
-def offer(chains: Chains, options: ModelOptions, prices: Prices) -> Told:
+def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Told:
     """What a worker announces of its models.
 
     `roles`: to each its chains, level by level. `offered`: each model in them, with its prices in

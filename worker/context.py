@@ -1,4 +1,4 @@
-"""Equipment: what a worker process has once, and what it gives each attempt."""
+"""WorkerContext: what a process needs to work on jobs, from settings and a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from agents.checks.cases import read as read_cases
 from agents.checks.checks import Checks
 from agents.graph import build
-from agents.models import Chains, ModelPool
+from agents.models import Chains, ModelOptions, ModelPool
+from agents.models.rate_limit import Pace
 from agents.outside import Packages, Pages
 from agents.ports import Bounds, Ports
 from agents.router import AUTO, Routes
@@ -21,27 +22,34 @@ from jobs.checks import CASES_PATH
 from jobs.graph_format import ANEW
 from jobs.lifecycle import RETRIES
 from jobs.record import JobRecord
+from jobs.storage import open_blobs
 from jobs.store import Held
 from jobs.store.blob_index import HeldBlobs
+from jobs.store.credentials import Credentials
 from jobs.store.redis import RedisStore
 from sandbox.protocol import Limits, Sandbox
-from worker.bounded import Bounded
+from settings.worker import WorkerSettings
+from worker.adapters.backend import backend, limits
+from worker.adapters.budget import Spending
+from worker.adapters.cancel import StoreCancel
+from worker.adapters.model_choice import chains, models_of
+from worker.adapters.rate_limit import RedisRateLimit
+from worker.adapters.recordings import Recordings, redaction
+from worker.adapters.routing import routed, routes
+from worker.adapters.sandbox import Bounded, Readiness, RunCache
+from worker.adapters.tokens import LiveTokens
+from worker.adapters.tools import packages, tools
+from worker.adapters.workspace import ManifestWorkspace
 from worker.checkpoints import Command, RedisSaver
-from worker.choice import models_of
 from worker.ledger import CURRENT, Ledger
-from worker.patience import PatientHolding
-from worker.ports.cancel import StoreCancel
-from worker.ports.workspace import ManifestWorkspace
-from worker.readiness import Readiness
-from worker.recordings import Recordings
-from worker.routing import routed
-from worker.run_cache import RunCache
-from worker.spending import Spending
-from worker.tokens import LiveTokens
+from worker.metrics.figures import Figures
+from worker.metrics.sandbox import CountingSandbox, watch_pool
+from worker.reach.pages import pages
+from worker.store import PatientHolding
 
 
 @dataclass(slots=True)
-class Equipment:
+class WorkerContext:
     """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
 
     A checkpoint is written through the ledger of the attempt at work (`ledger.CURRENT`), so that it
@@ -165,3 +173,60 @@ async def checkpoint(
 ) -> None:
     """Save under the epoch of the attempt that the running code belongs to."""
     await CURRENT.get().checkpoint(commands)
+
+
+def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures) -> WorkerContext:
+    """Everything a process needs to work on jobs; the sandbox is not tried yet.
+
+    Raises worker.adapters.tools.ToolUnfit.
+    """
+    own = backend(settings, settings.data_dir)
+    sandbox = CountingSandbox(own, figures)
+    watch_pool(own, figures)
+    return WorkerContext(
+        store=store,
+        blobs=open_blobs(settings.blobs_dir, settings.bucket()),
+        sandbox=sandbox,
+        readiness=Readiness(sandbox, settings.sandbox),
+        run_cache=RunCache.over(sandbox, own, settings),
+        models=ModelPool(model_options(settings), rate_limit(settings, store), figures),
+        chains=chains(settings),
+        routes=routes(settings),
+        recordings=Recordings(settings.record, redaction(settings)),
+        limits=limits(settings),
+        bounds=Bounds(
+            steps=settings.max_steps,
+            abreast=settings.parallel_steps,
+            history=settings.history_characters,
+            conversation=settings.conversation_characters,
+            sums_up=bool(settings.summary_model),
+        ),
+        spending=Spending.allowed(settings, Credentials(store.redis)),
+        turns=asyncio.Semaphore(settings.runs_at_once),
+        tools=tools(settings),
+        pages=pages(settings),
+        packages=packages(settings),
+        patience=settings.patience_seconds,
+    )
+
+
+def rate_limit(settings: WorkerSettings, store: RedisStore) -> RedisRateLimit:
+    """How often providers are asked, by all workers together."""
+    paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
+    return RedisRateLimit(store.redis, paces, settings.rate_wait_seconds)
+
+
+def model_options(settings: WorkerSettings) -> ModelOptions:
+    """Keys, addresses and bounds of model calls."""
+    return ModelOptions(
+        api_keys=settings.api_keys(),
+        base_urls=settings.base_urls(),
+        connect_seconds=settings.model_connect_seconds,
+        first_token_seconds=settings.model_first_token_seconds,
+        total_seconds=settings.model_timeout_seconds,
+        max_retries=settings.model_max_retries,
+        max_output_tokens=settings.max_output_tokens,
+        context_tokens=settings.context_tokens,
+        recordings=settings.recordings_dir,
+        redaction=redaction(settings),
+    )

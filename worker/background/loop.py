@@ -1,0 +1,31 @@
+"""Work that is done again and again until it is cancelled, whatever goes wrong once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from jobs.errors import StoreUnavailable
+
+Work = Callable[[], Awaitable[object]]
+
+log = structlog.get_logger("worker.background")
+
+
+async def every_seconds(seconds: float, name: str, work: Work) -> None:
+    """Do it, and again after a pause."""
+    while True:
+        await logged(name, work)
+        await asyncio.sleep(seconds)
+
+
+async def logged(name: str, work: Work) -> None:
+    """Do it; what it raises is logged under `name`."""
+    try:
+        await work()
+    except (StoreUnavailable, OSError) as error:
+        log.warning(f"{name} missed", error=str(error))
+    except Exception as error:
+        log.error(f"{name} failed", exc_info=error)

@@ -1,0 +1,164 @@
+"""What becomes of a job whose attempt ended or raised: pure decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langgraph.errors import GraphDrained
+
+from agents.errors import BudgetExhausted, Stopped
+from agents.models.errors import ModelError, ModelUnavailable
+from agents.outcome import Outcome, outcome
+from jobs import view
+from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
+from jobs.events import Event, current
+from jobs.record import Reason, Result
+from jobs.spec import JobSpec, OnExhausted
+from sandbox.protocol import SandboxUnavailable
+from worker.checkpoints.errors import CheckpointUnreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """The worker stops in good order: another goes on from the checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Nothing may be said any more: the job is another's."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForStore:
+    """Redis does not listen: let go of the job as soon as it does."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Infrastructure trouble: later again, a bounded number of times."""
+
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskUpgrade:
+    """The job's checkpoints cannot be decoded: a person says what becomes of it."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The job ends."""
+
+    reason: Reason
+    detail: str
+    unforeseen: bool = False
+
+
+def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry | AskUpgrade | Fail:
+    """What an exception out of the graph means. Trouble of ours is never the code's failure."""
+    match error:
+        case GraphDrained():
+            return Requeue()
+        case StaleEpoch() | Stopped():
+            return Drop("the job is no longer this attempt's")
+        case BlobsUnavailable() | OSError():  # a full disk, most likely, or a share that is away
+            said = str(error) if isinstance(error, BlobsUnavailable) else _named(error)
+            return Retry(Reason.INTERNAL, said)
+        case StoreUnavailable() | Contended():
+            return WaitForStore(str(error))
+        case CheckpointUnreadable():
+            return AskUpgrade(str(error))
+        case BudgetExhausted():
+            return Fail(Reason.BUDGET_EXHAUSTED, str(error))
+        case ModelUnavailable():
+            return Retry(Reason.MODEL_UNAVAILABLE, str(error))
+        case ModelError():
+            return Fail(Reason.MODEL_UNAVAILABLE, str(error))
+        case SandboxUnavailable():
+            return Retry(Reason.SANDBOX_UNAVAILABLE, str(error))
+        case _:
+            return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def result_of(ended: Outcome) -> Result:
+    """What is handed back, approved or not."""
+    return Result(
+        answer=ended.answer,
+        approved_by=ended.approved_by,
+        artifacts=tuple(ended.artifacts),
+        override=ended.override,
+        checks=ended.checks,
+        verification=ended.verification,
+    )
+
+
+def why_unapproved(spec: JobSpec, ended: Outcome) -> str | None:
+    """Why the job fails; None where it succeeds: it was approved, or is accepted as it is because
+    the caller wished so, which never holds while its acceptance checks fail."""
+    if ended.approved:
+        return None
+    checks = _checks_problem(spec, ended.checks)
+    if spec.on_exhausted is OnExhausted.ACCEPT and checks is None:
+        return None
+    why = f"not approved: {ended.ends}" if ended.ends else _used_up(spec)
+    problem = (ended.verification or {}).get("problem")
+    return "; ".join(part for part in (why, checks, problem) if part)
+
+
+def _used_up(spec: JobSpec) -> str:
+    count = spec.max_revisions if spec.repair else 1
+    return f"not approved within {count} revision{'' if count == 1 else 's'}"
+
+
+def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | None:
+    """Why the acceptance checks do not speak for the work; None where they do, or there are none
+    (a tester that has written no test leaves none)."""
+    if report is None:
+        return None if spec.checks is None else "its acceptance checks have not run"
+    if report["passed"]:
+        return None
+    tests = report["tests"]
+    passed = sum(test["outcome"] == "passed" for test in tests)
+    return f"its acceptance checks do not pass ({passed} of {len(tests)} tests do)"
+
+
+def best(
+    values: Mapping[str, Any], told: Sequence[Event], there: Collection[str] | None = None
+) -> Result | None:
+    """The result so far, or None where nothing was made. Pure.
+
+    A pass of the executor keeps no checkpoints: one that is cut short has left its runs and files
+    in the events alone. Where no pass has given an answer yet, the code of the last run that
+    succeeded stands for one, with the files that were made and are still `there` (None: all).
+    """
+    runs = [event.data for event in current(told) if event.kind == "run_finished"]
+    ended = outcome({**values, "runs": runs or values.get("runs", [])})
+    artifacts = {each["name"]: each for each in ended.artifacts}
+    if not values.get("answers"):
+        made = view.artifacts(told)
+        artifacts |= {name: made[name] for name in made if there is None or name in there}
+    answer = ended.answer or _code(runs)
+    if not answer and not artifacts:
+        return None
+    return replace(result_of(ended), answer=answer, artifacts=tuple(artifacts.values()))
+
+
+def _code(runs: Sequence[Mapping[str, Any]]) -> str:
+    good = (run["code"]["text"] for run in reversed(runs) if run["succeeded"])
+    code = next(good, None)
+    return (
+        "" if code is None else f"The last program that ran to its end:\n\n```python\n{code}\n```"
+    )
