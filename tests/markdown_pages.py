@@ -1,0 +1,36 @@
+"""Reading the project's Markdown pages: tables by their heading, and links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+def table_after(page: Path, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading line, row by row, without its own head."""
+    lines = iter(page.read_text().splitlines())
+    assert heading in lines, f"{page.name} has no heading {heading!r}"
+    rows: list[list[str]] = []
+    for line in lines:
+        if line.startswith("|"):
+            cells = re.split(r"(?<!\\)\|", line.strip()[1:-1])
+            rows.append([cell.strip().replace("\\|", "|") for cell in cells])
+        elif rows:
+            break
+    return rows[2:]
+
+
+def links(page: Path) -> list[str]:
+    """Targets of a page's links and images, code blocks left out."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    return re.findall(r"\]\(([^)\s]+)\)", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """What `#...` may name on a page: its headings, spelled as GitHub does."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", each).lower() for each in headings]
+    return {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in plain}

@@ -1,0 +1,27 @@
+"""docs/architecture.md sends its reader to files that exist, and names every package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from markdown_pages import REPOSITORY, table_after
+
+PAGE = REPOSITORY / "docs" / "architecture.md"
+
+
+def test_every_question_is_answered_by_files_that_exist() -> None:
+    rows = table_after(PAGE, "## Where to change what")
+    assert len(rows) >= 12
+    for question, first, then in rows:
+        paths = re.findall(r"`([a-z_]+(?:/[\w.]+)*)`", f"{first} {then}")
+        assert paths, question
+        missing = [path for path in paths if not (REPOSITORY / path).exists()]
+        assert not missing, (question, missing)
+
+
+def test_every_package_is_on_the_map() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    shown = {row[0].strip("`/") for row in table_after(PAGE, "## Packages")}
+    assert shown == {*packages, "deploy"}
