@@ -1,0 +1,76 @@
+"""docs/api.md has every endpoint with its scope, every field, every error and every event kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from markdown_pages import REPOSITORY, table_after
+
+from api import problems
+from api.app import ROUTES
+from api.auth.caller import Admin, Operator, Overseer, Reader, Reviewer, Submitter
+from api.schemas.job_request import JobRequest
+from jobs.event_data import KINDS
+
+PAGE = REPOSITORY / "docs" / "api.md"
+SCOPES = {
+    Submitter: "`submit`",
+    Reader: "`read`",
+    Reviewer: "`review`",
+    Admin: "`admin`",
+    Operator: "operator",
+    Overseer: "`read` or `admin`",
+}
+BY_DEPENDENCY = {get_args(caller)[1].dependency: scope for caller, scope in SCOPES.items()}
+
+
+def calls_of(dependant: Dependant) -> Iterator[Any]:
+    yield dependant.call
+    for each in dependant.dependencies:
+        yield from calls_of(each)
+
+
+def scope_of(route: APIRoute) -> str:
+    found = [BY_DEPENDENCY[each] for each in calls_of(route.dependant) if each in BY_DEPENDENCY]
+    return found[0] if found else "none"
+
+
+def test_every_endpoint_is_there_with_its_scope() -> None:
+    routes = [route for resource in ROUTES for route in resource.router.routes]
+    offered = {
+        (f"`{method} {route.path.replace(':path', '')}`", scope_of(route))
+        for route in routes
+        if isinstance(route, APIRoute) and route.include_in_schema
+        for method in route.methods
+    }
+    written = [(row[0], row[1]) for row in table_after(PAGE, "## Endpoints")]
+    assert set(written) == offered
+    assert len(written) == len(offered)
+
+
+def test_every_field_of_a_job_is_there() -> None:
+    rows = table_after(PAGE, "## A job's request")
+    written = [name.strip(" `") for row in rows for name in row[0].split(",")]
+    assert sorted(written) == sorted(JobRequest.model_fields)
+
+
+def test_every_error_is_there() -> None:
+    catalogue = {
+        (f"`{kind.type}`", str(kind.status), "yes" if kind.retryable else "no")
+        for kind in problems.KINDS.values()
+    }
+    assert {tuple(row) for row in table_after(PAGE, "## Errors")} == catalogue
+
+
+def test_every_event_kind_is_there_with_its_data() -> None:
+    declared = {}
+    for kind, data in KINDS.items():
+        hints = get_type_hints(data, include_extras=True)
+        declared[f"`{kind}`"] = ", ".join(
+            f"`{name}`?" if get_origin(hint) is NotRequired else f"`{name}`"
+            for name, hint in hints.items()
+        )
+    assert {row[0]: row[2] for row in table_after(PAGE, "## Events")} == declared
