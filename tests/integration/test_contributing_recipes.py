@@ -1,0 +1,124 @@
+"""The recipes of CONTRIBUTING.md, as a reader would follow them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import api_front
+import pytest
+from graph_house import PlannedSandbox, call
+from markdown_pages import REPOSITORY, table_after
+from tool_house import use
+
+import api.app
+from agents.models import PROVIDERS
+from agents.tools.registry import TOOLS
+from sandbox.protocol import Sandbox
+from settings.providers import ProviderSettings
+from settings.rates import RateSettings
+from settings.sandbox import Backend, SandboxSettings
+from worker.backend import backend
+
+PAGE = REPOSITORY / "CONTRIBUTING.md"
+SPELLED_IN_SETTINGS = {"google_genai": "google"}
+
+
+def recipe(title: str) -> str:
+    """A recipe's text."""
+    found = re.search(
+        rf"^## Recipe: {title}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert found is not None, title
+    return found[1]
+
+
+def module(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The code block of this name, as a module."""
+    found = re.search(rf"```python title={name}\.py\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    path = folder / f"{name}.py"
+    path.write_text(found[1])
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, made)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["a tool", "a provider of models", "a field of a job", "an endpoint", "a sandbox backend"],
+)
+def test_what_a_recipe_names_exists(title: str) -> None:
+    made = {"agents/tools/word_count.py"}
+    paths = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:yml|toml))`", recipe(title))) - made
+    assert paths
+    assert not [path for path in paths if not (REPOSITORY / path).exists()]
+
+
+async def test_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = module("word_count", tmp_path, monkeypatch).word_count
+    used = await use(
+        tmp_path / "recording",
+        PlannedSandbox({}),
+        call("word_count", path="notes.txt"),
+        call("word_count", path="none.txt"),
+        files={"notes.txt": b"three words here\n"},
+        tools=(tool,),
+    )
+    assert tool not in TOOLS
+    assert used.texts == [
+        "notes.txt: 3 words",
+        "error: there is no file 'none.txt'; list_dir shows what is",
+    ]
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
+    provider, spelled = PROVIDERS[name], SPELLED_IN_SETTINGS.get(name, name)
+    assert {f"{spelled}_api_key", f"{spelled}_base_url"} <= ProviderSettings.model_fields.keys()
+    assert f"rate_{spelled}" in RateSettings.model_fields
+    compose = (REPOSITORY / "docker-compose.yml").read_text()
+    for variable in (provider.key, provider.address, f"FETTLE_RATE_{spelled.upper()}"):
+        assert f" {variable}:" in compose, variable
+    if provider.extra:
+        assert re.search(
+            rf"^{provider.extra} = \[", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE
+        )
+        assert provider.extra in (REPOSITORY / "deploy" / "lock.sh").read_text()
+    tests = REPOSITORY / "tests" / "integration" / "test_models_providers.py"
+    assert f'"{name}:' in tests.read_text()
+    rows = table_after(REPOSITORY / "docs" / "models.md", "## Providers")
+    assert f"`{name}`" in [row[0] for row in rows]
+
+
+def test_a_field_of_a_job_is_checked_by_the_test_that_the_recipe_names() -> None:
+    assert "tests/unit/test_job_fields.py" in recipe("a field of a job")
+
+
+async def test_an_endpoint(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = module("whoami", tmp_path, monkeypatch)
+    monkeypatch.setattr(api.app, "ROUTES", (*api.app.ROUTES, added))
+    async with api_front.started(api_front.settings_for(redis_url, tmp_path)) as front:
+        answer = await front.client.get("/whoami")
+        assert (answer.status_code, answer.json()["tenant"]) == (200, "default")
+        refused = await front.client.get("/whoami", headers={"X-API-Key": "wrong"})
+        assert refused.status_code == 401
+        described = (await front.client.get("/openapi.json")).json()["paths"]["/whoami"]["get"]
+        assert "401" in described["responses"]
+
+
+@pytest.mark.parametrize("name", Backend)
+def test_a_backend_of_each_name_is_made(name: Backend) -> None:
+    made = backend(SandboxSettings(sandbox=name))
+    wanted = [each for each in vars(Sandbox) if not each.startswith("_")]
+    assert {"run", "check", "close"} <= set(wanted)
+    assert not [each for each in wanted if not hasattr(made, each)]
+    suite = (REPOSITORY / "tests" / "contract" / "test_sandbox_contract.py").read_text()
+    assert f"{name.value.capitalize()}Sandbox(" in suite
