@@ -1,4 +1,4 @@
-"""What docs/review.md tells a receiver to do checks what is sent, and nothing else."""
+"""The receiver's check of docs/how-to/receive-webhooks.md accepts what is sent, nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from worker.webhooks.signing import headers, key_of
 
-PAGE = Path(__file__).parents[3] / "docs" / "review.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "receive-webhooks.md"
 SECRET, OTHER = ("whsec_" + base64.b64encode(each * 32).decode() for each in (b"a", b"b"))
 
 
