@@ -1,0 +1,63 @@
+"""What docs/troubleshooting.md quotes is in the code: settings, errors, reasons, messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from markdown_pages import REPOSITORY
+
+from api import problems
+from jobs.record import Reason
+from settings.__main__ import page as configuration
+
+PAGE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
+PACKAGES = ("api", "worker", "agents", "sandbox", "jobs", "cli", "settings")
+MESSAGES = [
+    "fettle refuses to start:",
+    "is the development key, which everybody knows",
+    "jobs are lost when Redis restarts",
+    "throw jobs away",
+    "use Redis 7.0 or newer, or Valkey 7.2 or newer",
+    "use one server, not Redis Cluster",
+    "is installed; there are",
+    "no room could be made",
+    "the engine has no image",
+    "no key, and no recordings",
+    "stays green when",
+    "not executable work",
+    "network_denied",
+    "sweep missed",
+    "store unavailable",
+]
+
+
+def sources() -> Iterator[str]:
+    for package in PACKAGES:
+        for path in (REPOSITORY / package).rglob("*.py"):
+            yield path.read_text()
+
+
+def test_every_setting_exists() -> None:
+    named = set(re.findall(r"FETTLE_[A-Z_]+", PAGE)) - {"FETTLE_WORKER_MEMORY"}
+    assert not [name for name in named if f"`{name}`" not in configuration()]
+
+
+def test_every_error_of_the_api_exists_with_its_status() -> None:
+    quoted = re.findall(r"^\| (\d{3}) `([a-z-]+)`", PAGE, re.MULTILINE)
+    assert quoted
+    assert not [
+        (status, name) for status, name in quoted if problems.KINDS[name].status != int(status)
+    ]
+
+
+def test_every_reason_is_explained() -> None:
+    explained = set(re.findall(r"^\| `failed`: `(\w+)`", PAGE, re.MULTILINE))
+    told_elsewhere = {Reason.REJECTED, Reason.INCOMPATIBLE}
+    assert explained == set(Reason) - told_elsewhere
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_quoted_message_is_in_the_code(message: str) -> None:
+    assert any(message in text for text in sources())
