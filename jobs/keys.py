@@ -40,11 +40,17 @@ fettle:changes              hash    how often jobs of a tenant have come, change
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
 fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
 fettle:ready:{p}:{tenant}   zset    those that were hinted at, by when
+fettle:rate...              string  in the broker: requests of a key; expires
 fettle:worker:{id}          string  what a worker announced, expiring
+fettle:drain:{id}           string  this worker is asked to stop in good order; expires
 fettle:workers              zset    when it last did
-fettle:key:{digest}         hash    an API key; fettle:keys lists them
-fettle:tenant:{t}           hash    what a tenant may spend; fettle:tenants lists them
-fettle:checkpoint:{id}...           the checkpoints of a job: see worker.checkpoints
+fettle:key:{digest}         hash    an API key
+fettle:keys                 hash    the id of each key -> its digest
+fettle:key-names            hash    tenant:name of the active keys -> id
+fettle:tenant:{t}           hash    what a tenant may spend
+fettle:tenants              set     tenants that have such limits
+fettle:checkpoint:{id}...           the checkpoints of a job, and fettle:checkpoint!...: see
+                                    worker.checkpoints
 fettle:pages:secret         string  signs the cookies of the pages
 fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring

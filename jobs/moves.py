@@ -41,7 +41,9 @@ def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def hinted(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
-    """Queued, with a hint on its way: the sweeper looks again when that had its time."""
+    """Queued, with a hint on its way. After `wait` ms the sweeper looks again, in case the hint was
+    lost. It delays nothing: a worker may claim the job at once. To delay a job, set `due_at` with
+    no hint (`hints=0`), as `lifecycle.retry` does."""
     return {"status": Status.QUEUED, "hints": 1, "due_at": now + wait}
 
 

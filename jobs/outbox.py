@@ -56,7 +56,7 @@ def told(change: Change) -> tuple[Delivery, ...]:
 def rest_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
     """How long a delivery rests behind so many tries; None: it was tried often enough.
 
-    Doubled each time, and spread over half of it, so that what failed together does not come back
+    Tripled each time, and spread over half of it, so that what failed together does not come back
     together. All of them take about a day.
     """
     if tries >= MOST_TRIES:

@@ -1,0 +1,34 @@
+"""The list at the head of `jobs.keys` has every key that the module names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from jobs import keys
+
+
+def named() -> Iterator[str]:
+    """Each key's fixed part, such as `worker` of `fettle:worker:{id}`."""
+    found = [value for value in vars(keys).values() if isinstance(value, str)]
+    for function in vars(keys).values():
+        if inspect.isfunction(function) and function.__module__ == keys.__name__:
+            needed = [
+                each
+                for each in inspect.signature(function).parameters.values()
+                if each.default is each.empty
+            ]
+            found.append(function(*("x" for _ in needed)))
+    job = keys.JobKeys("x")
+    found += [*job.all, *job.working, job.channel, job.tokens]
+    for each in found:
+        if each.startswith(keys.PREFIX) and each != keys.PREFIX and "\n" not in each:
+            yield each.removeprefix(keys.PREFIX).split(":")[0]
+
+
+def test_every_key_is_listed() -> None:
+    assert keys.__doc__ is not None
+    listed = set(re.findall(r"^fettle:([\w-]+)", keys.__doc__, re.MULTILINE))
+    assert set(named()) <= listed
+    assert {"drain", "key-names", "rate"} <= listed
