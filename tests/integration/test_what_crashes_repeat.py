@@ -32,13 +32,13 @@ from agents.turn import Turn
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BEHIND = {
-    1: "behind the planner's call, before its node ends",
+    1: "after the planner's call, before its node ends",
     3: "between two tool calls of one reply",
-    5: "behind a model call late in the pass, before its node ends",
+    5: "after a model call late in the pass, before its node ends",
 }
 AT_WORK = "while the second of two tool calls is at work"
 SECOND_TOOL = 4
-BEFORE = "behind the pass, before its checkpoint"
+BEFORE = "after the pass, before its checkpoint"
 CUTS = (BEHIND[1], BEHIND[3], AT_WORK, BEHIND[5], BEFORE)
 AFTER_FIRST_PASS = 2
 """The step of the checkpoint behind the executor's first pass."""
