@@ -86,7 +86,7 @@ def _baseline(target: Target, jobs: int, seconds: float) -> float:
 
 
 def settings() -> Mapping[str, str]:
-    """What is recommended for a server (docs/deployment.md); and a job of 400 calls in one revision
+    """What docs/how-to/scale-out.md recommends for a server; and a job of 400 calls in one revision
     is beyond the bound.
     """
     return {"FETTLE_CONCURRENCY": str(SLOTS), "FETTLE_MAX_STEPS": str(2 * LENGTHS[-1])}

@@ -1,4 +1,4 @@
-"""The primary Redis is lost under load and a replica takes its place: see docs/deployment.md."""
+"""The primary Redis is lost under load, a replica takes over: see docs/how-to/scale-out.md."""
 
 from __future__ import annotations
 
