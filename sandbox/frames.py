@@ -7,9 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 from sandbox.order import Order
 from sandbox.outcome import HEADER_BYTES, Forged
+
+
+class Reader(Protocol):
+    """What is read of a sandbox's answer."""
+
+    async def readexactly(self, size: int, /) -> bytes:
+        """Exactly `size` bytes. Raises IncompleteReadError where it has ended, OSError."""
+        ...
 
 
 async def send(writer: asyncio.StreamWriter, order: Order) -> None:
@@ -21,7 +30,7 @@ async def send(writer: asyncio.StreamWriter, order: Order) -> None:
     await writer.drain()
 
 
-async def receive_header(reader: asyncio.StreamReader) -> bytes:
+async def receive_header(reader: Reader) -> bytes:
     """The text of one header. Raises Forged where it is too large, IncompleteReadError at EOF."""
     size = int.from_bytes(await reader.readexactly(4), "big")
     if size > HEADER_BYTES:
@@ -29,6 +38,6 @@ async def receive_header(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(size)
 
 
-async def receive_blobs(reader: asyncio.StreamReader, sizes: Sequence[int]) -> list[bytes]:
+async def receive_blobs(reader: Reader, sizes: Sequence[int]) -> list[bytes]:
     """Blobs of sizes that were checked before. Raises IncompleteReadError at EOF."""
     return [await reader.readexactly(size) for size in sizes]

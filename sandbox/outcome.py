@@ -33,6 +33,18 @@ class Forged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ExitReport:
+    """How a sandbox ended, as who made it saw it. `lost`: by no fault of what ran in it, and `why`.
+    The counts are those of its control group, 0 where it had none.
+    """
+
+    lost: bool = False
+    oom_kills: int = 0
+    refused_forks: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A header that was found in order. `sizes` are those of the blobs that follow it."""
 
@@ -76,14 +88,13 @@ def died(end: End, seconds: float) -> RunResult:
     return RunResult(end, None, None, Stream(), Stream(), seconds)
 
 
-def counted(result: RunResult, oom_kills: int, refused_forks: int) -> RunResult:
-    """The result, given what the room's control group has counted: processes that were killed for
-    want of memory, and forks that were refused. A program that coped has not hit a limit.
-    """
-    failed = result.end in {End.SIGNALED, End.KILLED} or result.exit_code not in {None, 0}
-    if not failed or not (oom_kills or refused_forks):
+def explained(result: RunResult, report: ExitReport) -> RunResult:
+    """The result of a run that failed, given what its sandbox's control group has counted."""
+    if result.succeeded or result.end not in {End.EXITED, End.SIGNALED, End.KILLED}:
         return result
-    end = End.MEMORY if oom_kills else End.PROCESSES
+    if not (report.oom_kills or report.refused_forks):
+        return result
+    end = End.MEMORY if report.oom_kills else End.PROCESSES
     return replace(result, end=end, exit_code=None, signal=None)
 
 

@@ -11,10 +11,11 @@
 - It holds: the rlimits below per process, and the totals of the whole tree (sampled, and by a
   control group where there is one).
 
-It is built in two steps. bubblewrap builds a *house* once for many rooms: `local/house.py` has its
-command line. In it waits the *nursery* (`room/nursery.py`), which has libraries loaded and never
-sees a byte of a job. Each room is a fresh copy of the nursery in new namespaces of every kind, and
-puts up walls of its own (`room/walls.py`) as `walls` tells it, before anything of a job reaches it.
+It is built in two steps. bubblewrap builds a *base container* once for many sandboxes:
+`local/base_container.py` has its command line. In it waits the *zygote* (`room/zygote.py`), which
+has libraries loaded and never sees a byte of a job. Each sandbox is a fresh copy of the zygote in
+new namespaces of every kind, and isolates itself (`room/walls.py`) as `walls` says, before anything
+of a job reaches it.
 
 bubblewrap itself must be started with an empty environment: `--clearenv` leaves the parent's
 readable in `/proc/1/environ`.
@@ -24,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 
 from sandbox.protocol import MIB, Limits
@@ -94,19 +94,17 @@ ROOM_SOURCE = "/room"
 ROOM_GIVEN = "/room/given"
 """What the agent is told when its room is made: interpreter, environment, where the code lies."""
 ROOM_WALLS = "/room/walls"
-"""What `walls` says, for the nursery to read."""
+"""What `walls` says, for the zygote to read."""
 ROOM_FILTER = "/room/filter"
 """The system call filter, assembled."""
-ROOM_REHEARSAL = "/room/rehearsal"
-"""An order that a nursery runs before there are rooms (`room/rehearsal.py`)."""
 ROOM_NOTHING = "/room/nothing"
 ROOM_NOWHERE = "/room/nowhere"
 """An empty file and an empty directory that nobody may open. They lie over each of `MASKED`."""
 ROOM_STAT = "/room/stat"
 """What lies over `/proc/stat`."""
 
-GENERATION_ROOMS = 1_000
-"""After so many rooms a nursery is replaced. Its rooms share its hash seed and the layout of its
+ROTATION_SANDBOXES = 1_000
+"""After so many sandboxes a zygote is replaced. They share its hash seed and the layout of its
 address space, and neither is to live for ever."""
 
 TMP_BYTES = 64 * MIB
@@ -142,7 +140,7 @@ GRACE_SECONDS = 10.0
 READY_SECONDS = 20.0
 """How long a room may take to stand ready; it takes about 0.01 s on an idle machine."""
 WARM_SECONDS = 120.0
-"""How long a nursery may take to load its libraries; it takes about 2 s."""
+"""How long a zygote may take to load its libraries; it takes about 2 s."""
 
 OOM_SCORE = 1000
 """oom_score_adj: where memory ends, the kernel picks a room before anything else of the machine. Of
@@ -183,14 +181,6 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "MALLOC_ARENA_MAX": "2",
     }
 )
-
-
-class Stock(StrEnum):
-    """What a nursery has loaded, by the names of `room/preload.py`."""
-
-    NOTHING = "nothing"
-    STANDARD = "standard"
-    USUAL = "usual"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from benchmarks.goal import Goal, judged
 
 GOALS = {
-    "local_print_ratio": Goal(0.5),
-    "local_plot_ratio": Goal(0.25),
-    "local_runs_per_s_ratio_2": Goal(1.3, at_least=True),
-    "docker_print_ratio": Goal(0.8),
-    "docker_plot_ratio": Goal(0.25),
-    "docker_cold_ratio": Goal(13.0),
+    "local_print_ratio": Goal(0.6),
+    "local_plot_ratio": Goal(0.3),
+    "docker_print_ratio": Goal(1.2),
+    "docker_plot_ratio": Goal(0.4),
 }
 
 

@@ -45,11 +45,11 @@ def command(*, load: bool) -> tuple[str, ...]:
 
     Started as the code's interpreter would be, because the code is forked from it.
     """
-    entry = "loaded" if load else "cold"
     start = (
         f"import sys; sys.path.insert(0, {policy.ROOM_SOURCE!r}); "
-        f"from sandbox.room.interpreter import stage; from sandbox.room.contained import {entry}; "
-        f"stage({entry})"
+        "from sandbox.room.interpreter import trampoline; "
+        "from sandbox.room.container import main; "
+        f"trampoline(lambda: main(load={load}))"
     )
     return (image.PYTHON, "-P", "-c", start)
 

@@ -23,7 +23,7 @@ PYTHON = f"{policy.VENV}/bin/python"
 
 _TOP = Path(__file__).resolve().parent.parent.parent
 _SOURCES = ("sandbox/__init__.py", "sandbox/paths.py")
-_NOT_HERE = {"nursery.py", "probe.py", "walls.py"}
+_NOT_HERE = {"zygote.py", "probe.py", "walls.py"}
 """Of `sandbox/room`: what makes rooms of the local backend, and what is sent in as a program."""
 _ETC = {
     **policy.ETC,

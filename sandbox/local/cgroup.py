@@ -14,19 +14,15 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections import deque
 
 from sandbox.local import delegation, keeper
 from sandbox.local.hierarchy import NoCgroup, Place, look
-from sandbox.local.room_group import Hits, RoomGroup
+from sandbox.local.sandbox_group import SandboxGroup
 
-__all__ = ["Cgroups", "Hits", "NoCgroup", "RoomGroup"]
+__all__ = ["Cgroups", "NoCgroup", "SandboxGroup"]
 
 _CLEAR_SECONDS = 2.0
 _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
-_KEPT = 4
-"""Groups without a room that are kept for rooms to come: one ends for about each that is made, and
-what a room leaves in the kernel's hands takes a while to go."""
 
 
 class Cgroups:
@@ -35,7 +31,6 @@ class Cgroups:
     def __init__(self, tops: tuple[Place, ...], kept: keeper.Keeper) -> None:
         self._tops, self._keeper = tops, kept
         self._numbers = itertools.count(1)
-        self._resting: deque[RoomGroup] = deque()
         self._leaving: list[Place] = []
         names = [name for top in tops for name in sorted(top.controllers)]
         self.detail = f"{', '.join(names)} of each room, by cgroup v{tops[0].version}"
@@ -69,22 +64,16 @@ class Cgroups:
             return NoCgroup(f"no control group could be made: {error}")
         return cls(tops, kept)
 
-    def room(self) -> RoomGroup:
-        """A group for a new room, without limits or with those of a room before. Raises OSError."""
+    def take(self) -> SandboxGroup:
+        """A group for a new sandbox, without limits. Raises OSError."""
         self.sweep()
-        while self._resting:
-            # The one that has rested longest: the kernel lets go of some things a little later.
-            group = self._resting.popleft()
-            if group.renew():
-                return group
-            self._leaving += group.discard()
         number = next(self._numbers)
         places = tuple(
             Place(top.directory / str(number), top.controllers, top.version) for top in self._tops
         )
         for place in places:
             place.directory.mkdir()
-        return RoomGroup(places, self._left)
+        return SandboxGroup(places)
 
     def sweep(self) -> bool:
         """Try again to remove groups that still had a process in them; whether all are gone."""
@@ -96,10 +85,9 @@ class Cgroups:
         # In version 2 this process is in the group itself: the keeper goes on when it has ended.
         self._keeper.release(wait=self._tops[0].version == 1)
 
-    def _left(self, group: RoomGroup) -> None:
-        self._resting.append(group)
-        if len(self._resting) > _KEPT:
-            self._leaving += self._resting.popleft().discard()
+    def give_back(self, group: SandboxGroup) -> None:
+        """Its sandbox is gone: it is removed, or will be when nothing is left in it."""
+        self._leaving += group.discard()
 
 
 def _base(place: Place) -> Place:

@@ -1,20 +1,20 @@
-"""The process that owns every room of one worker: `python -m sandbox.local FD`.
+"""The process that owns every sandbox of one worker: `python -m sandbox.local FD`.
 
 It has one thread, because bubblewrap's `--die-with-parent` follows the thread that started it. It
-lives as long as the socket FD: when its other end closes, for whatever reason, all rooms die and it
-exits. Messages are JSON datagrams; job bytes never pass here, for a room's own socket is handed
-over (SCM_RIGHTS).
+lives as long as the socket FD: when its other end closes, for whatever reason, all sandboxes die
+and it exits. Messages are JSON datagrams; job bytes never pass here, for a sandbox's own socket is
+handed over (SCM_RIGHTS). The worker chooses the numbers.
 
-    open {python, bwrap, uid, generation, private}
-                                    -> {"open": {...}} or {"unavailable": why}
-    keep {rooms, size}              how many rooms stand ready in each line
-    warm {}                         -> {"warm": true}, when they do, with all loaded that is to be
-    take {number, size, seconds, memory, processes, cpus, libraries}
-                                    -> {"room": number} + descriptor, or {"failed": number, "why"}
-    drop {number}                   -> {"gone": number, "lost", "oom_kills", "refused_forks"},
-                                    when nothing of the room is left
+    open {python, bwrap, uid, rotation, private}
+                             -> {"open": {...}} or {"unavailable": why}
+    make {number, size}      -> {"made": number, "libraries"} + descriptor, when its agent is
+                                ready; or {"failed": number, "why", "lost"}
+    start {number, seconds, memory, processes, cpus}
+                             -> {"started": number}, or {"failed": ...}
+    end {number}             -> {"ended": number, "report": {...}}
+    warm {}                  -> {"warm": true}, when sandboxes are made with libraries loaded
 
-Unasked, and once a second at most:    {"pool": {ready, making, wanted}}, where that has changed
+`ended` is also sent unasked, once for each sandbox that was made, when nothing of it is left.
 """
 
 from __future__ import annotations
@@ -27,23 +27,18 @@ import selectors
 import signal
 import socket
 import sys
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from sandbox import remedies
-from sandbox.local import ground, orphans, plan, rooms, stepdown
+from sandbox.local import host, orphans, rootfs, stepdown
 from sandbox.local.cgroup import Cgroups
-from sandbox.local.pool import Pool
-from sandbox.local.wish import Gone, Wish
-from sandbox.protocol import PoolCount, SandboxUnavailable
+from sandbox.local.factory import Factory
+from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
-COUNT_SECONDS = 1.0
-"""How often the pool's count is sent at most: a run changes it three times."""
 _MOST_DESCRIPTORS = 1 << 20
-"""Some sixty rooms' worth. Where a machine allows a thousand times as many, whoever closes all that
-he has one by one would take minutes (a kernel without close_range)."""
+"""Some sixty sandboxes' worth. Where a machine allows a thousand times as many, whoever closes all
+that he has one by one would take minutes (a kernel without close_range)."""
 
 
 class Supervisor:
@@ -51,18 +46,16 @@ class Supervisor:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        # Not epoll: its watches are counted for each user of the host, and rooms take them, too.
+        # Not epoll: its watches are counted for each user of the host, and sandboxes take them,
+        # too.
         self._selector = selectors.PollSelector()
         self._selector.register(control, selectors.EVENT_READ, self._receive)
-        self._pool: Pool | None = None
+        self._factory: Factory | None = None
         self._groups: Cgroups | None = None
-        self._asked_for_warmth = False
-        self._counted: PoolCount | None = None
-        self._count_at = 0.0
         self._over = False
 
     def serve(self) -> None:
-        """Answer messages until the worker is gone; then every room is killed."""
+        """Answer messages until the worker is gone; then every sandbox is killed."""
         self._control.set_inheritable(False)
         try:
             while not self._over:
@@ -70,34 +63,36 @@ class Supervisor:
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
-            if self._pool is not None:
-                self._pool.end()
+            if self._factory is not None:
+                self._factory.close()
             if self._groups is not None:
                 self._groups.close()
 
     def _step(self) -> None:
-        """Wait for whatever comes next and deal with it."""
-        wait = float("inf")
-        if self._pool is not None:
-            wait = min(self._pool.overdue(), self._until_counted(self._pool.count))
+        """Wait for whatever comes next, deal with it, and report what came of it."""
+        wait = float("inf") if self._factory is None else self._factory.overdue()
         for key, _ in self._selector.select(None if wait == float("inf") else wait):
             # What was dealt with earlier in this round may have let go of it.
             if self._selector.get_map().get(key.fd) is key:
                 key.data()
-        if self._asked_for_warmth and self._pool is not None and self._pool.warm:
-            self._asked_for_warmth = False
-            self._tell({"warm": True})
+        if self._factory is not None:
+            self._report(self._factory)
 
-    def _until_counted(self, count: PoolCount) -> float:
-        """Send the count where it has changed; returns the seconds until it may be sent."""
-        if count == self._counted:
-            return float("inf")
-        now = time.monotonic()
-        if now < self._count_at:
-            return self._count_at - now
-        self._counted, self._count_at = count, now + COUNT_SECONDS
-        self._tell({"pool": asdict(count)})
-        return float("inf")
+    def _report(self, factory: Factory) -> None:
+        while factory.outbox:
+            message, instance = factory.outbox.pop(0)
+            if instance is None:
+                self._send(message)
+                continue
+            try:
+                self._send(message, instance.control.fileno())
+            except (BrokenPipeError, ConnectionResetError):
+                raise  # there is nobody to give it to
+            except OSError as error:  # too many descriptors are on their way
+                instance.kill()
+                why = f"one could not be handed over: {error}"
+                self._send({"failed": instance.number, "why": why, "lost": False})
+            instance.control.close()
 
     def _receive(self) -> None:
         data = self._control.recv(MESSAGE_BYTES)
@@ -105,40 +100,34 @@ class Supervisor:
             self._over = True
             return
         message = json.loads(data)
-        word = message.pop("do")
-        if word == "open":
-            self._open(**message)
-        elif self._pool is not None:
-            self._act(self._pool, word, message)
-
-    def _act(self, pool: Pool, word: str, message: dict[str, Any]) -> None:
-        if word == "take":
-            pool.take(Wish(**message))
-        elif word == "drop":
-            pool.drop(message["number"])
-        elif word == "keep":
-            pool.keep(message["rooms"], message["size"])
-        elif word == "warm":
-            self._asked_for_warmth = True
-            pool.load()
+        match message.pop("do"), self._factory:
+            case "open", None:
+                self._open(**message)
+            case "make", Factory() as factory:
+                factory.make(**message)
+            case "start", Factory() as factory:
+                factory.start(**message)
+            case "end", Factory() as factory:
+                factory.end(**message)
+            case "warm", Factory() as factory:
+                factory.warm()
 
     def _open(
-        self, python: str, bwrap: str | None, uid: int, generation: int, private: list[str]
+        self, python: str, bwrap: str | None, uid: int, rotation: int, private: list[str]
     ) -> None:
         try:
             orphans.adopt()
-            found = ground.find(python, bwrap)
-            ground.require_unseen(found, private)
-            common = plan.plan(found)  # reads our own source: before the step down
-            version = ground.version(found)
+            found = host.find(python, bwrap)
+            host.require_unseen(found, private)
+            spec = rootfs.spec(found)  # reads our own source: before the step down
+            version = host.version(found)
             groups = Cgroups.open(uid)  # root's affair, if anyone's
             self._groups = groups if isinstance(groups, Cgroups) else None
-            common = replace(common, ground=stepdown.step_down(found, uid))
+            spec = replace(spec, ground=stepdown.step_down(found, uid))
         except SandboxUnavailable as reason:
-            self._tell({"unavailable": str(reason)})
+            self._send({"unavailable": str(reason)})
             return
-        tell = (self._give, self._fail, self._gone)
-        self._pool = Pool(common, self._groups, generation, self._selector, *tell)
+        self._factory = Factory(spec, self._groups, rotation, self._selector)
         facts = {
             "bubblewrap": version,
             "uid": os.geteuid(),
@@ -146,26 +135,9 @@ class Supervisor:
             "cgroup": groups.detail if isinstance(groups, Cgroups) else None,
             "no_cgroup": None if isinstance(groups, Cgroups) else groups.reason,
         }
-        self._tell({"open": facts})
+        self._send({"open": facts})
 
-    def _give(self, number: int, room: rooms.Room) -> None:
-        self._tell({"room": number}, room.control.fileno())
-        room.control.close()
-
-    def _fail(self, number: int, complaint: str) -> None:
-        self._tell({"failed": number, "why": remedies.explain(complaint, remedies.look())})
-
-    def _gone(self, gone: Gone) -> None:
-        self._tell(
-            {
-                "gone": gone.number,
-                "lost": gone.lost,
-                "oom_kills": gone.hits.oom_kills,
-                "refused_forks": gone.hits.refused_forks,
-            }
-        )
-
-    def _tell(self, message: dict[str, Any], *fds: int) -> None:
+    def _send(self, message: dict[str, Any], *fds: int) -> None:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)
 
 
@@ -183,8 +155,8 @@ def main() -> None:
 
 def _raise_descriptors() -> None:
     """Descriptors that are on their way through sockets are counted for each user of the host, and
-    rooms send some, too. Who has more of them than his own limit sends none, so that of supervisor
-    and nurseries is to be as high as it goes; code in a room has a low one (`policy.rlimits`).
+    sandboxes send some, too. Who has more of them than his own limit sends none, so that of
+    supervisor and zygotes is to be as high as it goes; code has a low one (`policy.rlimits`).
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)

@@ -117,8 +117,7 @@ def _start(spare: program.Waiting | None, order: Order, given: Given) -> program
         if order.seed is not None:
             env["PYTHONHASHSEED"] = order.seed
         return program.start(words, env, order.rlimits)
-    rest = order.limits["wall_seconds"], order.limits["memory_bytes"]
-    spare.begin((words, order.code, order.seed, order.rlimits, modules(order.files), rest))
+    spare.begin((words, order.code, order.seed, order.rlimits, modules(order.files)))
     return spare
 
 

@@ -15,9 +15,9 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from sandbox.room import figures
+from sandbox.room import plot_capture
 
 STANDARD = (
     *("abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum"),
@@ -26,21 +26,21 @@ STANDARD = (
     *("traceback", "types", "typing", "warnings", "weakref"),
 )
 INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas", "pytest")
-USUAL = (*STANDARD, *INSTALLED)
-STOCKS = {"nothing": (), "standard": STANDARD, "usual": USUAL}
 
 
-def load(words: Iterable[str] = USUAL) -> None:
-    """Import the modules `words`, leaving out those that are not installed, and pay what their
-    first use costs. Raises RuntimeError where a thread was started: forks would lack it.
+def load(*, libraries: bool = True) -> None:
+    """Import what programs usually do, also the usual `libraries`, leaving out those that are not
+    installed, and pay what their first use costs. Raises RuntimeError where a thread was started:
+    forks would lack it.
     """
     with _unchanged():
-        for word in words:
+        for word in (*STANDARD, *(INSTALLED if libraries else ())):
             with contextlib.suppress(ImportError):
                 importlib.import_module(word)
         if "matplotlib.pyplot" in sys.modules:
+            importlib.import_module("matplotlib.backends.backend_agg")
+            plot_capture.install()
             _draw()
-            figures.remember()
         if "pytest" in sys.modules:
             for name in sys.modules["_pytest.config"].default_plugins:
                 importlib.import_module(f"_pytest.{name}")
@@ -52,12 +52,11 @@ def load(words: Iterable[str] = USUAL) -> None:
 
 
 def _forget() -> None:
-    """Empty the caches that each fork would empty for itself: fonts, for matplotlib keeps their
-    files open; and lines of source.
-    """
+    """Empty the caches that a program would see, and those of fonts, which are open files."""
     linecache.clearcache()
-    if fonts := sys.modules.get("matplotlib.font_manager"):
-        fonts._get_font.cache_clear()  # noqa: SLF001
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.font_manager"]._get_font.cache_clear()  # noqa: SLF001
+        sys.modules["matplotlib.mathtext"].MathTextParser._parse_cached.cache_clear()  # noqa: SLF001
 
 
 @contextlib.contextmanager

@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     Rlimits = Mapping[str, tuple[int, int]]
-    Told = tuple[
-        list[str],
-        bytes | None,
-        str | None,
-        dict[str, tuple[int, int]],
-        set[str],
-        tuple[float, float],
-    ]
-    """What `interpreter.Orders` takes apart."""
+    Fields = tuple[list[str], bytes | None, str | None, dict[str, tuple[int, int]], set[str]]
+    """Those of `interpreter.Orders`."""
     Streams = tuple[int, int, int]
 
 WORK = "/work"
@@ -55,7 +48,7 @@ class Waiting(Program):
         super().__init__(pid, streams)
         self._orders = orders
 
-    def begin(self, orders: Told) -> None:
+    def begin(self, orders: Fields) -> None:
         """Give it its orders; it runs from here on."""
         try:  # noqa: SIM105  (contextlib is slow to import)
             wire.write_sized(self._orders, marshal.dumps(orders))

@@ -392,8 +392,8 @@ class Growth:
     """How much resident memory each process of a local backend, the code's as well, has gained."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        link = sandbox._link if isinstance(sandbox, LocalSandbox) else None
-        self._top = None if link is None else link._process.pid
+        link = sandbox._session if isinstance(sandbox, LocalSandbox) else None
+        self._top = None if link is None else link.pid
         self._least: dict[int, int] = {}
         self.grown: dict[int, int] = {}
 

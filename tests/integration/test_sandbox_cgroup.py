@@ -21,8 +21,9 @@ import pytest
 from drills import family
 from sandbox.local import delegation, keeper
 from sandbox.local.backend import LocalSandbox
-from sandbox.local.cgroup import Cgroups, Hits, NoCgroup, RoomGroup
+from sandbox.local.cgroup import Cgroups, NoCgroup, SandboxGroup
 from sandbox.local.hierarchy import Place, look, mounts
+from sandbox.outcome import ExitReport
 from sandbox.protocol import MIB, Command, End, Limits
 
 UID = 61_107
@@ -89,7 +90,7 @@ for door in map(int, sys.argv.pop().split(",")):
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started = []
 
-    def program(group: RoomGroup, code: str, *words: str) -> subprocess.Popen[str]:
+    def program(group: SandboxGroup, code: str, *words: str) -> subprocess.Popen[str]:
         """One that is a member of the group."""
         doors = group.doors()
         argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, doors))]
@@ -134,17 +135,17 @@ def members(directory: Path) -> list[str]:
     return (directory / "cgroup.procs").read_text().split()
 
 
-def directories(group: RoomGroup) -> set[Path]:
+def directories(group: SandboxGroup) -> set[Path]:
     return {each.directory for each in group._places}
 
 
-def processes(group: RoomGroup) -> int:
+def processes(group: SandboxGroup) -> int:
     """How many are in it, those too that have ended and nobody has reaped."""
     (counted,) = (each for each in directories(group) if (each / "pids.current").exists())
     return int((counted / "pids.current").read_text())
 
 
-def end_all(group: RoomGroup) -> None:
+def end_all(group: SandboxGroup) -> None:
     for each in directories(group):
         keeper.kill(each)
 
@@ -152,7 +153,7 @@ def end_all(group: RoomGroup) -> None:
 def test_memory_counts_over_eight_processes(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(200 * MIB, 64, None)
     program = start(group, EATERS, "50")
     whole, killed = map(int, told(program).split())
@@ -164,18 +165,18 @@ def test_memory_counts_over_eight_processes(
 def test_within_the_limit_nothing_is_hit(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(64 * MIB, 64, None)
     group.limit(400 * MIB, 64, 1.5)  # raised, when it is known for what
     program = start(group, EATERS, "20")
     assert told(program) == "8 0"
-    assert group.outcome() == Hits(0, 0)
+    assert group.outcome() == ExitReport()
 
 
 def test_pages_of_a_tmpfs_count(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(48 * MIB, 64, None)
     code = (
         "import os, sys; sys.stdin.read(1); fd = os.memfd_create('x')\n"
@@ -190,11 +191,11 @@ def test_pages_of_a_tmpfs_count(
 def test_processes_are_counted(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(200 * MIB, 10, None)
     program = start(group, FORKS)
     assert told(program) == "9"
-    assert group.outcome() == Hits(0, 1)
+    assert group.outcome() == ExitReport(refused_forks=1)
 
 
 def test_processor_time_is_shared_out(
@@ -205,7 +206,7 @@ def test_processor_time_is_shared_out(
         "while time.monotonic() < end: pass\n"
         "print(time.process_time())"
     )
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(200 * MIB, 10, 0.2)
     program = start(group, code)
     assert float(told(program)) < 0.5
@@ -213,7 +214,7 @@ def test_processor_time_is_shared_out(
 
 def test_more_processor_time_than_there_is_above_is_all_that_there_is(cgroups: Cgroups) -> None:
     above = [each / "cpu.cfs_quota_us" for each in ours() if (each / "cpu.cfs_quota_us").exists()]
-    group = cgroups.room()
+    group = cgroups.take()
     for each in above:
         each.write_text("50000")
     group.limit(64 * MIB, 10, 1.0)
@@ -223,18 +224,10 @@ def test_more_processor_time_than_there_is_above_is_all_that_there_is(cgroups: C
     assert {each.read_text() for each in own if each.exists()} == {"25000\n" for _ in above}
 
 
-def test_a_group_that_could_not_be_bounded_serves_no_other_room(cgroups: Cgroups) -> None:
-    group = cgroups.room()
-    with pytest.raises(OSError, match="Invalid"):
-        group.limit(64 * MIB, 1 << 23, None)  # the kernel has no room for so many
-    group.remove()
-    assert cgroups.room() is not group
-
-
 def test_who_is_starved_by_his_own_children_is_rooted_out(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     group.limit(200 * MIB, 64, 0.01)
     program = start(group, FORKS)
     assert told(program) == "30"
@@ -247,42 +240,13 @@ def test_who_is_starved_by_his_own_children_is_rooted_out(
     assert [each.read_text() for each in quotas if each.exists()] == ["1000\n"]
 
 
-def test_a_group_is_used_again_and_counts_from_there(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    group = cgroups.room()
-    group.limit(48 * MIB, 10, None)
-    for code, words in ((EATERS, ["50"]), (FORKS, [])):
-        program = start(group, code, *words)
-        told(program)
-        end_all(group)
-        program.wait(10)
-    hits = group.outcome()
-    assert hits.oom_kills >= 8
-    assert hits.refused_forks >= 1
-    group.remove()
-    until(lambda: processes(group) == 0)
-    again = cgroups.room()
-    assert again is group
-    assert again.outcome() == Hits()
-    again.limit(300 * MIB, 64, None)
-    program = start(again, EATERS, "20")
-    assert told(program) == "8 0"
-    assert again.outcome() == Hits()
-    program.wait(10)
-    again.limit(48 * MIB, 64, None)
-    program = start(again, EATERS, "50")
-    assert told(program) == "0 8"
-    assert again.outcome() == Hits(8, 0)
-
-
 def test_a_group_with_a_process_in_it_serves_no_other_room_and_goes_with_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    group = cgroups.room()
+    group = cgroups.take()
     program = start(group, "import time; time.sleep(60)")
-    group.remove()
-    other = cgroups.room()
+    cgroups.give_back(group)
+    other = cgroups.take()
     assert directories(other).isdisjoint(directories(group))
     assert not cgroups.sweep()
     program.kill()
@@ -291,35 +255,11 @@ def test_a_group_with_a_process_in_it_serves_no_other_room_and_goes_with_it(
     assert {each for top in ours() for each in top.iterdir() if each.is_dir()} == directories(other)
 
 
-def test_a_group_that_pages_are_still_charged_to_serves_no_other_room(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    group = cgroups.room()
-    code = "import sys; sys.stdin.read(1); open(sys.argv[1], 'wb').write(bytes(8 << 20)); print()"
-    program = start(group, code, str(tmp_path / "outlives"))
-    told(program)
-    program.wait(10)
-    group.remove()
-    assert cgroups.room() is not group
-    assert not any(each.exists() for each in directories(group))
-
-
-def test_limits_that_are_there_are_not_written_again(cgroups: Cgroups) -> None:
-    group = cgroups.room()
-    group.limit(64 * MIB, 10, 1.0)
-    (bounded,) = (each for each in directories(group) if (each / "pids.max").exists())
-    (bounded / "pids.max").write_text("99")
-    group.limit(64 * MIB, 10, 1.0)
-    assert (bounded / "pids.max").read_text() == "99\n"
-    group.limit(64 * MIB, 10, None)
-    assert (bounded / "pids.max").read_text() == "10\n"
-
-
-def test_few_groups_are_kept(cgroups: Cgroups) -> None:
-    groups = [cgroups.room() for _ in range(40)]
+def test_a_group_goes_with_its_sandbox(cgroups: Cgroups) -> None:
+    groups = [cgroups.take() for _ in range(40)]
     for each in groups:
-        each.remove()
-    assert all(len(list(top.glob("*/cgroup.procs"))) == 4 for top in ours())
+        cgroups.give_back(each)
+    assert not any(list(top.glob("[0-9]*/cgroup.procs")) for top in ours())
     cgroups.close()
     assert ours() == []
 
@@ -327,7 +267,7 @@ def test_few_groups_are_kept(cgroups: Cgroups) -> None:
 def test_closing_kills_what_is_left_and_removes_everything(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    program = start(cgroups.room(), "import time; time.sleep(60)")
+    program = start(cgroups.take(), "import time; time.sleep(60)")
     cgroups.close()
     assert program.wait(10) == -signal.SIGKILL
     assert ours() == []
@@ -338,7 +278,7 @@ import os, sys, time
 from sandbox.local.cgroup import Cgroups
 groups = Cgroups.open({UID})
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
-group = groups.room()
+group = groups.take()
 group.limit(64 << 20, 10, None)
 doors, (ready, joined) = group.doors(), os.pipe()
 pid = os.fork()
@@ -463,7 +403,7 @@ kept = keeper.Keeper([top.directory])
 cgroup._make(top, {UID})
 groups = cgroup.Cgroups((top,), kept)
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
-(door,), (ready, joined) = groups.room().doors(), os.pipe()
+(door,), (ready, joined) = groups.take().doors(), os.pipe()
 pid = os.fork()
 if not pid:
     os.close(1)
@@ -494,9 +434,9 @@ def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Pat
     (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
     (tmp_path / "pids.events").write_text("max 5\n")
     place = Place(tmp_path, frozenset({"memory", "pids", "cpu"}), 2)
-    group = RoomGroup((place,), lambda _: None)
+    group = SandboxGroup((place,))
     group.limit(MIB, 12, 0.5)
-    assert group.outcome() == Hits(2, 5)
+    assert group.outcome() == ExitReport(oom_kills=2, refused_forks=5)
     assert (tmp_path / "memory.max").read_text() == str(MIB)
     assert (tmp_path / "pids.max").read_text() == "12"
     assert (tmp_path / "cpu.max").read_text() == "50000 100000"

@@ -25,18 +25,18 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 NOBODY = 61_150  # unused, like policy.HOST_UID
 
 HOSTILE = """#!/usr/bin/python3 -IS
-# In bubblewrap's place: a nursery whose rooms are no rooms, and whose agents lie.
+# In bubblewrap's place: a zygote whose rooms are no rooms, and whose agents lie.
 import os, signal, socket, sys
 if sys.argv[1:] == ["--version"]: sys.exit()
 info = int(sys.argv[sys.argv.index("--info-fd") + 1])
 control = int(sys.argv[-1].split("main(")[1].split(",")[0])
 wait, go = os.pipe()
-nursery = os.fork()
-if nursery:
-    os.write(info, b'{"child-pid": %d}' % nursery)
+zygote = os.fork()
+if zygote:
+    os.write(info, b'{"child-pid": %d}' % zygote)
     os.write(go, b".")  # as bubblewrap does: its child starts when this is written
     os.close(control)
-    os.waitpid(nursery, 0)
+    os.waitpid(zygote, 0)
     sys.exit()
 os.read(wait, 1)
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -57,7 +57,7 @@ while True:
 
 
 MORTAL = """#!/bin/sh
-# bubblewrap, but the FIRST of it are killed before their nurseries are ready.
+# bubblewrap, but the FIRST of it are killed before their zygotes are ready.
 [ "$1" = --version ] && exit
 echo >> "$0.starts"
 [ $(wc -l < "$0.starts") -le FIRST ] && kill -9 $$
@@ -161,16 +161,16 @@ async def test_a_room_that_cannot_be_made_is_unavailability_with_the_complaint(
     await sandbox.close()
 
 
-async def test_a_nursery_killed_before_it_is_ready_costs_a_run_nothing(public: Path) -> None:
+async def test_a_zygote_killed_before_it_is_ready_costs_a_run_nothing(public: Path) -> None:
     sandbox, starts = _mortal(public, 1)
     assert (await sandbox.run(Command.python(""), Limits())).succeeded
     assert len(starts.read_text()) == 2
     await sandbox.close()
 
 
-async def test_two_nurseries_killed_before_they_are_ready_are_unavailability(public: Path) -> None:
+async def test_two_zygotes_killed_before_they_are_ready_are_unavailability(public: Path) -> None:
     sandbox, starts = _mortal(public, 2)
-    with pytest.raises(SandboxUnavailable, match="the nursery ended early"):
+    with pytest.raises(SandboxUnavailable, match="the zygote ended early"):
         await sandbox.run(Command.python(""), Limits())
     assert (await sandbox.run(Command.python(""), Limits())).succeeded
     assert len(starts.read_text()) == 3
@@ -213,7 +213,7 @@ async def test_a_silent_agent_is_ended_by_the_supervisor(
 
 
 def _mortal(public: Path, starts: int) -> tuple[LocalSandbox, Path]:
-    """A sandbox whose first nurseries are killed, and a file with a line for each of all."""
+    """A sandbox whose first zygotes are killed, and a file with a line for each of all."""
     bwrap = _program(public, MORTAL.replace("FIRST", str(starts)))
     counted = public / "bwrap.starts"
     counted.touch()

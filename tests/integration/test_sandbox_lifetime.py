@@ -38,7 +38,7 @@ async def main():
     sandbox = LocalSandbox(pathlib.Path({str(PYTHON)!r}))
     await sandbox.run(Command.python(""), Limits())
     runs = [sandbox.run(Command.python({DEFIANT!r}), Limits(wall_seconds=300)) for _ in range(2)]
-    print(sandbox._link._process.pid, flush=True)
+    print(sandbox._session.pid, flush=True)
     await asyncio.gather(*runs)
 asyncio.run(main())
 """
@@ -46,18 +46,17 @@ asyncio.run(main())
 STARTS = f"""
 import pathlib, time
 from dataclasses import replace
-from sandbox import policy
-from sandbox.local import generation, ground, orphans, plan, stepdown
+from sandbox.local import host, orphans, rootfs, stepdown, zygote
 orphans.adopt()
-found = ground.find({str(PYTHON)!r}, None)
-common = plan.plan(found)
+found = host.find({str(PYTHON)!r}, None)
+common = rootfs.spec(found)
 common = replace(common, ground=stepdown.step_down(found, 61100))
 for number in range(40):
-    made = generation.Generation(common, policy.Stock.NOTHING)
-    made.make(1 << 20, None)
+    made = zygote.Zygote(common, libraries=False)
+    made.make(number, 1 << 20, None)
     time.sleep(number * 0.002)
     made.kill()
-    made.bury()
+    made.close()
 """
 
 
@@ -85,7 +84,7 @@ def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -
     assert worker.stdout is not None
     supervisor = int(worker.stdout.readline())
     # Two runs of three processes each, their agents, and two rooms that stand ready; bubblewrap
-    # and the nursery.
+    # and the zygote.
     family = _wait_for(lambda: _family(supervisor), lambda pids: len(pids) >= 15)
     worker.kill()
     worker.wait()
@@ -94,9 +93,9 @@ def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -
 
 async def test_close_leaves_no_process_and_may_be_called_twice(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
-    assert sandbox._link is not None
+    assert sandbox._session is not None
     run = asyncio.ensure_future(sandbox.run(Command.python(DEFIANT), Limits()))
-    supervisor = sandbox._link._process.pid
+    supervisor = sandbox._session.pid
     family = await asyncio.to_thread(
         _wait_for, lambda: _family(supervisor), lambda pids: len(pids) > 5
     )
@@ -123,7 +122,7 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
 
 async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
     assert sandbox.pool == PoolCount()
-    ready = PoolCount(ready=2, making=0, wanted=2)  # one in each line
+    ready = PoolCount(ready=1, making=0, wanted=1)
     await sandbox.run(Command.python(""), Limits())
     await sandbox.warmed()
     async with asyncio.timeout(20):
@@ -141,8 +140,8 @@ async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
 async def test_rooms_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     await sandbox.warmed()
-    assert sandbox._link is not None
-    supervisor = sandbox._link._process.pid
+    assert sandbox._session is not None
+    supervisor = sandbox._session.pid
     before = await asyncio.to_thread(_settled, supervisor)
     for _ in range(100):
         runs = (sandbox.run(Command.python("print(1)"), Limits()) for _ in range(2))
@@ -153,14 +152,14 @@ async def test_rooms_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalS
     assert await asyncio.to_thread(_settled, supervisor) == before
 
 
-async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
+async def test_a_lost_zygote_is_replaced(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     await sandbox.warmed()
-    assert sandbox._link is not None
-    supervisor = sandbox._link._process.pid
+    assert sandbox._session is not None
+    supervisor = sandbox._session.pid
     for _ in range(3):
         lost = _family(supervisor)
-        _kill_nurseries(supervisor)
+        _kill_zygotes(supervisor)
         assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
         gone = lost - {supervisor, *_keepers(supervisor)}
         await asyncio.to_thread(
@@ -169,46 +168,34 @@ async def test_a_lost_nursery_is_replaced(sandbox: LocalSandbox) -> None:
             lambda left: not left,
         )
     await sandbox.warmed()
-    assert sandbox._link._process.pid == supervisor
+    assert sandbox._session.pid == supervisor
 
 
-async def test_libraries_are_loaded_for_the_first_run_that_wants_them(
-    sandbox: LocalSandbox,
-) -> None:
-    await sandbox.run(Command.python("print(1)"), Limits())
-    assert sandbox._link is not None
-    supervisor = sandbox._link._process.pid
-    assert len(_nurseries(supervisor)) == 1
-    assert (await sandbox.run(Command.python("import numpy"), Limits())).succeeded
-    assert len(_nurseries(supervisor)) == 2
-    await sandbox.warmed()
-
-
-async def test_a_run_whose_nursery_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
+async def test_a_run_whose_zygote_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
-    assert sandbox._link is not None
+    assert sandbox._session is not None
     code = "import time; time.sleep(0.6); print('whole')"
     run = asyncio.ensure_future(sandbox.run(Command.python(code), Limits()))
     await asyncio.sleep(0.3)
-    _kill_nurseries(sandbox._link._process.pid)
+    _kill_zygotes(sandbox._session.pid)
     result = await run
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
 
 
-async def test_a_nursery_lost_again_and_again_is_unavailability(sandbox: LocalSandbox) -> None:
+async def test_a_zygote_lost_again_and_again_is_unavailability(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
-    assert sandbox._link is not None
+    assert sandbox._session is not None
     run = asyncio.ensure_future(sandbox.run(Command.python("import time; time.sleep(9)"), Limits()))
     while not run.done():
         await asyncio.sleep(0.05)
-        _kill_nurseries(sandbox._link._process.pid)
-    with pytest.raises(SandboxUnavailable, match="nursery"):
+        _kill_zygotes(sandbox._session.pid)
+    with pytest.raises(SandboxUnavailable, match="zygote"):
         run.result()
     assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
 
 
 async def test_generations_follow_one_another_under_load() -> None:
-    sandbox = LocalSandbox(PYTHON, pool_size=2, generation=20)
+    sandbox = LocalSandbox(PYTHON, pool_size=2, rotation=20)
     code = "import time; time.sleep(0.02); print(hash('a seed of one generation'))"
     seen: set[str] = set()
 
@@ -221,30 +208,28 @@ async def test_generations_follow_one_another_under_load() -> None:
 
     await asyncio.gather(work(), work(), work())
     assert len(seen) >= 3
-    assert sandbox._link is not None
-    supervisor = sandbox._link._process.pid
-    # No more than one of each line that serves, and one that is being made ready.
-    await asyncio.to_thread(
-        _wait_for, lambda: len(_nurseries(supervisor)), lambda count: count <= 3
-    )
+    assert sandbox._session is not None
+    supervisor = sandbox._session.pid
+    # One that serves, and one that is being made ready.
+    await asyncio.to_thread(_wait_for, lambda: len(_zygotes(supervisor)), lambda count: count <= 2)
     await sandbox.close()
 
 
 async def test_a_lost_supervisor_is_replaced(sandbox: LocalSandbox) -> None:
     for _ in range(2):
         assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-        assert sandbox._link is not None
-        os.kill(sandbox._link._process.pid, signal.SIGKILL)
+        assert sandbox._session is not None
+        os.kill(sandbox._session.pid, signal.SIGKILL)
     assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
 
 
 async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
-    assert sandbox._link is not None
+    assert sandbox._session is not None
     code = "import time; time.sleep(0.6); print('whole')"
     run = asyncio.ensure_future(sandbox.run(Command.python(code), Limits()))
     await asyncio.sleep(0.2)
-    os.kill(sandbox._link._process.pid, signal.SIGKILL)
+    os.kill(sandbox._session.pid, signal.SIGKILL)
     result = await run
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
 
@@ -253,8 +238,8 @@ async def test_a_room_that_cannot_be_handed_over_costs_its_own_run_alone(
     sandbox: LocalSandbox,
 ) -> None:
     await sandbox.run(Command.python(""), Limits())
-    assert sandbox._link is not None
-    supervisor = sandbox._link._process.pid
+    assert sandbox._session is not None
+    supervisor = sandbox._session.pid
     beside = asyncio.ensure_future(
         sandbox.run(Command.python("import time; time.sleep(0.5); print('whole')"), Limits())
     )
@@ -263,7 +248,7 @@ async def test_a_room_that_cannot_be_handed_over_costs_its_own_run_alone(
         await sandbox.run(Command.python(""), Limits(processes=1 << 23))
     assert (await beside).stdout.text == "whole\n"
     assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-    assert sandbox._link._process.pid == supervisor
+    assert sandbox._session.pid == supervisor
 
 
 async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) -> None:
@@ -272,7 +257,7 @@ async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) 
     killed: set[int] = set()
     while not run.done():
         await asyncio.sleep(0.3)
-        pid = sandbox._link._process.pid if sandbox._link is not None else 0
+        pid = sandbox._session.pid if sandbox._session is not None else 0
         if pid and pid not in killed:
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
@@ -299,19 +284,19 @@ def _unbegun() -> set[int]:
             parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
-        if parent == b"1" and b"sandbox.room.nursery" in cmdline:
+        if parent == b"1" and b"sandbox.room.zygote" in cmdline:
             found.add(int(place.name))
     return found
 
 
-def _nurseries(supervisor: int) -> list[int]:
+def _zygotes(supervisor: int) -> list[int]:
     """Those whose parent is a bubblewrap: their rooms' processes have them for a parent."""
     shells = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
     return [pid for pid in _family(supervisor) if _parent(pid) in shells]
 
 
-def _kill_nurseries(supervisor: int) -> None:
-    for pid in _nurseries(supervisor):
+def _kill_zygotes(supervisor: int) -> None:
+    for pid in _zygotes(supervisor):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

@@ -63,7 +63,7 @@ def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> No
     assert said.stdout.decode().strip() == image.digest()
     entry = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'room')!r}]; "
-        "import sandbox.room.contained, sandbox.room.preload; print(sandbox.__file__)"
+        "import sandbox.room.container, sandbox.room.preload; print(sandbox.__file__)"
     )
     ran = subprocess.run([sys.executable, "-I", "-c", entry], check=True, capture_output=True)
     assert ran.stdout.decode().startswith(str(tmp_path))

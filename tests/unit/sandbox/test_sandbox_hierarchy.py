@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.local.hierarchy import NoCgroup, Place, choose, memberships, mounts
-from sandbox.local.room_group import settings
+from sandbox.local.sandbox_group import settings
 
 V1 = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sandbox.outcome import Answer, Forged, counted, died, finish, read_header, stream
+from sandbox.outcome import Answer, ExitReport, Forged, died, explained, finish, read_header, stream
 from sandbox.paths import fault
 from sandbox.protocol import Command, End, Limits
 
@@ -169,7 +169,9 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
 def test_what_the_kernel_has_counted_explains_a_failure(
     end: End, code: int | None, number: int | None, hits: tuple[int, int], expected: End
 ) -> None:
-    result = counted(replace(died(end, 1.0), exit_code=code, signal=number), *hits)
+    result = explained(
+        replace(died(end, 1.0), exit_code=code, signal=number), ExitReport(False, *hits)
+    )
     assert result.end is expected
     kept = (code, number) if expected is end else (None, None)
     assert (result.exit_code, result.signal) == kept

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sandbox import policy
-from sandbox.local.house import Descriptors, house
+from sandbox.local.base_container import Descriptors, command
 from sandbox.policy import Ground, Tree
 from sandbox.protocol import Limits
 from sandbox.room import tally
@@ -20,8 +20,8 @@ GIVEN = Descriptors(
 )
 
 
-def words(stock: policy.Stock = policy.Stock.USUAL) -> list[str]:
-    return house(GROUND, GIVEN, stock)
+def words() -> list[str]:
+    return command(GROUND, GIVEN, libraries=True)
 
 
 def after(word: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_every_namespace_is_its_own() -> None:
 
 
 def test_it_ends_with_its_supervisor_and_holds_no_terminal() -> None:
-    # As the first process of its pid namespace the nursery takes every room with it.
+    # As the first process of its pid namespace the zygote takes every room with it.
     assert {"--die-with-parent", "--new-session", "--as-pid-1"} <= set(words())
 
 
@@ -108,11 +108,11 @@ def test_each_room_has_its_own_of_every_tree_it_sees() -> None:
     assert walls()["tree"] == ["/usr", "/opt/venv", "/etc", "/room"]
 
 
-def test_the_nurserys_environment_is_the_codes_and_a_word_to_the_linker() -> None:
+def test_the_zygotes_environment_is_the_codes() -> None:
     # bubblewrap is started with an empty one: --clearenv does not clear /proc/1/environ.
     every = words()
     given = {every[at + 1]: every[at + 2] for at, word in enumerate(every) if word == "--setenv"}
-    assert given == {**policy.environment(GROUND), "LD_BIND_NOW": "1"}
+    assert given == policy.environment(GROUND)
     assert not {"--clearenv", "--unsetenv"} & set(every)
 
 
@@ -123,10 +123,9 @@ def test_the_environment_is_fixed_and_small() -> None:
     assert len(env) < 16
 
 
-def test_the_nursery_starts_as_the_codes_interpreter_does() -> None:
+def test_the_zygote_starts_as_the_codes_interpreter_does() -> None:
     assert words()[-4:-1] == ["/opt/venv/bin/python", "-P", "-c"]
-    assert words()[-1].endswith("stage(lambda: main(7, 'usual'))")
-    assert words(policy.Stock.NOTHING)[-1].endswith("stage(lambda: main(7, 'nothing'))")
+    assert words()[-1].endswith("trampoline(lambda: main(7, libraries=True))")
 
 
 def test_rlimits_follow_the_limits() -> None:

@@ -1,4 +1,4 @@
-"""What every house of a supervisor has in common, read once."""
+"""What every base container of a supervisor has in common, read once."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import policy, seccomp
-from sandbox.order import order
 from sandbox.policy import Ground
-from sandbox.protocol import Command, Limits, SandboxUnavailable
+from sandbox.protocol import SandboxUnavailable
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The ground that houses stand on, and what is laid into them."""
+class RootfsSpec:
+    """What the host gives, and the files that are written into each base container."""
 
     ground: Ground
     texts: Mapping[str, bytes]
-    """Files that are laid into each house, by path."""
+    """By path."""
 
 
-def plan(ground: Ground) -> Plan:
-    """The plan on this ground. Raises SandboxUnavailable on an architecture without a filter."""
+def spec(ground: Ground) -> RootfsSpec:
+    """Raises SandboxUnavailable on an architecture without a filter."""
     try:
         filter_ = seccomp.program(platform.machine())
     except ValueError as error:
@@ -39,8 +38,7 @@ def plan(ground: Ground) -> Plan:
     texts[policy.ROOM_FILTER] = filter_
     texts[policy.ROOM_NOTHING] = b""
     texts[policy.ROOM_STAT] = _proc_stat().encode()
-    texts[policy.ROOM_REHEARSAL] = _rehearsal(ground.python)
-    return Plan(ground, texts)
+    return RootfsSpec(ground, texts)
 
 
 def _proc_stat() -> str:
@@ -48,14 +46,8 @@ def _proc_stat() -> str:
     return policy.proc_stat(os.cpu_count() or 1, int(booted))
 
 
-def _rehearsal(python: str) -> bytes:
-    """The order of a program that does nothing."""
-    ordered = order(Command.python("0"), Limits(), python)
-    return b"".join((ordered.head, *ordered.blobs))
-
-
 def _sources() -> dict[str, bytes]:
-    """Our own modules that run in a house: the folder `room`, and what it needs of the package."""
+    """Our own modules that run in a sandbox: the folder `room`, and what it needs."""
     top = Path(__file__).resolve().parent.parent
     files = (top / "__init__.py", top / "paths.py", *sorted((top / "room").glob("*.py")))
     return {f"{policy.ROOM_SOURCE}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}

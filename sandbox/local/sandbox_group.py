@@ -1,49 +1,27 @@
-"""The control group of one room: what its processes use together, bounded by the kernel.
-
-It may have been another room's before, and still has that one's limits then. Making one costs
-0.1 ms of processor time, each write 4 us: so none is made, and nothing written, that is there.
-"""
+"""The control group of one sandbox: what its processes use together, bounded by the kernel."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from sandbox.local import keeper
 from sandbox.local.hierarchy import Place
+from sandbox.outcome import ExitReport
 
 _PERIOD = 100_000  # microseconds, over which a share of processor time is counted
 _QUOTA = "cpu.cfs_quota_us"
 _UNSWAPPED = "memory.memsw.limit_in_bytes"
 _ANSWER_BYTES = 64 * 1024
-_LEFT_BYTES = 2 * 1024 * 1024
-"""What may still be charged to a group that is used again. A room leaves some 0.5 MiB of the
-kernel's own, which go with time. More, such as the pages of a file that it was the first to read,
-would count against the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """How often a room's group has hit its limits."""
+class SandboxGroup:
+    """One sandbox's group. Everything that a member starts later is a member."""
 
-    oom_kills: int = 0
-    refused_forks: int = 0
-
-
-class RoomGroup:
-    """One room's group. Everything that a member starts later is a member.
-
-    `leave` is told of it when its room is gone.
-    """
-
-    def __init__(self, places: tuple[Place, ...], leave: Callable[[RoomGroup], None]) -> None:
-        self._places, self._leave = places, leave
-        self._before = Hits()
-        self._limits: tuple[int, int, float | None] | None = None
-        self._is_sound = True
+    def __init__(self, places: tuple[Place, ...]) -> None:
+        self._places = places
 
     def doors(self) -> list[int]:
         """Descriptors: a process of one thread that writes `0` to each of them is a member. Raises
@@ -80,54 +58,30 @@ class RoomGroup:
         """Bound the whole group: memory with the pages of its tmpfs and without swap, processes and
         threads, processors (a fraction, too; None: all). A later call replaces it. Raises OSError.
         """
-        limits = (memory_bytes, processes, cpus)
-        if limits == self._limits:
-            return
-        self._limits, self._is_sound = None, False
         for place in self._places:
-            for file, value, needed in settings(place, *limits):
+            for file, value, needed in settings(place, memory_bytes, processes, cpus):
                 path = f"{place.directory}/{file}"
                 if file == _QUOTA:
                     _share(path, value)
                 elif needed or os.path.exists(path):  # noqa: PTH110
                     _write(path, value)
-        self._limits, self._is_sound = limits, True
-
-    def outcome(self) -> Hits:
-        """What its last room has hit. To be asked once, when that is gone."""
-        now, before = self._counted(), self._before
-        self._before = now
-        return Hits(now.oom_kills - before.oom_kills, now.refused_forks - before.refused_forks)
 
     def root_out(self) -> None:
         """Kill everyone in it, one by one, and let them have all processors to die on: the first
         process of a room kills the others when it dies itself, and these can keep it from that.
         """
-        self._limits = None
         for place in self._places:
             with contextlib.suppress(OSError):
                 for file, value in _processors(place, None):
                     _write(f"{place.directory}/{file}", value)
             keeper.kill(place.directory)
 
-    def remove(self) -> None:
-        """Its room is gone: it is removed, or serves another room."""
-        self._leave(self)
-
-    def renew(self) -> bool:
-        """Make it a new room's; False where something of the last one is left in it, or where it
-        could not be bounded.
-        """
-        try:
-            return self._is_sound and all(_is_empty(place) for place in self._places)
-        except OSError:
-            return False
-
     def discard(self) -> list[Place]:
-        """Remove it for good; returns the places that cannot go yet."""
+        """Remove it; returns the places that cannot go yet, with a process in them."""
         return [place for place in self._places if not keeper.removed(place.directory)]
 
-    def _counted(self) -> Hits:
+    def outcome(self) -> ExitReport:
+        """What its sandbox has hit."""
         oom_kills = refused = 0
         for place in self._places:
             if "memory" in place.controllers:
@@ -135,7 +89,7 @@ class RoomGroup:
                 oom_kills += _count(f"{place.directory}/{events}", "oom_kill")
             if "pids" in place.controllers:
                 refused += _count(f"{place.directory}/pids.events", "max")
-        return Hits(oom_kills, refused)
+        return ExitReport(oom_kills=oom_kills, refused_forks=refused)
 
 
 def settings(
@@ -177,19 +131,6 @@ def _share(path: str, quota: str) -> None:
         if error.errno != errno.EINVAL:
             raise
         _write(path, "-1")  # as much as there is above, which is less
-
-
-def _is_empty(place: Place) -> bool:
-    """Whether no process, and next to no memory, is left in it. Raises OSError."""
-    if _read(f"{place.directory}/cgroup.procs"):
-        return False
-    # Counts those, too, that have ended and were not reaped.
-    if "pids" in place.controllers and int(_read(f"{place.directory}/pids.current")):
-        return False
-    if "memory" not in place.controllers:
-        return True
-    usage = "memory.usage_in_bytes" if place.version == 1 else "memory.current"
-    return int(_read(f"{place.directory}/{usage}")) <= _LEFT_BYTES
 
 
 def _count(path: str, word: str) -> int:

@@ -1,4 +1,4 @@
-"""A nursery that cannot tell of a room goes on, whatever has become of that room."""
+"""A zygote that cannot tell of a room goes on, whatever has become of that room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 UID = 61_109
 TELL = f"""
 import os, resource, select, socket, sys
-from sandbox.room import nursery
+from sandbox.room import zygote
 if os.getuid() == 0:
     os.setresuid({UID}, {UID}, {UID})
 room = os.fork()
@@ -26,7 +26,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
 way = socket.socketpair()  # of this user's, too many are on their way
 socket.send_fds(way[0], [b"x"], [pidfd] * 40)
 talk, supervisor = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-nursery._tell(talk, pidfd)
+zygote._report(talk, pidfd)
 print(supervisor.recv(4096).decode(), bool(select.select([own], [], [], 5)[0]))
 """
 
@@ -40,5 +40,5 @@ def test_a_room_that_cannot_be_told_of_is_killed(room: str) -> None:
         check=False,
         env={"PYTHONPATH": "."},
     )
-    told = "failed to tell of a new room: Too many references: cannot splice True\n"
+    told = "failed to report a new sandbox: Too many references: cannot splice True\n"
     assert (ran.stdout, ran.stderr, ran.returncode) == (told, "", 0)

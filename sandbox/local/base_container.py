@@ -1,4 +1,4 @@
-"""House: what bubblewrap builds once for many rooms, and the nursery in it: command lines. Pure."""
+"""The base container: what bubblewrap builds once for many sandboxes; command lines. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sandbox.policy import (
     RUN_BYTES,
     UID,
     Ground,
-    Stock,
     environment,
 )
 
@@ -24,49 +23,49 @@ class Descriptors:
     control: int
     info: int
     texts: Mapping[str, int]
-    """Files of the house, by path, each to be read from its descriptor."""
+    """Files of the base container, by path, each to be read from its descriptor."""
 
 
-def house(ground: Ground, given: Descriptors, stock: Stock) -> list[str]:
-    """bubblewrap's command line for a house and the nursery in it, with its `stock` loaded.
+def command(ground: Ground, given: Descriptors, *, libraries: bool) -> list[str]:
+    """bubblewrap's command line for a base container and the zygote in it, which has the usual
+    `libraries` loaded or not.
 
-    Two things of bubblewrap's are not used, because the rooms are made inside: `--disable-userns`
-    (each room forbids itself further namespaces, and is refused them by its filter too), and the
-    masks over `/proc` (the kernel lets nobody mount a fresh `/proc` who sees a masked one only).
-    Both are put up in every room; nothing of a job runs outside of one.
+    Two things of bubblewrap's are not used, because sandboxes are made inside: `--disable-userns`
+    (each forbids itself further namespaces, and is refused them by its filter too), and the masks
+    over `/proc` (the kernel lets nobody mount a fresh `/proc` who sees a masked one only). Both are
+    put up in every sandbox; nothing of a job runs outside of one.
     """
     env = environment(ground)
     return [
         ground.bwrap,
         *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
-        *("--unshare-cgroup-try", "--uid", str(UID), "--gid", str(UID), "--hostname", "house"),
-        # The nursery is the first process of its pid namespace: with it the kernel ends all rooms.
+        *("--unshare-cgroup-try", "--uid", str(UID), "--gid", str(UID), "--hostname", "base"),
+        # The zygote is the first process of its pid namespace: with it the kernel ends all
+        # sandboxes.
         *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
         *("--info-fd", str(given.info)),
         *(word for name, value in env.items() for word in ("--setenv", name, value)),
-        # What a library calls is looked up once, and not in each copy that is the first to call it.
-        *("--setenv", "LD_BIND_NOW", "1"),
         *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
         *(word for target, at in ground.links for word in ("--symlink", target, at)),
         *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
-        # The nursery's own, for matplotlib's list of fonts; each room's lies over it.
+        # The zygote's own, for matplotlib's list of fonts; each sandbox's lies over it.
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
         *("--perms", "0000", "--dir", ROOM_NOWHERE),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
-        *nursery(ground, given.control, stock),
+        *_zygote(ground, given.control, libraries=libraries),
     ]
 
 
-def nursery(ground: Ground, control: int, stock: Stock) -> list[str]:
-    """The command line of the nursery, which talks with the supervisor over the socket `control`.
+def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
+    """The command line of the zygote, which talks with the supervisor over the socket `control`.
 
-    Its flags and its environment are those of an interpreter that runs code: rooms are copies.
+    Its flags and its environment are those of an interpreter that runs code: sandboxes are copies.
     """
     start = (
         f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
-        "from sandbox.room.interpreter import stage; from sandbox.room.nursery import main; "
-        f"stage(lambda: main({control}, {stock.value!r}))"
+        "from sandbox.room.interpreter import trampoline; from sandbox.room.zygote import main; "
+        f"trampoline(lambda: main({control}, libraries={libraries}))"
     )
     return [ground.python, "-P", "-c", start]
 

@@ -1,4 +1,4 @@
-"""The entry of a room that is a container: the agent's control is the container's own streams.
+"""The entry of a sandbox that is a container: the agent's control is the container's own streams.
 
 Standard output would carry whatever a library prints while it is loaded, so the control moves to
 other descriptors first, which no program that the agent starts inherits.
@@ -18,22 +18,16 @@ FONTS = "/room/fonts"
 GIVEN = "/room/given"
 
 
-def loaded() -> None:
-    """Serve one order, with the usual libraries loaded before saying that the room is ready."""
+def main(*, load: bool) -> None:
+    """Serve one order; with the usual libraries loaded before saying that the sandbox is ready, or
+    without, which is quicker where an order waits already.
+    """
     control = _control()
     given = _given()
-    from sandbox.room import preload  # noqa: PLC0415  (the cold room is quicker without)
+    if load:
+        from sandbox.room import preload  # noqa: PLC0415
 
-    preload.load()
-    _serve(control, given)
-
-
-def cold() -> None:
-    """Serve one order that waits already."""
-    _serve(_control(), _given())
-
-
-def _serve(control: tuple[int, int], given: agent.Given) -> None:
+        preload.load()
     # The agent is the container's init: what it does not handle does not reach it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
