@@ -123,7 +123,7 @@ def _locks(inside: Mapping[str, Any]) -> Layer:
             "locks",
             True,
             "on files of the system and the interpreter, met in no other room; on a device such as "
-            "/dev/null, and on what little the house itself holds, met in all",
+            "/dev/null, and on what little the base container holds, met in all",
         )
     return Layer(
         "locks",

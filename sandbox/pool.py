@@ -87,6 +87,10 @@ class Session(Protocol):
         """
         ...
 
+    def notice(self, error: SandboxUnavailable) -> None:
+        """Learn from what has ended a run that this is `lost`, if it is."""
+        ...
+
     async def warm(self) -> None:
         """Returns when `make` loads libraries. Raises SandboxUnavailable."""
         ...
@@ -101,13 +105,13 @@ class Session(Protocol):
 
 
 class Pool:
-    """Keeps `size` sandboxes ready for the limits that were last asked for; none before `fill`.
+    """Keeps sandboxes ready for the limits that were last asked for; none before `keep`.
 
     Only who asks for more than stands ready waits for a start, and nobody for an end.
     """
 
-    def __init__(self, session: Session, size: int) -> None:
-        self._session, self._size, self._limits = session, size, Limits()
+    def __init__(self, session: Session) -> None:
+        self._session, self._size, self._limits = session, 0, Limits()
         self._ready: list[tuple[Instance, float]] = []  # and when it was made, monotonic
         self._builders: set[asyncio.Task[None]] = set()
         self._makings: set[asyncio.Task[Instance]] = set()
@@ -121,6 +125,11 @@ class Pool:
     def count(self) -> PoolCount:
         """Its sandboxes that no run has; from any thread."""
         return PoolCount(len(self._ready), len(self._makings), self._size)
+
+    def keep(self, size: int) -> None:
+        """From now on have that many stand ready."""
+        self._size = size
+        self.fill()
 
     async def take(self, limits: Limits, *, fresh: bool = False) -> Instance:
         """One for a run with these limits: at once where one that fits stands ready, else a new

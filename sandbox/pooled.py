@@ -125,13 +125,13 @@ class PooledSandbox(ABC, Generic[S]):
     async def _open(self) -> tuple[S, Pool]:
         await self._leave()
         self._session = await self._start()
-        self._pool = Pool(self._session, self._pool_size)
+        self._pool = Pool(self._session)
         try:
             await self._try_out(self._session, self._pool)
         except BaseException:
             await to_its_end(asyncio.create_task(self._leave()))
             raise
-        self._pool.fill()
+        self._pool.keep(self._pool_size)
         return self._session, self._pool
 
     async def _try_out(self, session: S, pool: Pool) -> None:
@@ -152,6 +152,16 @@ async def run_once(
     session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool = False
 ) -> RunResult:
     """One run in one sandbox. Raises SandboxLost, SandboxUnavailable."""
+    try:
+        return await _run_taken(session, pool, command, limits, fresh=fresh)
+    except SandboxUnavailable as error:
+        session.notice(error)
+        raise
+
+
+async def _run_taken(
+    session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool
+) -> RunResult:
     taken = await pool.take(limits, fresh=fresh)
     answer: RunResult | None = None
     cut = False

@@ -1,4 +1,4 @@
-"""What the rest of the house knows of the sandbox: `Sandbox.run(Command, Limits) -> RunResult`.
+"""What other packages know of the sandbox: `Sandbox.run(Command, Limits) -> RunResult`.
 
 A run's expected ends are values (`End`); only broken infrastructure raises:
 

@@ -5,39 +5,95 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import time
-from dataclasses import dataclass, replace
-from typing import Any
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sandbox import policy
-from sandbox.docker import image
+from sandbox.docker import image, profile
 from sandbox.docker.address import Connection
-from sandbox.docker.engine import Engine
+from sandbox.docker.engine import Engine, EngineLost
+from sandbox.docker.fate import Fate
 from sandbox.docker.leftovers import MARK
 from sandbox.docker.profile import UIDS, Kind, Shape, container, name
 from sandbox.docker.stream import Streams
-from sandbox.protocol import SandboxUnavailable
+from sandbox.outcome import ExitReport
+from sandbox.pool import to_its_end
+from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
+
+if TYPE_CHECKING:
+    from sandbox.docker.session import DockerSession
 
 READY = b"R"
 
 
-@dataclass(eq=False, slots=True)
-class Container:
-    """A container whose agent waits for its order."""
+class DockerInstance:
+    """A container whose agent waits for its order; implements `pool.Instance`."""
 
-    id: str
-    shape: Shape
-    connection: Connection
-    streams: Streams
-    made: float
-    """On the monotonic clock."""
-    mark: str
+    def __init__(
+        self,
+        session: DockerSession,
+        id_: str,
+        shape: Shape,
+        mark: str,
+        connection: Connection,
+        streams: Streams,
+    ) -> None:
+        self.id, self.work_bytes, self.reader = id_, shape.work_bytes, streams
+        self._session, self._shape, self._mark = session, shape, mark
+        self._connection, self._fate = connection, Fate()
+        self._ended = False
+
+    @property
+    def writer(self) -> asyncio.StreamWriter:
+        """See `pool.Instance.writer`."""
+        return self._connection.writer
 
     @property
     def lost(self) -> bool:
-        """Whether it is known to have ended, or its connection to have been cut."""
-        reader = self.connection.reader
+        """See `pool.Instance.lost`: it has ended, or its connection was cut."""
+        reader = self._connection.reader
         return reader.at_eof() or reader.exception() is not None
+
+    async def start(self, limits: Limits) -> None:
+        """See `pool.Instance.start`."""
+        self._session.begin(self.id, self._fate)
+        shape = profile.shape(limits)
+        if self._shape != shape:
+            await self._session.engine.update(self.id, profile.update(shape))
+
+    async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
+        """See `pool.Instance.report`. The agent shares the code's uid: one that falls silent or
+        lies was its code's doing, unless the engine was lost, or who stands between cut the
+        connection.
+        """
+        if result is None:
+            await self._require_engine()
+            if cut and not await self._fate.was_its_own():
+                return ExitReport(lost=True, why="the connection to a run's container was cut")
+        # The kernel kills for memory without a word to the agent: only the engine is told.
+        killed = result is None or result.signal == signal.SIGKILL or result.end is End.KILLED
+        if killed or (result is not None and result.end is End.EXITED):
+            short = await self._fate.was_short_of_memory(wait=killed)
+            return ExitReport(oom_kills=int(short))
+        return ExitReport()
+
+    async def end(self) -> None:
+        """See `pool.Instance.end`."""
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            await self._session.remove(self.id, self._mark)
+        finally:
+            self._connection.close()
+
+    async def _require_engine(self) -> None:
+        if self._session.closed:  # with this backend, or because another run found it lost
+            raise EngineLost("the engine was left during a run")
+        if not await self._session.engine.answers():
+            self._session.lost = True  # before its container is to be removed
+            raise EngineLost("the engine was lost during a run")
 
 
 def command(*, load: bool) -> tuple[str, ...]:
@@ -54,11 +110,12 @@ def command(*, load: bool) -> tuple[str, ...]:
     return (image.PYTHON, "-P", "-c", start)
 
 
-async def make(engine: Engine, kind: Kind, shape: Shape, mark: str, *, load: bool) -> Container:
+async def make(session: DockerSession, shape: Shape, mark: str, *, load: bool) -> DockerInstance:
     """Make a container that bears the mark, and wait until its agent is ready. Of one that fails,
     or is cancelled, nothing is left. Raises SandboxUnavailable.
     """
-    kind = replace(kind, labels={**kind.labels, MARK: mark})
+    engine = session.engine
+    kind = replace(session.kind, labels={**session.kind.labels, MARK: mark})
     creating = asyncio.create_task(_create(engine, kind, shape, command(load=load)))
     connection = None
     try:
@@ -72,7 +129,7 @@ async def make(engine: Engine, kind: Kind, shape: Shape, mark: str, *, load: boo
             connection.close()
         await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
-    return Container(made, shape, connection, streams, time.monotonic(), mark)
+    return DockerInstance(session, made, shape, mark, connection, streams)
 
 
 async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, ...]) -> str:
@@ -84,23 +141,6 @@ async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, 
         if made is not None:
             return made
     raise SandboxUnavailable(f"the engine has {len(UIDS)} rooms, and no user for another")
-
-
-async def to_its_end(task: asyncio.Task[Any]) -> None:
-    """Wait for it, however often who waits is cancelled: a loop that is interrupted cancels all
-    tasks, and then the pool, which is being closed for that, its builders again.
-
-    Who was cancelled meanwhile is so afterwards. How the task ended is nothing to who waits: he has
-    an end of his own to tell.
-    """
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError
 
 
 async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 from sandbox.docker import exchange
 from sandbox.docker.address import Address, Connection
 from sandbox.docker.exchange import Broken, Lines, Refused, Response
+from sandbox.pool import SandboxLost
 from sandbox.protocol import SandboxUnavailable
 
 NEWEST_API = (1, 51)
@@ -26,12 +27,8 @@ _SECONDS = 30.0
 _PING_SECONDS = 10.0
 
 
-class EngineLost(SandboxUnavailable):
+class EngineLost(SandboxLost):
     """The engine does not answer."""
-
-
-class RoomLost(SandboxUnavailable):
-    """The engine answers, but the connection to a container of its own was cut."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.pool import LIFE_SECONDS
+
 OWNER = "fettle.sandbox"
 MARK = "fettle.mark"
 """Of one making: its owner has it in mind before the engine is asked, and until the end."""
 _MACHINE, _PROCESS = "fettle.machine", "fettle.process"
 
-LIFE_SECONDS = 3600.0
-"""A worker replaces a room that stands ready for longer: so whatever is much older is left over,
-and can be told so by a worker of another machine."""
 LEFT_SECONDS = 3 * LIFE_SECONDS
+"""A pool replaces what stands ready for longer than LIFE_SECONDS: so whatever is much older is left
+over, as a worker of another machine can see, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,6 @@ class Shape:
     memory_bytes: int
     processes: int
 
-    def fits(self, other: Shape) -> bool:
-        """Whether a container of this shape can still be given the other: `update` does."""
-        return self.work_bytes == other.work_bytes
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

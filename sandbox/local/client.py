@@ -110,6 +110,9 @@ class LocalSession:
             raise
         return LocalInstance(self, number, entry, size, *streams)
 
+    def notice(self, error: SandboxUnavailable) -> None:
+        """See `pool.Session.notice`: its socket says it earlier."""
+
     @property
     def warmed(self) -> bool:
         """Whether sandboxes were made with libraries loaded at some time."""

@@ -1,12 +1,12 @@
 """The walls of a room, put up from the inside by its first process before anything else.
 
-The process has just been copied from the nursery into new namespaces of every kind, in which it is
-all-powerful, and which are empty or a copy of the house's. It mounts what is the room's own, gives
+The process has just been copied from the zygote into new namespaces of every kind, in which it is
+all-powerful, and which are empty or a copy of the base container's. It mounts what is the room's own, gives
 up all power, and locks the door behind it: from there on neither it nor any child gets back out.
 What is put up comes from `policy.walls`; nothing of a job is there yet.
 
-The nursery works out the steps once (each function here tells its own); a room only takes them. It
-shares the nursery's pages until it writes to them, if only a reference count, and each first write
+The zygote works out the steps once (each function here tells its own); a room only takes them. It
+shares the zygote's pages until it writes to them, if only a reference count, and each first write
 costs as much as a system call: a step is little more than one.
 
 Runs inside a room: the standard library alone.
@@ -106,7 +106,7 @@ class Walls:
 
 
 def be_nobody(uid: str) -> Iterator[Step]:
-    """One user and one group exist here: both the code's, and the house's outside."""
+    """One user and one group exist here: both the code's, and the supervisor's outside."""
     yield _write("/proc/self/setgroups", "deny")
     yield _write("/proc/self/uid_map", f"{uid} {uid} 1")
     yield _write("/proc/self/gid_map", f"{uid} {uid} 1")
@@ -156,7 +156,7 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
 
 
 def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
-    """The places that can be written, each of a fixed size, over the house's empty ones; and
+    """The places that can be written, each of a fixed size, over the base container's empty ones; and
     terminals that no other room sees.
     """
     for at, options in tmpfs.items():
@@ -197,7 +197,7 @@ def offer_to_die_first(score: str) -> Iterator[Step]:
 
 def leave_the_session() -> Iterator[Step]:
     """No terminal and no process group with anything outside. Children tell how they ended, which
-    the nursery does not want to know of its own.
+    the zygote does not want to know of its own.
     """
     yield "setsid", os.setsid
     yield _call("signal", int(signal.SIGCHLD), None)

@@ -23,7 +23,7 @@ import pytest
 from engine_relay import relayed
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, container, fate, profile, station, trial
+from sandbox.docker import DockerSandbox, container, fate, profile, session, trial
 from sandbox.docker.leftovers import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
@@ -325,7 +325,7 @@ async def test_a_container_whose_connection_is_cut_is_not_taken_for_its_codes_fa
 async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
     engine, sandbox, looking, monkeypatch, tmp_path
 ) -> None:
-    monkeypatch.setattr(station, "CUT_SECONDS", 1.2)  # the kill falls between
+    monkeypatch.setattr(session, "CUT_SECONDS", 1.2)  # the kill falls between
     monkeypatch.setattr(fate, "OOM_SECONDS", 5.0)
     hold = Command.python("x = bytearray(b'x') * (200 << 20)")
     async with (
@@ -414,7 +414,7 @@ async def a_stray(looking: docker.DockerClient) -> AsyncIterator[str]:
 async def test_a_container_of_its_own_that_nobody_holds_is_swept(
     sandbox, looking, monkeypatch
 ) -> None:
-    monkeypatch.setattr(station, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(session, "SWEEP_SECONDS", 0.2)
     async with sandbox(pool_size=1) as backend:
         await backend.warmed()
         held = set(rooms(looking))

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from jobs.record import JobRecord
-from sandbox.cache import ResultCache, environment
+from sandbox.cache import ResultCache
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
@@ -171,6 +171,4 @@ class RunCache:
 
     def _image(self) -> str | None:
         """What the code runs in, as it is now: an installation or another image changes it."""
-        if isinstance(self.backend, DockerSandbox):
-            return self.backend.image_id
-        return environment(self.settings.sandbox_python)
+        return self.backend.image

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
 
-from sandbox.docker import DockerSandbox, station
+from sandbox.docker import DockerSandbox, session
 from sandbox.docker import engine as dialogue
 from sandbox.docker.leftovers import OWNER
 from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
@@ -102,7 +102,7 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
     """However old it is by an engine's clock that was put forward meanwhile, and although its own
     worker does not know its name yet; nor by another backend of the same process.
     """
-    monkeypatch.setattr(station, "SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(session, "SWEEP_SECONDS", 0.01)
     async with backed(tmp_path) as (engine, backend):
         other = DockerSandbox(engine=engine.host, pool_size=0)
         making = engine.gate("create", late=True)

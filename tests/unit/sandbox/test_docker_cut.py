@@ -88,7 +88,7 @@ async def test_one_that_stood_ready_and_was_cut_off_is_not_used(reset: bool) -> 
         backend = DockerSandbox(engine=engine.host, pool_size=1)
         await backend.warmed()
         (first,) = engine.containers
-        (ready,) = backend._station.pool._ready
+        ((ready, _),) = backend._pool._ready
         attached = engine.containers[first].attached
         if reset:
             there = attached.get_extra_info("socket")

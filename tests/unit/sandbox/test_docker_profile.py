@@ -101,10 +101,8 @@ def test_what_the_local_backend_masks_is_masked_here(body) -> None:
     assert "/sys" in body["HostConfig"]["MaskedPaths"]
 
 
-def test_a_made_container_can_take_other_counts_but_not_another_size() -> None:
+def test_a_made_container_can_take_other_counts() -> None:
     common = profile.shape(Limits())
-    assert common.fits(profile.shape(Limits(memory_bytes=100 * MIB, processes=5)))
-    assert not common.fits(profile.shape(Limits(workspace_bytes=MIB)))
     assert set(profile.update(common)) == {"Memory", "MemorySwap", "PidsLimit"}
 
 

@@ -1,0 +1,192 @@
+"""An engine in use: its facts and our image as they were found, and what it reports of containers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from dataclasses import replace
+
+from sandbox.docker import container, image, leftovers, profile, seccomp
+from sandbox.docker.container import DockerInstance
+from sandbox.docker.engine import Engine, EngineLost, Events, Facts
+from sandbox.docker.fate import EVENTS, Fate
+from sandbox.docker.image import Image
+from sandbox.docker.leftovers import MARK, OWNER, Owner
+from sandbox.docker.profile import Kind, Shape
+from sandbox.order import Order, order
+from sandbox.protocol import Command, Limits, SandboxUnavailable
+
+SWEEP_SECONDS = 60.0
+CUT_SECONDS = 0.2
+"""Before what was cut is connected anew: less than a run waits for word of a kill."""
+
+
+class DockerSession:
+    """Begun by `open_session`; of use until `lost`, which it is when the engine has gone.
+    Implements `pool.Session`.
+    """
+
+    def __init__(
+        self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Events
+    ) -> None:
+        self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
+        self.lost = self.closed = False
+        self._owner, self._events = owner, events
+        self._held: set[str] = set()
+        self._fates: dict[str, Fate] = {}
+        self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
+
+    def order(self, command: Command, limits: Limits) -> Order:
+        """See `pool.Session.order`; without the limit of processes where the container's cgroup
+        holds it: without a user namespace of its own the kernel counts that one over the machine.
+        """
+        whole = order(command, limits, image.PYTHON)
+        if "pids" not in self.facts.bounds:
+            return whole
+        lines = whole.header.split("\n")
+        kept = (line for line in lines if not line.startswith("rlimit RLIMIT_NPROC "))
+        return replace(whole, header="\n".join(kept))
+
+    async def make(self, limits: Limits, *, load: bool) -> DockerInstance:
+        """See `pool.Session.make`."""
+        mark = uuid.uuid4().hex
+        self._held.add(mark)
+        try:
+            return await self._make(profile.shape(limits), mark, load=load)
+        except BaseException:
+            self._held.discard(mark)
+            raise
+
+    def notice(self, error: SandboxUnavailable) -> None:
+        """See `pool.Session.notice`."""
+        if isinstance(error, EngineLost) and not self.closed:
+            self.lost = True  # one that is being closed has containers to remove yet
+
+    async def warm(self) -> None:
+        """See `pool.Session.warm`: a container that stands ready has the libraries loaded."""
+
+    async def stop(self) -> None:
+        """See `pool.Session.stop`. With an engine that is gone, or hangs, what is under way is cut:
+        there is nothing to wait for but its ping.
+        """
+        self.closed = True
+        self.lost = self.lost or not await self.engine.answers()
+        if self.lost:
+            self.engine.drop()
+        for each in self._chores:
+            each.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+
+    async def close(self) -> None:
+        """See `pool.Session.close`."""
+        if not self.lost:  # only strays are left now, and what has been ended just before
+            self._held.clear()
+            with contextlib.suppress(SandboxUnavailable):
+                await self._remove_left(f"{OWNER}={self._owner.id}")
+        self._events.lines.close()
+
+    def begin(self, id_: str, fate: Fate) -> None:
+        """From now on what the engine reports of a container goes to this fate."""
+        self._fates[id_] = fate
+
+    async def remove(self, id_: str, mark: str) -> None:
+        """Remove a container."""
+        self._fates.pop(id_, None)
+        try:
+            if not self.lost:
+                await self.engine.remove(id_)
+        finally:
+            self._held.discard(mark)  # gone, or a stray: the engine refused to remove it
+
+    async def _make(self, shape: Shape, mark: str, *, load: bool) -> DockerInstance:
+        try:
+            return await container.make(self, shape, mark, load=load)
+        except EngineLost:
+            raise
+        except SandboxUnavailable as error:
+            if not await self.engine.answers():
+                raise EngineLost("the engine was lost while a container was made") from error
+            raise
+
+    async def _listen(self) -> None:
+        """Note how containers fare, until the engine has gone. A connection that is cut on its way,
+        as by a proxy that takes it for idle, is made anew: no run is the worse for it.
+        """
+        began = self._events.began
+        while True:
+            async for event in self._events.lines:
+                fate = self._fates.get(event.get("Actor", {}).get("ID", ""))
+                if fate is not None:
+                    fate.hear(event)
+            self._events.lines.close()
+            await asyncio.sleep(CUT_SECONDS)
+            try:
+                if await self.engine.facts() != self.facts:
+                    break
+                self._events = await follow(self.engine, self._owner, began)
+            except SandboxUnavailable:
+                break
+        self.lost = True
+
+    async def _sweep(self) -> None:
+        """Remove what dead workers have left behind, and strays, now and from time to time."""
+        while True:
+            with contextlib.suppress(SandboxUnavailable):  # who runs something next will tell
+                await self._remove_left(OWNER)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _remove_left(self, label: str) -> None:
+        """Remove, of what bears the label, what dead workers have left behind, and what is ours and
+        held by nobody: its making was not answered in time, or an engine under load did not manage
+        to remove it. One that the engine refuses to remove does not save the others.
+        """
+        for seen in await self.engine.containers(label):
+            ours = seen.labels.get(OWNER) == self._owner.id
+            stray = ours and seen.labels.get(MARK) not in self._held
+            if stray or leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
+                try:
+                    await self.engine.remove(seen.id)
+                except EngineLost:
+                    raise
+                except SandboxUnavailable:
+                    continue
+
+
+async def open_session(
+    engine: Engine, owner: Owner, name: str, runtime: str | None, cpus: float
+) -> DockerSession:
+    """Find the engine, what it can do and our image. Raises SandboxUnavailable.
+
+    An owner has one at a time: what is left of one that was lost is swept by his next.
+    """
+    await engine.open()
+    facts = await engine.facts()
+    _require(facts, runtime)
+    found = image.require(name, await engine.image(name))
+    kind = Kind(
+        # By its id: whatever takes the name later was not looked at.
+        image=found.id,
+        runtime=runtime,
+        cpus=cpus,
+        filter=seccomp.text(),
+        environment=image.environment(),
+        labels=owner.labels,
+    )
+    return DockerSession(engine, facts, found, kind, owner, await follow(engine, owner))
+
+
+async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:
+    """How this owner's containers fare. What was of a time before may be told twice."""
+    return await engine.events(f"{OWNER}={owner.id}", EVENTS, since)
+
+
+def _require(facts: Facts, runtime: str | None) -> None:
+    """Raises SandboxUnavailable where the engine cannot hold a room as it must be held."""
+    if runtime is not None and runtime not in facts.runtimes:
+        raise SandboxUnavailable(
+            f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes)}. Name it in "
+            "the engine's daemon.json and restart the engine"
+        )
+    if "seccomp" not in facts.security:
+        raise SandboxUnavailable("the engine was built, or started, without system call filters")
