@@ -20,11 +20,10 @@ from sandbox.docker.stream import Streams
 from sandbox.outcome import ExitReport
 from sandbox.pool import to_its_end
 from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
+from sandbox.room.wire import READY
 
 if TYPE_CHECKING:
     from sandbox.docker.session import DockerSession
-
-READY = b"R"
 
 
 class DockerInstance:

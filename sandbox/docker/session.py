@@ -1,4 +1,4 @@
-"""An engine in use: its facts and our image as they were found, and what it reports of containers."""
+"""An engine in use: its facts and our image as they were found, and its events."""
 
 from __future__ import annotations
 

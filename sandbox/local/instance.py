@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from sandbox.local.sandbox_group import SandboxGroup
 from sandbox.outcome import ExitReport
+from sandbox.room.wire import BROKEN, READY
 
 if TYPE_CHECKING:
     from sandbox.local.zygote import Zygote
 
-_READY, _BROKEN = b"R", b"!"
 _COMPLAINT_BYTES = 4096
 
 
@@ -49,10 +49,10 @@ class Instance:
             said = self.control.recv(_COMPLAINT_BYTES)
         except OSError as error:
             return str(error)
-        if said == _READY:
+        if said == READY:
             self.ready, self.until = True, float("inf")
             return None
-        return said.removeprefix(_BROKEN).decode(errors="replace")
+        return said.removeprefix(BROKEN).decode(errors="replace")
 
     def kill(self) -> None:
         """Kill everything in it."""

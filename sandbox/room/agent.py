@@ -19,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-READY = b"R"
 _SOURCES = (".py", ".pyc", ".so")
 
 
@@ -88,7 +87,7 @@ def serve(
     Neither descriptor may be inheritable, and the process must be hardened. `spare` is a process
     that waits to take the order (`interpreter.prepare`); without one, a new process is started.
     """
-    wire.write_all(write_fd, READY)
+    wire.write_all(write_fd, wire.READY)
     try:
         order = Order(read_fd)
     except EOFError:

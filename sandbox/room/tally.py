@@ -17,6 +17,7 @@ import time
 
 from sandbox.room import locks
 from sandbox.room.cpu_time import TICKS, CpuTime
+from sandbox.room.landlock import WRITABLE
 from sandbox.room.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 INIT = 1
-TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108
 FULL_BLOCKS = 16
 """A file system with less free than this is full: nobody writes a byte at a time."""
 
@@ -149,7 +149,7 @@ class Tally:
 def own_places() -> list[str]:
     """Those of the writable places that are file systems of their own."""
     root = os.stat("/").st_dev
-    return [place for place in TMPFS if os.path.isdir(place) and os.stat(place).st_dev != root]
+    return [place for place in WRITABLE if os.path.isdir(place) and os.stat(place).st_dev != root]
 
 
 def shared_out(loaded: int) -> int:

@@ -1,9 +1,9 @@
 """The walls of a room, put up from the inside by its first process before anything else.
 
 The process has just been copied from the zygote into new namespaces of every kind, in which it is
-all-powerful, and which are empty or a copy of the base container's. It mounts what is the room's own, gives
-up all power, and locks the door behind it: from there on neither it nor any child gets back out.
-What is put up comes from `policy.walls`; nothing of a job is there yet.
+all-powerful, and which are empty or a copy of the base container's. It mounts what is the sandbox's
+own, and gives up all power: from there on neither it nor any child gets back out. What is put up
+comes from `policy.walls`; nothing of a job is there yet.
 
 The zygote works out the steps once (each function here tells its own); a room only takes them. It
 shares the zygote's pages until it writes to them, if only a reference count, and each first write
@@ -156,7 +156,7 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
 
 
 def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
-    """The places that can be written, each of a fixed size, over the base container's empty ones; and
+    """The places that can be written, each of a fixed size, over empty ones; and
     terminals that no other room sees.
     """
     for at, options in tmpfs.items():

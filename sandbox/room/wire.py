@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import os
 
+READY = b"R"
+"""What an agent says first, before its order."""
+BROKEN = b"!"
+"""What it says in place of that, and then why."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable

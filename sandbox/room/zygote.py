@@ -24,15 +24,13 @@ import signal
 import socket
 from typing import NoReturn
 
-from sandbox.room import agent, interpreter, preload
+from sandbox.room import agent, interpreter, preload, wire
 from sandbox.room.tally import Tally
 from sandbox.room.walls import Walls
 
 MESSAGE_BYTES = 4096
 _DESCRIPTORS = 8
 """At most: a sandbox's socket, a member list for each hierarchy of control groups, and a clock."""
-BROKEN = b"!"
-"""What a sandbox says in place of `agent.READY`, and then why."""
 
 # linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with the walls.
 _NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -146,7 +144,7 @@ def _live(room: int, groups: list[int], work_bytes: int, context: _Context) -> N
         _write_files(context.walls.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
-        os.write(room, BROKEN + str(error).encode()[:MESSAGE_BYTES])
+        os.write(room, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     spare = interpreter.prepare(context.given)
     agent.serve(room, room, context.given, spare, context.tally)
