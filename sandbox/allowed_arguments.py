@@ -44,7 +44,7 @@ FCNTL = (
     _allow("copy a descriptor", F_DUPFD=0, F_DUPFD_CLOEXEC=1030),
     _allow("whether it is inherited", F_GETFD=1, F_SETFD=2),
     _allow("whether it blocks or appends", F_GETFL=3, F_SETFL=4),
-    _allow("locks of a process, which `room/locks.py` counts", F_GETLK=5, F_SETLK=6, F_SETLKW=7),
+    _allow("locks of a process, which `agent/locks.py` counts", F_GETLK=5, F_SETLK=6, F_SETLKW=7),
     _allow("how much a pipe holds", F_GETPIPE_SZ=1032),
 )
 

@@ -1,6 +1,6 @@
 """The host's side of the talk with a room: bounded frames over a socket, in an event loop.
 
-The room's side, and the format, are in `sandbox/room/wire.py`.
+The room's side, and the format, are in `sandbox/agent/wire.py`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 from sandbox import policy
 from sandbox.protocol import Command, Layer
 
-_PROBE = Path(__file__).resolve().parent / "room" / "probe.py"
+_PROBE = Path(__file__).resolve().parent / "agent" / "probe.py"
 _ALL_SCOPES = 6
 """The ABI from which Landlock cuts off signals and abstract sockets too."""
 _BOUNDED = 2 * policy.INODES

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox import paths
+from sandbox.agent.wire import lines
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
-from sandbox.room.wire import lines
 
 HEADER_BYTES = 8 * 1024 * 1024
 """A thousand paths of a KiB, twice, and some."""

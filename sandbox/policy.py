@@ -12,10 +12,10 @@
   control group where there is one).
 
 It is built in two steps. bubblewrap builds a *base container* once for many sandboxes:
-`local/base_container.py` has its command line. In it waits the *zygote* (`room/zygote.py`), which
+`local/base_container.py` has its command line. In it waits the *zygote* (`agent/zygote.py`), which
 has libraries loaded and never sees a byte of a job. Each sandbox is a fresh copy of the zygote in
-new namespaces of every kind, and isolates itself (`room/walls.py`) as `walls` says, before anything
-of a job reaches it.
+new namespaces of every kind, and isolates itself (`agent/isolation.py`) as `isolation` says, before
+anything of a job reaches it.
 
 bubblewrap itself must be started with an empty environment: `--clearenv` leaves the parent's
 readable in `/proc/1/environ`.
@@ -93,8 +93,8 @@ MAIN = "/run/main.py"
 ROOM_SOURCE = "/room"
 ROOM_GIVEN = "/room/given"
 """What the agent is told when its room is made: interpreter, environment, where the code lies."""
-ROOM_WALLS = "/room/walls"
-"""What `walls` says, for the zygote to read."""
+ROOM_ISOLATION = "/room/isolation"
+"""What `isolation` says, for the zygote to read."""
 ROOM_FILTER = "/room/filter"
 """The system call filter, assembled."""
 ROOM_NOTHING = "/room/nothing"
@@ -215,7 +215,7 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
     RLIMIT_AS is no memory limit: it counts what is only mapped (a thread's stack, an arena, a
     library), and it does not add up over processes. Four times the limit and a GiB lets numpy,
     matplotlib and 64 threads live, and still turns one absurd allocation into a MemoryError with a
-    traceback. The limit proper is the sampled total of the tree (`room/watch.py`).
+    traceback. The limit proper is the sampled total of the tree (`agent/supervise.py`).
     """
     address_space = 4 * limits.memory_bytes + 1024 * MIB
     own = 1  # the agent lives under the same count
@@ -258,8 +258,8 @@ def group_processes(limits: Limits) -> int:
     return limits.processes + AGENT_PROCESSES
 
 
-def walls(ground: Ground) -> str:
-    """What `room/walls.py` is to put up, one `key value` a line; `/work` is sized for each room."""
+def isolation(ground: Ground) -> str:
+    """What `agent/isolation.py` is to apply, one `key value` a line; `/work` is sized later."""
     user = (f"uid {UID}", f"hostname {HOSTNAME}", f"score {OOM_SCORE}")
     places = (
         _place("/tmp", "1777", TMPFS_INODES, TMP_BYTES),  # noqa: S108

@@ -46,7 +46,7 @@ from drills.attacks.primitives import (
 from drills.attacks.program import program
 from sandbox import policy
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxError, Stream
-from sandbox.room import wire
+from sandbox.agent import wire
 
 # The agent, from inside
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox.docker import leftovers, trial
+from sandbox.docker import garbage_collection, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
 from sandbox.docker.engine import Engine
 from sandbox.docker.layers import layers
@@ -38,7 +38,7 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         super().__init__(pool_size)
         self._image, self._engine, self._tls = image, engine or DEFAULT, tls
         self._runtime, self._cpus = runtime, cpus
-        self._owner: leftovers.Owner | None = None
+        self._owner: garbage_collection.Owner | None = None
         self._trusted: set[trial.Subject] = set()
 
     @property
@@ -51,7 +51,7 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         if self._tls is not None:
             tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
         engine = Engine(parse(self._engine, tls))
-        self._owner = self._owner or leftovers.look()
+        self._owner = self._owner or garbage_collection.look()
         return await open_session(engine, self._owner, self._image, self._runtime, self._cpus)
 
     async def _try_out(self, session: DockerSession, pool: Pool) -> None:

@@ -10,17 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sandbox import policy
+from sandbox.agent.wire import READY
 from sandbox.docker import image, profile
 from sandbox.docker.address import Connection
+from sandbox.docker.container_events import Fate
 from sandbox.docker.engine import Engine, EngineLost
-from sandbox.docker.fate import Fate
-from sandbox.docker.leftovers import MARK
+from sandbox.docker.garbage_collection import MARK
 from sandbox.docker.profile import UIDS, Kind, Shape, container, name
 from sandbox.docker.stream import Streams
 from sandbox.outcome import ExitReport
 from sandbox.pool import to_its_end
 from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
-from sandbox.room.wire import READY
 
 if TYPE_CHECKING:
     from sandbox.docker.session import DockerSession
@@ -102,8 +102,8 @@ def command(*, load: bool) -> tuple[str, ...]:
     """
     start = (
         f"import sys; sys.path.insert(0, {policy.ROOM_SOURCE!r}); "
-        "from sandbox.room.interpreter import trampoline; "
-        "from sandbox.room.container import main; "
+        "from sandbox.agent.interpreter import trampoline; "
+        "from sandbox.agent.container import main; "
         f"trampoline(lambda: main(load={load}))"
     )
     return (image.PYTHON, "-P", "-c", start)

@@ -7,12 +7,12 @@ import contextlib
 import uuid
 from dataclasses import replace
 
-from sandbox.docker import container, image, leftovers, profile, seccomp
+from sandbox.docker import container, garbage_collection, image, profile, seccomp
 from sandbox.docker.container import DockerInstance
+from sandbox.docker.container_events import EVENTS, Fate
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
-from sandbox.docker.fate import EVENTS, Fate
+from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image
-from sandbox.docker.leftovers import MARK, OWNER, Owner
 from sandbox.docker.profile import Kind, Shape
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
@@ -144,7 +144,9 @@ class DockerSession:
         for seen in await self.engine.containers(label):
             ours = seen.labels.get(OWNER) == self._owner.id
             stray = ours and seen.labels.get(MARK) not in self._held
-            if stray or leftovers.is_left(seen.labels, seen.age, self._owner, leftovers.is_alive):
+            if stray or garbage_collection.is_left(
+                seen.labels, seen.age, self._owner, garbage_collection.is_alive
+            ):
                 try:
                     await self.engine.remove(seen.id)
                 except EngineLost:

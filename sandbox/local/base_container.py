@@ -64,7 +64,7 @@ def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
     """
     start = (
         f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
-        "from sandbox.room.interpreter import trampoline; from sandbox.room.zygote import main; "
+        "from sandbox.agent.interpreter import trampoline; from sandbox.agent.zygote import main; "
         f"trampoline(lambda: main({control}, libraries={libraries}))"
     )
     return [ground.python, "-P", "-c", start]

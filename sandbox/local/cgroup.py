@@ -15,8 +15,8 @@ import itertools
 import os
 import time
 
-from sandbox.local import delegation, keeper
-from sandbox.local.hierarchy import NoCgroup, Place, look
+from sandbox.local import cgroup_delegation, cgroup_reaper
+from sandbox.local.cgroup_detection import NoCgroup, Place, look
 from sandbox.local.sandbox_group import SandboxGroup
 
 __all__ = ["Cgroups", "NoCgroup", "SandboxGroup"]
@@ -28,7 +28,7 @@ _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
 class Cgroups:
     """The groups of one supervisor. `detail` tells the doctor what bounds what."""
 
-    def __init__(self, tops: tuple[Place, ...], kept: keeper.Keeper) -> None:
+    def __init__(self, tops: tuple[Place, ...], kept: cgroup_reaper.Keeper) -> None:
         self._tops, self._keeper = tops, kept
         self._numbers = itertools.count(1)
         self._leaving: list[Place] = []
@@ -48,13 +48,15 @@ class Cgroups:
         try:
             bases = tuple(_base(place) for place in places)
             for base in bases:
-                keeper.clear(keeper.leftovers(base.directory), time.monotonic() + _CLEAR_SECONDS)
+                cgroup_reaper.clear(
+                    cgroup_reaper.leftovers(base.directory), time.monotonic() + _CLEAR_SECONDS
+                )
             tops = tuple(
-                Place(base.directory / keeper.name(), base.controllers, base.version)
+                Place(base.directory / cgroup_reaper.name(), base.controllers, base.version)
                 for base in bases
             )
-            kept = keeper.Keeper(top.directory for top in tops)
-        except (OSError, delegation.NotDelegatedError) as error:
+            kept = cgroup_reaper.Keeper(top.directory for top in tops)
+        except (OSError, cgroup_delegation.NotDelegatedError) as error:
             return NoCgroup(str(error))
         try:
             for top in tops:
@@ -77,7 +79,9 @@ class Cgroups:
 
     def sweep(self) -> bool:
         """Try again to remove groups that still had a process in them; whether all are gone."""
-        self._leaving = [each for each in self._leaving if not keeper.removed(each.directory)]
+        self._leaving = [
+            each for each in self._leaving if not cgroup_reaper.removed(each.directory)
+        ]
         return not self._leaving
 
     def close(self) -> None:
@@ -100,7 +104,9 @@ def _base(place: Place) -> Place:
     if place.version == 1:
         return place
     return Place(
-        delegation.divisible(place.directory, place.controllers), place.controllers, place.version
+        cgroup_delegation.divisible(place.directory, place.controllers),
+        place.controllers,
+        place.version,
     )
 
 
@@ -108,8 +114,8 @@ def _make(top: Place, uid: int) -> None:
     top.directory.mkdir()
     given = [top.directory]
     if top.version != 1:
-        delegation.enable(top.directory, top.controllers)
-        own = top.directory / keeper.OWN
+        cgroup_delegation.enable(top.directory, top.controllers)
+        own = top.directory / cgroup_reaper.OWN
         own.mkdir()
         (own / "cgroup.procs").write_text(str(os.getpid()))
         given.append(own)

@@ -34,7 +34,7 @@ def spec(ground: Ground) -> RootfsSpec:
     texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
     texts |= {path: Path(path).read_bytes() for path in policy.SYSTEM_FILES if Path(path).exists()}
     texts[policy.ROOM_GIVEN] = given.encode()
-    texts[policy.ROOM_WALLS] = policy.walls(ground).encode()
+    texts[policy.ROOM_ISOLATION] = policy.isolation(ground).encode()
     texts[policy.ROOM_FILTER] = filter_
     texts[policy.ROOM_NOTHING] = b""
     texts[policy.ROOM_STAT] = _proc_stat().encode()
@@ -47,7 +47,7 @@ def _proc_stat() -> str:
 
 
 def _sources() -> dict[str, bytes]:
-    """Our own modules that run in a sandbox: the folder `room`, and what it needs."""
+    """Our own modules that run in a sandbox: the folder `agent`, and what it needs."""
     top = Path(__file__).resolve().parent.parent
-    files = (top / "__init__.py", top / "paths.py", *sorted((top / "room").glob("*.py")))
+    files = (top / "__init__.py", top / "paths.py", *sorted((top / "agent").glob("*.py")))
     return {f"{policy.ROOM_SOURCE}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}

@@ -7,8 +7,8 @@ import errno
 import os
 from collections.abc import Iterator
 
-from sandbox.local import keeper
-from sandbox.local.hierarchy import Place
+from sandbox.local import cgroup_reaper
+from sandbox.local.cgroup_detection import Place
 from sandbox.outcome import ExitReport
 
 _PERIOD = 100_000  # microseconds, over which a share of processor time is counted
@@ -43,7 +43,7 @@ class SandboxGroup:
         return opened
 
     def clock(self) -> int | None:
-        """A descriptor of the group's count of processor time (`room/cpu_time.py`); None where no
+        """A descriptor of the group's count of processor time (`agent/cpu_time.py`); None where no
         group of it counts that. Raises OSError.
         """
         for place in self._places:
@@ -74,11 +74,11 @@ class SandboxGroup:
             with contextlib.suppress(OSError):
                 for file, value in _processors(place, None):
                     _write(f"{place.directory}/{file}", value)
-            keeper.kill(place.directory)
+            cgroup_reaper.kill(place.directory)
 
     def discard(self) -> list[Place]:
         """Remove it; returns the places that cannot go yet, with a process in them."""
-        return [place for place in self._places if not keeper.removed(place.directory)]
+        return [place for place in self._places if not cgroup_reaper.removed(place.directory)]
 
     def outcome(self) -> ExitReport:
         """What its sandbox has hit."""

@@ -32,7 +32,7 @@ class Zygote:
     leaves nothing then; `ready` when it says so; gone when `pidfd` is readable.
 
     Everything in it is killed with it, and the kernel completes its end only after every process of
-    every sandbox has ended. `room/zygote.py` has the messages. `made` and `living` count its
+    every sandbox has ended. `agent/zygote.py` has the messages. `made` and `living` count its
     sandboxes; `until` is when it is overdue, on the monotonic clock.
     """
 

@@ -15,7 +15,7 @@ import docker_engine as engines
 import pytest
 from faults_house import TWICE, Scene, Work
 
-from sandbox.docker.leftovers import OWNER
+from sandbox.docker.garbage_collection import OWNER
 
 pytestmark = pytest.mark.skipif(
     not engines.OWN, reason="NOT tested: an engine that is killed has to be our own; run as root"

@@ -23,8 +23,8 @@ import pytest
 from engine_relay import relayed
 
 from sandbox import policy
-from sandbox.docker import DockerSandbox, container, fate, profile, session, trial
-from sandbox.docker.leftovers import MARK, OWNER
+from sandbox.docker import DockerSandbox, container, container_events, profile, session, trial
+from sandbox.docker.garbage_collection import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
 TOP = Path(__file__).resolve().parents[2]
@@ -180,7 +180,7 @@ area[:] = bytes(1) * len(area)
 """
     async with sandbox() as backend:
         with monkeypatch.context() as patient:  # the word comes, if late
-            patient.setattr(fate, "OOM_SECONDS", 5.0)
+            patient.setattr(container_events, "OOM_SECONDS", 5.0)
             result = await backend.run(Command.python(code), Limits(memory_bytes=128 * MIB))
         assert (result.end, result.signal) == (End.MEMORY, None)
         killed = await backend.run(Command.python("import os; os.kill(os.getpid(), 9)"), QUICK)
@@ -326,7 +326,7 @@ async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
     engine, sandbox, looking, monkeypatch, tmp_path
 ) -> None:
     monkeypatch.setattr(session, "CUT_SECONDS", 1.2)  # the kill falls between
-    monkeypatch.setattr(fate, "OOM_SECONDS", 5.0)
+    monkeypatch.setattr(container_events, "OOM_SECONDS", 5.0)
     hold = Command.python("x = bytearray(b'x') * (200 << 20)")
     async with (
         relayed(engine.host, tmp_path / "relay.sock") as (relay, host),
@@ -435,13 +435,13 @@ async def test_closing_leaves_none_of_its_own(sandbox, looking) -> None:
 
 HIDDEN = """
 import os, subprocess
-from sandbox.docker import leftovers
+from sandbox.docker import garbage_collection as owner
 with subprocess.Popen(["sleep", "60"]) as other:
-    process = f"{other.pid} {leftovers.started(other.pid)}"
+    process = f"{other.pid} {owner.started(other.pid)}"
     if os.fork() == 0:
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
-        print(leftovers.started(other.pid), leftovers.is_alive(process), flush=True)
-        print(leftovers.is_alive("399999 1"), leftovers.is_alive("9" * 30 + " 1"), flush=True)
+        print(owner.started(other.pid), owner.is_alive(process), flush=True)
+        print(owner.is_alive("399999 1"), owner.is_alive("9" * 30 + " 1"), flush=True)
         os._exit(0)
     os.wait()
     other.kill()

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from drills import family
-from sandbox.local import delegation, keeper
+from sandbox.local import cgroup_delegation, cgroup_reaper
 from sandbox.local.backend import LocalSandbox
 from sandbox.local.cgroup import Cgroups, NoCgroup, SandboxGroup
-from sandbox.local.hierarchy import Place, look, mounts
+from sandbox.local.cgroup_detection import Place, look, mounts
 from sandbox.outcome import ExitReport
 from sandbox.protocol import MIB, Command, End, Limits
 
@@ -147,7 +147,7 @@ def processes(group: SandboxGroup) -> int:
 
 def end_all(group: SandboxGroup) -> None:
     for each in directories(group):
-        keeper.kill(each)
+        cgroup_reaper.kill(each)
 
 
 def test_memory_counts_over_eight_processes(
@@ -315,13 +315,13 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
     base = places[0].directory
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
-    alive = base / keeper.name()
+    alive = base / cgroup_reaper.name()
     foreign = base / f"fettle-1-1-{namespace + 1}"
     for each in (dead, dead / "7", alive, foreign):
         each.mkdir()
     try:
-        assert keeper.leftovers(base) == [dead]
-        assert keeper.clear(keeper.leftovers(base), time.monotonic() + 5)
+        assert cgroup_reaper.leftovers(base) == [dead]
+        assert cgroup_reaper.clear(cgroup_reaper.leftovers(base), time.monotonic() + 5)
         assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
     finally:
         alive.rmdir()
@@ -356,11 +356,11 @@ def delegated() -> Iterator[Path]:
     at = next(m.at for m in mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2)
     given = words(Path(at, "cgroup.subtree_control"))
     added = words(Path(at, "cgroup.controllers")) - given
-    delegation.enable(Path(at), added)
+    cgroup_delegation.enable(Path(at), added)
     unit = Path(at, f"test-{os.getpid()}")
     unit.mkdir()
     yield unit
-    assert keeper.clear([unit], time.monotonic() + 10)
+    assert cgroup_reaper.clear([unit], time.monotonic() + 10)
     Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
 
 
@@ -376,15 +376,17 @@ def test_a_delegated_subtree_is_divided_and_no_other(
     program = sleeper
     (delegated / "cgroup.procs").write_text(str(program.pid))
     if mark is None:
-        with pytest.raises(delegation.NotDelegatedError, match="Delegate=yes"):
-            delegation.divisible(delegated, controllers)
+        with pytest.raises(cgroup_delegation.NotDelegatedError, match="Delegate=yes"):
+            cgroup_delegation.divisible(delegated, controllers)
         assert str(program.pid) in (delegated / "cgroup.procs").read_text().split()
         return
     os.setxattr(delegated, "trusted.delegate", mark)
-    for own in (delegated, delegated / delegation.LEAF):  # a second supervisor finds it done
-        assert delegation.divisible(own, controllers) == delegated
+    for own in (delegated, delegated / cgroup_delegation.LEAF):  # a second supervisor finds it done
+        assert cgroup_delegation.divisible(own, controllers) == delegated
     assert (delegated / "cgroup.procs").read_text() == ""
-    assert (delegated / delegation.LEAF / "cgroup.procs").read_text().split() == [str(program.pid)]
+    assert (delegated / cgroup_delegation.LEAF / "cgroup.procs").read_text().split() == [
+        str(program.pid)
+    ]
     assert words(delegated / "cgroup.subtree_control") >= controllers
 
 
@@ -393,13 +395,13 @@ def test_a_supervisor_of_version_2_steps_down_and_moves_its_rooms(delegated: Pat
     code = f"""
 import os, time
 from pathlib import Path
-from sandbox.local import cgroup, keeper
-from sandbox.local.hierarchy import Place
+from sandbox.local import cgroup, cgroup_reaper
+from sandbox.local.cgroup_detection import Place
 unit = Path({str(delegated)!r})
 (unit / "cgroup.procs").write_text(str(os.getpid()))
 base = cgroup._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
-top = Place(base.directory / keeper.name(), base.controllers, 2)
-kept = keeper.Keeper([top.directory])
+top = Place(base.directory / cgroup_reaper.name(), base.controllers, 2)
+kept = cgroup_reaper.Keeper([top.directory])
 cgroup._make(top, {UID})
 groups = cgroup.Cgroups((top,), kept)
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})

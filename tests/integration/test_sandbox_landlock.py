@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.room import landlock
+from sandbox.agent import landlock
 
 BEFORE = """
 import json, os, socket, sys, time
 from pathlib import Path
-from sandbox.room import landlock
+from sandbox.agent import landlock
 own, other, restricted = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "behind"
 rules = landlock.Rules((str(own), "/dev/shm", "/not/there"))
 outside = os.fork()

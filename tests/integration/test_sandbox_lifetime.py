@@ -284,7 +284,7 @@ def _unbegun() -> set[int]:
             parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
-        if parent == b"1" and b"sandbox.room.zygote" in cmdline:
+        if parent == b"1" and b"sandbox.agent.zygote" in cmdline:
             found.add(int(place.name))
     return found
 

@@ -115,7 +115,7 @@ async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
 def test_a_room_does_without_where_the_kernel_refuses() -> None:
     code = f"""
 import os
-from sandbox.room.walls import part_trees
+from sandbox.agent.isolation import part_trees
 steps = [take for name, take in part_trees(["/usr", "/etc/ld.so.cache"]) if "overlay" in name]
 os.setresuid({UID}, {UID}, {UID})
 print([step() for step in steps])

@@ -16,7 +16,7 @@ from scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, session
 from sandbox.docker import engine as dialogue
-from sandbox.docker.leftovers import OWNER
+from sandbox.docker.garbage_collection import OWNER
 from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from scripted_engine import CUT, ScriptedEngine, scripted
 
-from sandbox.docker import DockerSandbox, fate
+from sandbox.docker import DockerSandbox, container_events
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")
@@ -25,8 +25,8 @@ NO_WORD_SECONDS = 0.2
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fate, "OOM_SECONDS", 0.02)
-    monkeypatch.setattr(fate, "END_SECONDS", WORD_SECONDS)
+    monkeypatch.setattr(container_events, "OOM_SECONDS", 0.02)
+    monkeypatch.setattr(container_events, "END_SECONDS", WORD_SECONDS)
 
 
 async def ended(
@@ -36,7 +36,9 @@ async def ended(
     run = asyncio.create_task(backend.run(HELLO, Limits()))
     for word in words:
         container = await engine.orders.get()
-        fate.END_SECONDS = NO_WORD_SECONDS if word is None else WORD_SECONDS  # `quick` undoes it
+        container_events.END_SECONDS = (
+            NO_WORD_SECONDS if word is None else WORD_SECONDS
+        )  # `quick` undoes it
         engine.containers[container].attached.close()
         if word is not None:
             engine.tell(container, word[0], **({"exitCode": word[1]} if word[1] else {}))

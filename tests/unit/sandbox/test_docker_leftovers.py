@@ -7,8 +7,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from sandbox.docker import leftovers
-from sandbox.docker.leftovers import LEFT_SECONDS, Owner, is_left
+from sandbox.docker import garbage_collection
+from sandbox.docker.garbage_collection import LEFT_SECONDS, Owner, is_left
 
 ME = Owner("me", "boot-1 pid:[1]", "77 100")
 
@@ -42,17 +42,17 @@ def test_labels_that_are_not_ours_are_left_to_time() -> None:
 
 
 def test_a_process_is_known_by_its_number_and_its_start() -> None:
-    own = leftovers.look()
-    assert leftovers.is_alive(own.process)
-    assert not leftovers.is_alive(f"{os.getpid()} 1")
-    assert not leftovers.is_alive("")
-    assert not leftovers.is_alive("../self 1")
-    assert leftovers.look().id != own.id
+    own = garbage_collection.look()
+    assert garbage_collection.is_alive(own.process)
+    assert not garbage_collection.is_alive(f"{os.getpid()} 1")
+    assert not garbage_collection.is_alive("")
+    assert not garbage_collection.is_alive("../self 1")
+    assert garbage_collection.look().id != own.id
 
 
 def test_a_process_that_has_ended_is_dead_before_it_is_reaped() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        since = leftovers.started(process.pid)
-        assert leftovers.is_alive(f"{process.pid} {since}")
+        since = garbage_collection.started(process.pid)
+        assert garbage_collection.is_alive(f"{process.pid} {since}")
         process.communicate(b"\n")
-        assert not leftovers.is_alive(f"{process.pid} {since}")
+        assert not garbage_collection.is_alive(f"{process.pid} {since}")

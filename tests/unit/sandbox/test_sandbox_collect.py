@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.room.collect import collect, lay
-from sandbox.room.watch import CHUNK, Kept
+from sandbox.agent.collect import collect, lay
+from sandbox.agent.supervise import CHUNK, Kept
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 

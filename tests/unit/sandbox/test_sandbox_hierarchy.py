@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.local.hierarchy import NoCgroup, Place, choose, memberships, mounts
+from sandbox.local.cgroup_detection import NoCgroup, Place, choose, memberships, mounts
 from sandbox.local.sandbox_group import settings
 
 V1 = """\

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox.agent.wire import lines
 from sandbox.order import order
 from sandbox.protocol import Command, Limits
-from sandbox.room.wire import lines
 
 PYTHON = "/opt/venv/bin/python"
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sandbox import policy
+from sandbox.agent import resource_monitor
 from sandbox.local.base_container import Descriptors, command
 from sandbox.policy import Ground, Tree
 from sandbox.protocol import Limits
-from sandbox.room import tally
 
 GROUND = Ground(
     bwrap="/usr/bin/bwrap",
@@ -29,10 +29,10 @@ def after(word: str) -> list[str]:
     return [second for first, second in pairwise(words()) if first == word]
 
 
-def walls() -> dict[str, list[str]]:
+def isolation() -> dict[str, list[str]]:
     """What the rooms put up, by key."""
     told: dict[str, list[str]] = {}
-    for line in policy.walls(GROUND).split("\n"):
+    for line in policy.isolation(GROUND).split("\n"):
         key, _, value = line.partition(" ")
         told.setdefault(key, []).append(value)
     return told
@@ -52,13 +52,13 @@ def test_it_ends_with_its_supervisor_and_holds_no_terminal() -> None:
 def test_no_capabilities_and_an_ordinary_user() -> None:
     assert after("--cap-drop") == ["ALL"]
     assert after("--uid") == after("--gid") == ["1000"]
-    assert walls()["uid"] == ["1000"]
+    assert isolation()["uid"] == ["1000"]
 
 
 def test_sockets_are_told_to_keep_small_buffers() -> None:
-    told = dict(each.split(" ", 1) for each in walls()["sysctl"])
+    told = dict(each.split(" ", 1) for each in isolation()["sysctl"])
     assert set(told) == {f"/proc/sys/net/ipv4/tcp_{way}mem" for way in "wr"}
-    assert all(int(sizes.split()[2]) < tally.SOCKET_BYTES for sizes in told.values())
+    assert all(int(sizes.split()[2]) < resource_monitor.SOCKET_BYTES for sizes in told.values())
 
 
 def test_nothing_of_the_host_is_writable() -> None:
@@ -71,7 +71,7 @@ def test_nothing_of_the_host_is_writable() -> None:
 
 
 def test_what_a_room_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
-    places = dict(value.split(" ") for value in walls()["tmpfs"])
+    places = dict(value.split(" ") for value in isolation()["tmpfs"])
     options = {at: dict(each.split("=") for each in it.split(",")) for at, it in places.items()}
     assert {at: int(each.get("size", 0)) for at, each in options.items()} == {
         "/dev/shm": policy.SHM_BYTES,
@@ -85,7 +85,7 @@ def test_what_a_room_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
 
 def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> None:
     masks = ["/proc/kcore /room/nothing", "/proc/sys /room/nowhere", "/proc/stat /room/stat"]
-    assert walls()["mask"] == masks
+    assert isolation()["mask"] == masks
     every = words()
     at = every.index("/room/nothing")
     assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
@@ -105,7 +105,7 @@ def test_the_stand_in_for_proc_stat_counts_nothing() -> None:
 
 
 def test_each_room_has_its_own_of_every_tree_it_sees() -> None:
-    assert walls()["tree"] == ["/usr", "/opt/venv", "/etc", "/room"]
+    assert isolation()["tree"] == ["/usr", "/opt/venv", "/etc", "/room"]
 
 
 def test_the_zygotes_environment_is_the_codes() -> None:

@@ -10,7 +10,7 @@ import pytest
 UID = 61_109
 TELL = f"""
 import os, resource, select, socket, sys
-from sandbox.room import zygote
+from sandbox.agent import zygote
 if os.getuid() == 0:
     os.setresuid({UID}, {UID}, {UID})
 room = os.fork()

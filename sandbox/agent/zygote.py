@@ -24,15 +24,15 @@ import signal
 import socket
 from typing import NoReturn
 
-from sandbox.room import agent, interpreter, preload, wire
-from sandbox.room.tally import Tally
-from sandbox.room.walls import Walls
+from sandbox.agent import interpreter, preload, serve, wire
+from sandbox.agent.isolation import Isolation
+from sandbox.agent.resource_monitor import ResourceMonitor
 
 MESSAGE_BYTES = 4096
 _DESCRIPTORS = 8
 """At most: a sandbox's socket, a member list for each hierarchy of control groups, and a clock."""
 
-# linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with the walls.
+# linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with `isolation`.
 _NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _PIDFD = 0x1000
 _FLAGS = ctypes.c_ulong(_NAMESPACES | _PIDFD | int(signal.SIGCHLD))
@@ -43,9 +43,9 @@ _clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's l
 class _Context:
     """What every sandbox is given."""
 
-    def __init__(self, walls: Walls, given: agent.Given, fonts: dict[str, bytes]) -> None:
-        self.walls, self.given, self.fonts = walls, given, fonts
-        self.tally = Tally()
+    def __init__(self, isolation: Isolation, given: serve.Given, fonts: dict[str, bytes]) -> None:
+        self.isolation, self.given, self.fonts = isolation, given, fonts
+        self.tally = ResourceMonitor()
 
 
 def main(control: int, *, libraries: bool) -> NoReturn:
@@ -65,9 +65,9 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Cont
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process of a sandbox catches nothing
     preload.load(libraries=libraries)
-    with open("/room/walls", encoding="utf-8") as file, open("/room/filter", "rb") as filter_:
-        walls = Walls(file.read(), filter_.read())
-    context = _Context(walls, agent.Given.read("/room/given"), _files(walls.fonts))
+    with open("/room/isolation", encoding="utf-8") as file, open("/room/filter", "rb") as filter_:
+        isolation = Isolation(file.read(), filter_.read())
+    context = _Context(isolation, serve.Given.read("/room/given"), _files(isolation.fonts))
     _require_no_descriptors(control)
     talk = socket.socket(fileno=control)
     talk.send(b"ready")
@@ -140,14 +140,14 @@ def _live(room: int, groups: list[int], work_bytes: int, context: _Context) -> N
         for group in groups:  # what is charged from here on is the sandbox's
             os.write(group, b"0")
             os.close(group)
-        context.tally.locks = context.walls.put_up(work_bytes)
-        _write_files(context.walls.fonts, context.fonts)
+        context.tally.locks = context.isolation.apply(work_bytes)
+        _write_files(context.isolation.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
         os.write(room, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     spare = interpreter.prepare(context.given)
-    agent.serve(room, room, context.given, spare, context.tally)
+    serve.serve(room, room, context.given, spare, context.tally)
     os._exit(0)
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 import time
 
-from sandbox.room import locks
-from sandbox.room.cpu_time import TICKS, CpuTime
-from sandbox.room.landlock import WRITABLE
-from sandbox.room.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
+from sandbox.agent import locks
+from sandbox.agent.cpu_time import TICKS, CpuTime
+from sandbox.agent.landlock import WRITABLE
+from sandbox.agent.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ LOOK_SHARE = 0.05
 """The parts of the time that may go into shares, and into looking at all."""
 
 
-class Tally:
+class ResourceMonitor:
     """Looks at a run's processes; keeps the totals, and the limit that was passed."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 
-from sandbox.room import plot_capture
+from sandbox.agent import plot_capture
 
 STANDARD = (
     *("abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum"),

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 
-from sandbox.room import program, wire
-from sandbox.room.collect import collect, lay
-from sandbox.room.tally import Tally
-from sandbox.room.watch import Watch, Watched
+from sandbox.agent import program, wire
+from sandbox.agent.collect import collect, lay
+from sandbox.agent.resource_monitor import ResourceMonitor
+from sandbox.agent.supervise import Watch, Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ def main(control: int, given_path: str) -> None:
     """Serve one order over the socket `control`, with an interpreter that starts from nothing."""
     os.set_inheritable(control, False)
     harden()
-    serve(control, control, Given.read(given_path), None, Tally())
+    serve(control, control, Given.read(given_path), None, ResourceMonitor())
 
 
 def serve(
-    read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None, tally: Tally
+    read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None, tally: ResourceMonitor
 ) -> None:
     """Say that the room is ready, take one order, run it, answer. Returns also where no order came
     before the end of `read_fd`; the caller ends the process.

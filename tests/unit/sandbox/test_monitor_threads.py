@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.room import processes, watch
+from sandbox.agent import processes, supervise
 
 SIZE = 24 << 20
 LEADERLESS = """
@@ -55,7 +55,7 @@ def test_it_is_seen_by_a_thread_that_lives(leaderless: int) -> None:
 
 
 def test_it_is_alive(leaderless: int) -> None:
-    assert watch._alive(leaderless)
+    assert supervise._alive(leaderless)
 
 
 def test_any_other_is_seen_by_its_own_number() -> None:

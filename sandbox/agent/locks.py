@@ -4,7 +4,7 @@ Each such lock of a process takes memory of the kernel's that nobody is charged 
 and there is no bound to their number. The kernel's table of them says whose they are, and tells a
 room of no others' but those of open files, which are not counted: a room can have none. It does not
 tell those of a process that is gone, where another one keeps them: nor can a room have such
-(`conditions.py`). It is masked, and was opened before that (`walls.py`).
+(`conditions.py`). It is masked, and was opened before that (`isolation.py`).
 """
 
 from __future__ import annotations

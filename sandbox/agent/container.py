@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import signal
 
-from sandbox.room import agent, interpreter, landlock
-from sandbox.room.tally import Tally
+from sandbox.agent import interpreter, landlock, serve
+from sandbox.agent.resource_monitor import ResourceMonitor
 
 FONTS = "/room/fonts"
 GIVEN = "/room/given"
@@ -25,16 +25,16 @@ def main(*, load: bool) -> None:
     control = _control()
     given = _given()
     if load:
-        from sandbox.room import preload  # noqa: PLC0415
+        from sandbox.agent import preload  # noqa: PLC0415
 
         preload.load()
     # The agent is the container's init: what it does not handle does not reach it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
-    agent.harden()
-    tally = Tally()
+    serve.harden()
+    tally = ResourceMonitor()
     spare = interpreter.prepare(given)
-    agent.serve(*control, given, spare, tally)
+    serve.serve(*control, given, spare, tally)
     os._exit(0)
 
 
@@ -48,11 +48,11 @@ def _control() -> tuple[int, int]:
     return control
 
 
-def _given() -> agent.Given:
+def _given() -> serve.Given:
     """What the image says; and matplotlib's font cache where it may also write: a read-only one
     makes it complain.
     """
-    given = agent.Given.read(GIVEN)
+    given = serve.Given.read(GIVEN)
     os.environ.clear()  # the engine has put something of its own into it
     os.environ.update(given.env)
     place = given.env["MPLCONFIGDIR"]

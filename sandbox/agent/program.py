@@ -14,7 +14,7 @@ import os
 import resource
 import signal
 
-from sandbox.room import wire
+from sandbox.agent import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import select
 import signal
 import time
 
-from sandbox.room.processes import is_led_by_the_dead, numbers, stat
-from sandbox.room.program import Program
-from sandbox.room.tally import INIT, Tally
+from sandbox.agent.processes import is_led_by_the_dead, numbers, stat
+from sandbox.agent.program import Program
+from sandbox.agent.resource_monitor import INIT, ResourceMonitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Watch:
     def __init__(
         self,
         program: Program,
-        tally: Tally,
+        tally: ResourceMonitor,
         limits: Mapping[str, float],
         stdin: bytes,
         control: int,

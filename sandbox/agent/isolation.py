@@ -1,9 +1,9 @@
-"""The walls of a room, put up from the inside by its first process before anything else.
+"""Isolation of a sandbox, applied from the inside by its first process before anything else.
 
 The process has just been copied from the zygote into new namespaces of every kind, in which it is
 all-powerful, and which are empty or a copy of the base container's. It mounts what is the sandbox's
 own, and gives up all power: from there on neither it nor any child gets back out. What is put up
-comes from `policy.walls`; nothing of a job is there yet.
+comes from `policy.isolation`; nothing of a job is there yet.
 
 The zygote works out the steps once (each function here tells its own); a room only takes them. It
 shares the zygote's pages until it writes to them, if only a reference count, and each first write
@@ -20,7 +20,7 @@ import signal
 import struct
 from functools import partial
 
-from sandbox.room import landlock, wire
+from sandbox.agent import landlock, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
 
 
-class Walls:
-    """What is put up in every room: `policy.walls` as text, and the assembled filter."""
+class Isolation:
+    """What is put up in every room: `policy.isolation` as text, and the assembled filter."""
 
     def __init__(self, text: str, filter_: bytes) -> None:
         told: dict[str, list[str]] = {}
@@ -87,7 +87,7 @@ class Walls:
             *filter_calls(filter_),
         )
 
-    def put_up(self, work_bytes: int) -> int | None:
+    def apply(self, work_bytes: int) -> int | None:
         """All of them, in the only order that works; returns a descriptor of the table of locks for
         `locks.held`, where this kernel has one. Raises OSError with the step's name.
         """

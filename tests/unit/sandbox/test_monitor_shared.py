@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from sandbox.room import processes, tally
+from sandbox.agent import processes, resource_monitor
 
 MAPS = """
 import mmap, os, sys, time
@@ -42,7 +42,7 @@ def sizes(kind: str) -> int:
     ) as child:
         assert child.stdout is not None
         lines = [int(child.stdout.readline()) for _ in range(2)]
-        return tally.shared_sizes([child.pid, max(lines)])
+        return resource_monitor.shared_sizes([child.pid, max(lines)])
 
 
 def test_a_shared_mapping_counts_once() -> None:
@@ -56,7 +56,7 @@ def test_what_is_private_or_a_file_is_counted_elsewhere() -> None:
 
 
 def test_a_process_that_is_gone_has_nothing() -> None:
-    assert tally.shared_sizes([2**22 + 1]) == 0
+    assert resource_monitor.shared_sizes([2**22 + 1]) == 0
     assert processes.mapped(2**22 + 1) == processes.resident(2**22 + 1) == 0
 
 
@@ -82,18 +82,18 @@ def test_who_has_too_many_mappings_is_counted_with_all_of_them() -> None:
         child.stdout.readline()
         whole = processes.mapped(child.pid)
         assert whole > 60_000 * 4096
-        assert tally.shared_sizes([child.pid]) == whole
+        assert resource_monitor.shared_sizes([child.pid]) == whole
 
 
 def test_asking_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "CAREFUL_SECONDS", 0.0)
+    monkeypatch.setattr(resource_monitor, "CAREFUL_SECONDS", 0.0)
     own = os.getpid()
-    assert tally.shared_sizes([own]) == processes.mapped(own)
+    assert resource_monitor.shared_sizes([own]) == processes.mapped(own)
 
 
 def test_sockets_are_counted() -> None:
     pairs = [socket.socketpair() for _ in range(200)]
-    assert tally.sockets() >= 2 * len(pairs)
+    assert resource_monitor.sockets() >= 2 * len(pairs)
     for one, other in pairs:
         one.close()
         other.close()

@@ -18,7 +18,7 @@ import sys
 import time
 import weakref
 
-from sandbox.room import plot_capture, program
+from sandbox.agent import plot_capture, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

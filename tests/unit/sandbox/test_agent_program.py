@@ -9,7 +9,7 @@ TOP = Path(__file__).resolve().parents[3]
 # As nobody in particular: root may raise any limit again.
 BOUND = """
 import os, resource
-from sandbox.room.program import bound
+from sandbox.agent.program import bound
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 if os.getuid() == 0:
     os.setresuid(61_107, 61_107, 61_107)

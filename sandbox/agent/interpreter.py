@@ -17,15 +17,15 @@ import sys
 import types
 import warnings
 
-from sandbox.room import program, reseed, shutdown, wire
-from sandbox.room.agent import Given
+from sandbox.agent import program, reseed, shutdown, wire
+from sandbox.agent.serve import Given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_TOP = __file__.removesuffix("/sandbox/room/interpreter.py")
+_TOP = __file__.removesuffix("/sandbox/agent/interpreter.py")
 _AT_START = frozenset({"sitecustomize", "usercustomize"})
 """What an interpreter imports when it starts, if it is there: a fork is past that."""
 _DESCRIPTORS = 1024
