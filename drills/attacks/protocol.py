@@ -45,8 +45,8 @@ from drills.attacks.primitives import (
 )
 from drills.attacks.program import program
 from sandbox import policy
-from sandbox.protocol import Command, End, Limits, RunResult, SandboxError, Stream
 from sandbox.agent import wire
+from sandbox.protocol import Command, End, Limits, RunResult, SandboxError, Stream
 
 # The agent, from inside
 
