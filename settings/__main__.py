@@ -44,9 +44,10 @@ SHARED = [
 HEAD = """\
 # Configuration
 
-A value comes from, first wins: a flag, the environment, `fettle.toml` in the working directory (or
-the file that `FETTLE_CONFIG` names; the same names in lower case without `FETTLE_`), the default.
-`fettle config` shows every value and where it came from. Sizes are in bytes, times in seconds.
+A value comes from the first of these that has it: a flag, the environment, `fettle.toml` in the
+working directory (or the file that `FETTLE_CONFIG` names), the default. In the file, names are in
+lower case, without `FETTLE_`. `fettle config` shows every value and where it came from. Sizes are
+in bytes, times in seconds.
 
 This page is written by `python -m settings`.
 """

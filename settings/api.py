@@ -27,13 +27,14 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     )
     allowed_hosts: Names = Field(
         (),
-        description="names by which the API is called, as in fettle.example.org or *.example.org; "
-        "`*` takes any. Loopback names, and the address that a call came in at, are always good",
+        description="names by which the API is called, as in fettle.example.org or "
+        "*.example.org; `*` allows any. Loopback names, and the address that a call came in at, "
+        "are always allowed",
     )
     forwarded_allow_ips: str = Field(
         "127.0.0.1",
-        description="proxies that are believed whose request it is (X-Forwarded-For, "
-        "X-Forwarded-Proto): addresses or networks, separated by commas; `*`: any",
+        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses"
+        " or networks, separated by commas; `*`: any",
     )
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"
@@ -42,24 +43,28 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         ("groq:*", "google_genai:*", "recording:*"),
         description="allow-list of models a job may name, as provider:model or provider:*",
     )
-    max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, files apart")
+    max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, without files")
     max_files: int = Field(
-        100, ge=0, le=1_000, description="most files with a job; a sandbox takes 1,000"
+        100, ge=0, le=1_000, description="files with a job, at most; a sandbox takes 1,000"
     )
     max_files_bytes: int = Field(
-        10 * MIB, ge=0, le=32 * MIB, description="their bytes together; a sandbox's file has 32 MiB"
+        10 * MIB,
+        ge=0,
+        le=32 * MIB,
+        description="bytes of these files together; a sandbox's file has 32 MiB",
     )
     admit_memory_ratio: float = Field(
         0.85,
         gt=0,
         le=1,
-        description="part of Redis' maxmemory in use from which on no new job is accepted: the "
-        "rest belongs to those that were",
+        description="part of Redis' maxmemory in use from which on no new job is accepted; the "
+        "rest is for accepted jobs",
     )
     admit_queued: int = Field(
         10_000,
         gt=0,
-        description="jobs of one tenant that wait for a worker: at so many it may bring no new one",
+        description="jobs of one tenant that may wait for a worker; at this number it can submit"
+        " no more",
     )
     rate_limit: str = Field(
         "600/minute",
@@ -69,8 +74,8 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     wrong_key_limit: str = Field(
         "30/minute",
         pattern=RATE,
-        description="wrong keys that an address may bring to one API process until it has to wait; "
-        "keys that were good from there before do not",
+        description="wrong keys that an address may send to one API process before it has to "
+        "wait; keys that were good from there before still work",
     )
     head_seconds: float = Field(
         10.0, gt=0, description="how long a request's head may take to arrive; then it is a 408"
@@ -78,8 +83,8 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     connections_per_address: int = Field(
         512,
         gt=0,
-        description="connections that one address may have open to one API process; others are a "
-        "503. Behind a proxy all of them come from its address",
+        description="connections that one address may have open to one API process; more are a "
+        "503. Behind a proxy all connections come from its address",
     )
     body_seconds: float = Field(
         30.0, gt=0, description="how long a request's body may take to arrive; then it is a 408"
@@ -91,18 +96,20 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         12 * 3_600, ge=60, le=30 * 24 * 3_600, description="how long a browser stays signed in"
     )
     flower_url: str = Field(
-        "", pattern=r"^(https?://\S+)?$", description="where the system page links to for Flower"
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="Flower's address, for the link on the system page",
     )
     secure_cookies: bool | None = Field(
         None,
-        description="whether the pages' cookie goes over https alone; unset: where the page came "
-        "over https, which a trusted proxy says by X-Forwarded-Proto",
+        description="whether the pages' cookie is sent over https only; unset: if the page came "
+        "over https, which a trusted proxy reports in X-Forwarded-Proto",
     )
     redis_seconds: float = Field(
-        2.0, gt=0, le=4, description="how long an answer of Redis may take; then it is a 503"
+        2.0, gt=0, le=4, description="how long Redis may take to answer; then it is a 503"
     )
     shutdown_seconds: int = Field(
-        5, ge=0, description="how long requests in flight may take to end at shutdown"
+        5, ge=0, description="how long requests in progress may take to end at shutdown"
     )
 
     @model_validator(mode="after")

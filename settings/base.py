@@ -100,7 +100,7 @@ class StoreSettings(FettleSettings):
         None,
         pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?$",
         description="`BUCKET` or `BUCKET/PREFIX` of S3-compatible storage for artifacts and "
-        "workspaces, in place of `data_dir`: for workers on several machines",
+        "workspaces, in place of `data_dir`; for workers on several machines",
     )
     s3_endpoint: str | None = Field(
         None, pattern=r"^https?://", description="address of the storage; else Amazon's"
@@ -109,15 +109,15 @@ class StoreSettings(FettleSettings):
     s3_access_key: SecretStr | None = Field(
         None, description="key for the bucket; without one, the machine's or container's role"
     )
-    s3_secret_key: SecretStr | None = Field(None, description="the secret that belongs to it")
+    s3_secret_key: SecretStr | None = Field(None, description="the secret of that key")
     max_timeout_seconds: int = Field(
         3_600, gt=0, description="the longest running time a job may ask for"
     )
     worker_seen_seconds: float = Field(
         20.0,
         gt=0,
-        description="a worker that has not been heard of for so long counts as gone: for the "
-        "pages, `fettle doctor` and `fettle models`",
+        description="a worker that was not seen for this long counts as gone: on the pages, in "
+        "`fettle doctor` and `fettle models`",
     )
     log_format: LogFormat = Field(
         "json", description="json: one object a line; console: for people"

@@ -28,8 +28,8 @@ class ModelSettings(ProviderSettings):
 
     model: Chain = Field(
         (),
-        description="default model, provider:model, and after commas those that stand in where it "
-        "is away; else by which providers have a key",
+        description="default model, as provider:model, and after commas the models that stand in"
+        " for it; unset: by which providers have a key",
     )
     planner_model: Chain = _role("planner")
     executor_model: Chain = _role("executor")
@@ -37,30 +37,30 @@ class ModelSettings(ProviderSettings):
     tester_model: Chain = _role("tester")
     summary_model: Chain = Field(
         (),
-        description="models that sum up what a conversation keeps of a long answer; where none is "
-        "set, it is cut, and no model is asked",
+        description="models that summarize what a conversation keeps of a long answer; unset: it"
+        " is cut, and no model is asked",
     )
     router_model: Chain = _role("router")
     executor_escalation: Chain = _stronger("executor")
     critic_escalation: Chain = _stronger("critic")
 
     model_connect_seconds: float = Field(
-        10.0, gt=0, description="how long a provider may take to be connected to"
+        10.0, gt=0, description="how long a connection to a provider may take"
     )
     model_first_token_seconds: float = Field(
-        60.0, gt=0, description="how long a reply's first token may take, and each after it"
+        60.0, gt=0, description="how long the first token of a reply may take, and each later one"
     )
     model_timeout_seconds: float = Field(
-        120.0, gt=0, description="bound on one whole model call, with its tries"
+        120.0, gt=0, description="time limit of one whole model call, all tries included"
     )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
     max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
     context_tokens: int | None = Field(
         None,
         ge=4_096,
-        description="tokens of a request with its reply, at most; else what the model's library "
-        "knows of it, or its provider says in a refusal. Ollama is asked to make so much room "
-        "(`num_ctx`; else 32768)",
+        description="tokens of a request with its reply, at most; unset: what the model's "
+        "library knows, or its provider reports in a refusal. Ollama is asked for a context of "
+        "this size (`num_ctx`; else 32768)",
     )
 
     @model_validator(mode="after")

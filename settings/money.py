@@ -40,11 +40,11 @@ class MoneySettings(FettleSettings):
         gt=0,
         le=999_999,
         decimal_places=9,
-        description="the most US dollars a job may ask to spend, and the limit of one that asks "
-        "for none",
+        description="US dollars that a job may ask to spend, at most, and the limit of a job "
+        "that asks for none",
     )
     max_job_tokens: int | None = Field(
-        None, gt=0, description="the same in tokens; without it workers stop a job at 2,000,000"
+        None, gt=0, description="the same in tokens; unset: workers stop a job at 2,000,000"
     )
     key_cost_usd_per_day: Decimal | None = Field(
         None,
@@ -73,14 +73,14 @@ class MoneySettings(FettleSettings):
     conversation_characters: int = Field(
         160_000,
         ge=10_000,
-        description="what a request repeats of the model's own words; beyond it its oldest replies "
-        "are left out, with what their calls gave, down to half",
+        description="how much of the model's own replies a request repeats; beyond it the oldest"
+        " replies are left out, with the results of their calls, down to half",
     )
     prices: PriceList = Field(
         (),
-        description="your own prices, before those of the kept list, for a million tokens: "
-        "`provider:model=INPUT/OUTPUT`, or `.../CACHED` with that of input out of a cache, "
-        "separated by commas",
+        description="your own prices for a million tokens, which come before the bundled list: "
+        "`provider:model=INPUT/OUTPUT`, or `.../CACHED` with the price of cached input, separated"
+        " by commas",
     )
 
     def own_prices(self) -> dict[str, tuple[Decimal, Decimal, Decimal]]:

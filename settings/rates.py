@@ -37,7 +37,8 @@ class RateSettings(FettleSettings):
     rate_wait_seconds: float = Field(
         600.0,
         gt=0,
-        description="how long a request may wait for its turn; beyond it the model counts as away",
+        description="how long a request may wait for its turn; beyond it the model counts as "
+        "unavailable",
     )
 
     def rates(self) -> dict[str, tuple[int, int | None, int]]:

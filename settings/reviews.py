@@ -16,30 +16,30 @@ class ReviewSettings(FettleSettings):
         1,
         ge=1,
         le=2,
-        description="approvals that a review takes: two are of two people, neither of whom brought "
-        "the job. A job may ask for more, not for fewer",
+        description="approvals that a review takes; two come from two people, neither of whom "
+        "submitted the job. A job may ask for more, not for fewer",
     )
     review_pause: Literal["before_critic", "every_run"] = Field(
         "before_critic",
         description="when a reviewed job pauses: before the critic, or also after every run",
     )
     review_expires_seconds: int | None = Field(
-        None, ge=1, description="how long a review waits for a person; else for ever"
+        None, ge=1, description="how long a review waits for a person; unset: forever"
     )
     review_on_expiry: Literal["approve", "reject", "stay"] = Field(
-        "stay", description="what counts then: approve, reject, or it stays open"
+        "stay", description="what happens then: approve, reject, or stay open"
     )
     questions_expire_seconds: int | None = Field(
         None,
         ge=1,
-        description="how long a planner's questions wait for answers, before its own defaults "
-        "count; else for ever",
+        description="how long a planner's questions wait for answers before its own defaults "
+        "apply; unset: forever",
     )
     review_remind_seconds: int | None = Field(
-        None, ge=1, description="after how long a webhook reminds of a review that still waits"
+        None, ge=1, description="when a webhook reminds of a review that still waits"
     )
     review_escalate_seconds: int | None = Field(
-        None, ge=1, description="after how long a webhook says that it is escalated"
+        None, ge=1, description="when a webhook reports that a review is escalated"
     )
 
     @model_validator(mode="after")

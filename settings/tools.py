@@ -22,41 +22,44 @@ class ToolSettings(FettleSettings):
 
     tools: Names = Field(
         (),
-        description="further tools on offer, by their names as entry points `fettle.tools` of what "
-        "is installed beside Fettle",
+        description="additional tools, by their names as entry points `fettle.tools` of packages"
+        " that are installed with Fettle",
     )
     fetch_hosts: Names = Field(
         (),
         description="hosts whose pages the tool `fetch` may read, as `docs.example.org`, "
-        "`*.example.org`, `example.org:8443`; none: there is no such tool",
+        "`*.example.org`, `example.org:8443`; unset: there is no such tool",
     )
-    fetch_http: bool = Field(False, description="whether `fetch` may read over http, too")
+    fetch_http: bool = Field(False, description="whether `fetch` may also read over http")
     fetch_private: bool = Field(
         False,
-        description="whether hosts on that list may have private or loopback addresses, as in an "
-        "intranet; link-local ones (a cloud's metadata) never",
+        description="whether hosts on that list may have private or loopback addresses, as in an"
+        " intranet; link-local ones (a cloud's metadata) never",
     )
-    fetch_bytes: int = Field(2 * MIB, gt=0, description="size of a page")
-    fetch_seconds: float = Field(15.0, gt=0, description="time for a page, with its redirects")
+    fetch_bytes: int = Field(2 * MIB, gt=0, description="largest page")
+    fetch_seconds: float = Field(15.0, gt=0, description="time for a page, redirects included")
     install_list: Annotated[Path | None, BeforeValidator(_set)] = Field(
         None,
-        description="a requirements file with the packages that the tool `install` may install, "
-        "with hashes (`--hash=sha256:...`) those files alone; without it there is no such tool",
+        description="a requirements file with the packages that the tool `install` may install; "
+        "with hashes (`--hash=sha256:...`) only those files; unset: there is no such tool",
     )
     install_index: Annotated[SecretStr | None, BeforeValidator(_set)] = Field(
         None,
-        description="address of the package index (its `/simple/`), with `user:password@` where it "
-        "asks for one",
+        description="address of the package index (its `/simple/`), with `user:password@` if it "
+        "needs one",
     )
     install_hosts: Names = Field(
-        (), description="further hosts that the index's links lead to, if its files lie elsewhere"
+        (),
+        description="additional hosts that the index's links lead to, if its files are elsewhere",
     )
     install_dependencies: bool = Field(
         False,
-        description="whether what a listed package needs may be installed though it is not listed; "
-        "never with hashes",
+        description="whether dependencies of a listed package may be installed although they are"
+        " not listed; never with hashes",
     )
-    install_bytes: int = Field(24 * MIB, gt=0, description="wheels of one call together")
+    install_bytes: int = Field(
+        24 * MIB, gt=0, description="bytes of the wheels of one call together"
+    )
     install_seconds: float = Field(60.0, gt=0, description="time for one call of `install`")
 
     @model_validator(mode="after")

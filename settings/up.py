@@ -13,5 +13,5 @@ class UpSettings(FettleSettings):
     workers: int = Field(1, ge=1, description="worker processes that `fettle up` starts")
     flower_port: int = Field(5555, ge=1, le=65_535, description="port of Flower, on loopback")
     flower_password: SecretStr | None = Field(
-        None, description="password of Flower's user `fettle`; else one is made up at each start"
+        None, description="password of Flower's user `fettle`; unset: a new one at each start"
     )

@@ -19,12 +19,12 @@ class WebhookSettings(FettleSettings):
 
     webhook_url: Annotated[str | None, Field(pattern=r"^(https?://\S+)?$")] = Field(
         None,
-        description="address that is sent reviews (opened, reminded, escalated, expired, "
-        "approved, decided) and of jobs that have ended; for the API and the workers",
+        description="address that receives messages on reviews (opened, reminded, escalated, "
+        "expired, approved, decided) and on jobs that have ended; for the API and the workers",
     )
     webhook_secret: SecretStr | None = Field(
         None,
-        description="what signs the messages: `whsec_` and 24 to 64 random bytes in base64; two, "
+        description="signs the messages: `whsec_` and 24 to 64 random bytes in base64; two, "
         "separated by a space, while a receiver changes from one to the other",
     )
     webhook_seconds: float = Field(10.0, gt=0, le=60, description="how long one try may take")

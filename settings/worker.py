@@ -34,56 +34,60 @@ class WorkerSettings(
     )
     record: Path | None = Field(
         None,
-        description="directory where the model's side of every job is written down, a file a job; "
-        "`recording:NAME` plays it",
+        description="directory for a recording of every job, one file a job; `recording:NAME` "
+        "plays it",
     )
     max_steps: int = Field(25, gt=0, description="model calls of one revision")
     parallel_steps: int = Field(
         3,
         gt=0,
-        description="steps of a plan that go side by side at most, in a job that wants it; 1: none",
+        description="steps of a plan that run side by side, at most, in a job that asks for it; "
+        "1: none",
     )
 
     concurrency: int = Field(
         32,
         gt=0,
         le=1_000,
-        description="jobs a worker process holds at once; it has 1,000 connections to Redis, and "
-        "as many to a provider",
+        description="jobs that a worker process holds at once; it has 1,000 connections to "
+        "Redis, and as many to a provider",
     )
     runs_at_once: int = Field(
-        8, gt=0, description="runs of code that a worker process lets go on at once; others wait"
+        8, gt=0, description="runs of code that a worker process makes at once; others wait"
     )
     lease_seconds: float = Field(
-        15.0, gt=0, description="a silent worker's job is taken back after"
+        15.0, gt=0, description="a silent worker's job is taken back after this time"
     )
     heartbeat_seconds: float = Field(
         5.0,
         gt=0,
-        description="how often leases are renewed: twice a lease at least, and twice in "
+        description="how often leases are renewed: at least twice a lease, and twice in "
         "`FETTLE_WORKER_SEEN_SECONDS`",
     )
     stuck_seconds: float = Field(
         30.0,
         gt=0,
-        description="a worker whose event loop does not answer for so long ends itself; two leases",
+        description="a worker whose event loop does not answer for this long ends itself; the "
+        "default is two leases",
     )
     overdue_seconds: float = Field(
         60.0,
         gt=0,
-        description="so long after a job's `timeout_seconds` its lease is renewed no more, and the "
-        "job is ended for its worker",
+        description="this long after a job's `timeout_seconds` its lease is no longer renewed, "
+        "and the sweeper ends the job",
     )
-    sweep_seconds: float = Field(2.0, gt=0, description="how often due jobs are looked for")
+    sweep_seconds: float = Field(2.0, gt=0, description="how often the sweeper looks for due jobs")
     retry_seconds: float = Field(
-        5.0, gt=0, description="rest of a job whose model or sandbox was away; doubled each time"
+        5.0,
+        gt=0,
+        description="wait of a job whose model or sandbox was unavailable; doubled each time",
     )
     patience_seconds: float = Field(
         30.0,
         gt=0,
-        description="how long what a job has to write waits for a Redis that is away or full, "
-        "before the job is handed back; and a worker that starts for one that is away, before it "
-        "ends with exit code 1",
+        description="how long a write of a job waits for a Redis that is away or full before the"
+        " job is handed back; also how long a starting worker waits for Redis before it ends with"
+        " exit code 1",
     )
     retention_days: float = Field(
         30.0,
@@ -93,19 +97,19 @@ class WorkerSettings(
     blob_grace_seconds: float = Field(
         86_400.0,
         gt=0,
-        description="how long bytes stay that no job refers to; longer than any attempt may "
-        "take (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): else a worker warns, "
-        "and in production it does not start",
+        description="how long bytes stay that no job refers to; has to be longer than any "
+        "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): otherwise a worker "
+        "warns, and in production it does not start",
     )
     retention_sweep_seconds: float = Field(
-        60.0, gt=0, description="how often one worker looks for what may be removed"
+        60.0, gt=0, description="how often one worker looks for what can be removed"
     )
     worker_metrics_port: int | None = Field(
         None,
         ge=0,
         le=65_535,
         description="port for `/metrics`, `/healthz` and `/readyz` of a worker, without a key; "
-        "absent: none. 0: a free one, which the worker logs, for several workers on a machine",
+        "unset: none. 0: a free one, which the worker logs, for several workers on a machine",
     )
     worker_metrics_host: str = Field(
         "127.0.0.1", description="address that this port is opened on; the image sets 0.0.0.0"
