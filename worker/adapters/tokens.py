@@ -73,6 +73,8 @@ class LiveTokens:
             deaf = {job_id: until for job_id, until in self._deaf_until.items() if until > now}
             deaf |= {job_id: now + DEAF_SECONDS for job_id in waiting if job_id not in heard}
             self._deaf_until = deaf
+            # what came while Redis was asked
+            self._waiting = {job: more for job, more in self._waiting.items() if job not in deaf}
 
 
 @dataclass(frozen=True, slots=True)
