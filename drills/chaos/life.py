@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 from cli.events import Event
 from drills.chaos.client import Client
 from drills.chaos.oplog import Answered
+from drills.chaos.progress import FINAL
 from drills.chaos.schedule import JobPlan
 
 AGAIN_SECONDS = 0.3
 PASSING = frozenset({429, 500, 502, 503, 504})
 """Answers after which one may ask again."""
 
-OVER = frozenset({"succeeded", "failed", "cancelled"})
-
 A = TypeVar("A", bound=Answered)
-Hears = Callable[[str, Event], None]
+Hears = Callable[[Event], None]
 
 
 @dataclass
@@ -66,7 +65,7 @@ class Life:
                 doing.create_task(self._ask_again())
             await self._follow(job_id, doing)
         told = await self._client.look(job_id)
-        if self._plan.retry and told is not None and told["status"] in OVER:
+        if self._plan.retry and told is not None and told["status"] in FINAL:
             await self._try_anew(job_id)
 
     async def _try_anew(self, job_id: str) -> None:
@@ -107,7 +106,7 @@ class Life:
             async with aclosing(self._client.events(job_id, self._key, after)) as events:
                 async for event in events:
                     after = event.seq
-                    self._hears(job_id, event)
+                    self._hears(event)
                     if event.final:
                         return
                     if event.kind == "review_opened":

@@ -9,7 +9,6 @@ from typing import Any
 
 import structlog
 
-from cli.events import Event
 from drills.chaos.client import Client
 from drills.chaos.life import Life
 from drills.chaos.progress import Progress
@@ -62,7 +61,9 @@ class Load:
         first = self._followed() if plan.follows else None
         if first is not None:
             spec["conversation_id"] = first.job_id.result()
-        life = Life(plan, key, spec, self._client, self._heard, first.talk if first else None)
+        life = Life(
+            plan, key, spec, self._client, self._progress.heard, first.talk if first else None
+        )
         self._last = first or life
         self._progress.submitted += 1
         task = asyncio.create_task(self._live(life))
@@ -85,9 +86,6 @@ class Load:
         finally:
             if life.job_id.done() and not life.job_id.cancelled():
                 self.job_ids += [life.job_id.result(), *life.heirs]
-
-    def _heard(self, job_id: str, event: Event) -> None:
-        self._progress.heard(job_id, event)
 
     def _ended(self, life: asyncio.Task[None]) -> None:
         self._lives.discard(life)

@@ -6,7 +6,7 @@ It runs in a thread with a loop of its own, so that a test or a drill uses it fr
         ...                                  # connect to proxy.port
         proxy.set(Fault(latency_seconds=0.5))
         proxy.set(BLACK_HOLE, Way.DOWN)      # answers get lost
-        proxy.half_open(Side.SERVER)         # the server hangs up, the client is not told
+        proxy.half_open(Side.SERVER)         # the server hangs up, unheard by the client
         proxy.heal()
 """
 
@@ -16,7 +16,7 @@ import asyncio
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self, TypeVar
 
 from drills.chaos.relay import BLACK_HOLE, PARTITION, PASS, End, Fault, Relay, Side, Way
@@ -33,17 +33,13 @@ T = TypeVar("T")
 
 
 class Proxy:
-    """Faults hold for the connections there are and for later ones, unless one is named.
-
-    Connections are numbered from 1 as they come.
-    """
+    """Faults hold for the connections that there are and for later ones."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
         self._faults = dict.fromkeys(Way, PASS)
-        self._refusing = False
-        self._told: Counter[str] = Counter()
-        self._relays: dict[int, Relay] = {}
+        self._counted: Counter[str] = Counter()
+        self._relays: set[Relay] = set()
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
@@ -61,44 +57,36 @@ class Proxy:
         self._thread.join(CALL_SECONDS)
         self._loop.close()
 
-    def set(self, fault: Fault, way: Way | None = None, connection: int | None = None) -> None:
-        """Have a fault on one way or both, on one connection or all, until another is set."""
-        self._call(lambda: self._set(fault, way, connection))
+    def set(self, fault: Fault, way: Way | None = None) -> None:
+        """Have a fault on one way or both, until another is set."""
+        self._call(lambda: self._set(fault, Way if way is None else (way,)))
 
     def heal(self) -> None:
         """Pass everything on again. Connections that lost bytes are reset."""
         self._call(self._heal)
 
-    def reset(self, connection: int | None = None) -> None:
+    def reset(self) -> None:
         """Reset connections, towards both sides."""
-        self._call(lambda: self._break(connection, "reset", Relay.reset))
+        self._call(lambda: self._break(self._relays, "reset", Relay.reset))
 
-    def half_open(self, closed: Side, connection: int | None = None) -> None:
-        """Close connections towards one side alone; the other is not told."""
-        self._call(lambda: self._break(connection, "half_open", lambda r: r.half_open(closed)))
-
-    def refuse(self, refusing: bool = True) -> None:
-        """Reset new connections as they come, or take them again."""
-        self._call(lambda: setattr(self, "_refusing", refusing))
+    def half_open(self, closed: Side) -> None:
+        """Close connections towards one side alone; the other hears nothing of it."""
+        self._call(lambda: self._break(self._relays, "half_open", lambda r: r.half_open(closed)))
 
     def point_to(self, host: str, port: int) -> None:
         """Take new connections elsewhere: a failover. The old ones are reset."""
 
         def point() -> None:
             self._target = (host, port)
-            self._break(None, "reset", Relay.reset)
+            self._break(self._relays, "reset", Relay.reset)
 
         self._call(point)
 
-    def connections(self) -> list[int]:
-        """The connections that are open."""
-        return self._call(lambda: sorted(self._relays))
-
     def counters(self) -> Mapping[str, int]:
-        """`accepted`, `refused`, `unreached`, `reset`, `half_open`, `cut`, and bytes by way:
+        """`accepted`, `unreached`, `ended`, `reset`, `half_open`, `cut`, and bytes by way:
         `bytes_up`, `bytes_down`, `lost_up`, `lost_down`.
         """
-        return self._call(lambda: Counter(self._told))
+        return self._call(lambda: Counter(self._counted))
 
     def _call(self, act: Callable[[], T]) -> T:
         async def on_the_loop() -> T:
@@ -106,28 +94,19 @@ class Proxy:
 
         return asyncio.run_coroutine_threadsafe(on_the_loop(), self._loop).result(CALL_SECONDS)
 
-    def _chosen(self, connection: int | None) -> list[Relay]:
-        if connection is None:
-            return list(self._relays.values())
-        return [self._relays[connection]] if connection in self._relays else []
-
-    def _set(self, fault: Fault, way: Way | None, connection: int | None) -> None:
-        ways = Way if way is None else (way,)
-        for one in ways:
-            if connection is None:
-                self._faults[one] = fault
-            for relay in self._chosen(connection):
-                relay.set(one, fault)
+    def _set(self, fault: Fault, ways: Iterable[Way]) -> None:
+        for way in ways:
+            self._faults[way] = fault
+            for relay in self._relays:
+                relay.set(way, fault)
 
     def _heal(self) -> None:
-        self._set(PASS, None, None)
-        for relay in self._chosen(None):
-            if relay.torn:
-                self._break(relay.number, "reset", Relay.reset)
+        self._set(PASS, Way)
+        self._break([relay for relay in self._relays if relay.torn], "reset", Relay.reset)
 
-    def _break(self, connection: int | None, name: str, act: Callable[[Relay], None]) -> None:
-        for relay in self._chosen(connection):
-            self._told[name] += 1
+    def _break(self, relays: Iterable[Relay], name: str, act: Callable[[Relay], None]) -> None:
+        for relay in relays:
+            self._counted[name] += 1
             act(relay)
 
     async def _listen(self) -> None:
@@ -149,25 +128,21 @@ class Proxy:
         task.add_done_callback(self._under_way.discard)
 
     async def _serve(self, client: End) -> None:
-        if self._refusing:
-            self._told["refused"] += 1
-            client.reset()
-            return
-        self._told["accepted"] += 1
-        number = self._told["accepted"]
+        self._counted["accepted"] += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 server = await self._reach()
         except (OSError, TimeoutError):
-            self._told["unreached"] += 1
+            self._counted["unreached"] += 1
             client.reset()
             return
-        relay = Relay(number, client, server, self._faults, self._told)
-        self._relays[number] = relay
+        relay = Relay(client, server, self._faults, self._counted)
+        self._relays.add(relay)
         try:
             await relay.run()
         finally:
-            del self._relays[number]
+            self._relays.discard(relay)
+            self._counted["ended"] += 1
 
     async def _reach(self) -> End:
         reaching = _socket()

@@ -80,16 +80,15 @@ class Relay:
     """A connection. A fault may be set at any time, and counts from then on."""
 
     def __init__(
-        self, number: int, client: End, server: End, faults: Mapping[Way, Fault], told: Counter[str]
+        self, client: End, server: End, faults: Mapping[Way, Fault], counted: Counter[str]
     ) -> None:
-        self.number = number
         self._faults = dict(faults)
         self.torn = False
         """Whether it lost bytes."""
         self._ends = {Side.CLIENT: client, Side.SERVER: server}
         self._deaf = False
         self._changed = asyncio.Event()
-        self._told = told
+        self._counted = counted
 
     async def run(self) -> None:
         """Pass bytes on until both sides have ended, or one broke."""
@@ -153,7 +152,7 @@ class Relay:
                 passed += len(chunk)
                 if len(chunk) < len(cut):
                     await self._cut(line, chunk)
-            self._told[f"bytes_{way}"] += len(chunk)
+            self._counted[f"bytes_{way}"] += len(chunk)
             await line.put((asyncio.get_running_loop().time() + fault.latency_seconds, chunk))
             if not chunk:
                 return
@@ -175,7 +174,7 @@ class Relay:
                 return
 
     async def _cut(self, line: Line, last: bytes) -> None:
-        self._told["cut"] += 1
+        self._counted["cut"] += 1
         if last:
             line.put_nowait((0.0, last))
         await line.join()
@@ -184,7 +183,7 @@ class Relay:
 
     def _lose(self, way: Way, chunk: bytes) -> None:
         self.torn = True
-        self._told[f"lost_{way}"] += len(chunk)
+        self._counted[f"lost_{way}"] += len(chunk)
 
     def _of(self, way: Way) -> tuple[End, End]:
         client, server = self._ends[Side.CLIENT], self._ends[Side.SERVER]

@@ -1,4 +1,4 @@
-"""What is left of a killed program: everything below it must have ended soon after (J14)."""
+"""Striking at processes, and what is left of a killed one: all below it must end soon (J14)."""
 
 from __future__ import annotations
 

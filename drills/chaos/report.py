@@ -1,4 +1,4 @@
-"""How a chaos run is shown: a line that moves while it runs, then tables, then one JSON object."""
+"""How a chaos run is shown: a line now and then, at the end tables, then one JSON object."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import Any
-
-from rich.live import Live
-from rich.table import Table
 
 from cli.render.parts import Tone
 from cli.screen import Screen
@@ -20,8 +16,6 @@ from drills.chaos.progress import Progress
 from drills.chaos.sight import WHOLE
 
 LINE_SECONDS = 10.0
-"""In a pipe: a line every so often."""
-REDRAW_SECONDS = 0.25
 VIOLATIONS_SHOWN = 20
 LATE = (
     "late, and nothing lost: a machine that others use, too, needs more time. --slack SECONDS says "
@@ -33,42 +27,18 @@ LATE = (
 def watching(screen: Screen, progress: Progress) -> Iterator[None]:
     """Show how far it is, from a thread of its own, as long as the block lasts."""
     over = threading.Event()
-    show = _drawn if screen.drawing else _written
-    thread = threading.Thread(target=show, args=(screen, progress, over), daemon=True)
+
+    def lines() -> None:
+        while not over.wait(LINE_SECONDS):
+            screen.line("chaos", progress.line())
+
+    thread = threading.Thread(target=lines, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-
-
-def _drawn(screen: Screen, progress: Progress, over: threading.Event) -> None:
-    with Live(console=screen.console, transient=True, auto_refresh=False) as live:
-        while not over.wait(REDRAW_SECONDS):
-            live.update(_table(progress), refresh=True)
-
-
-def _table(progress: Progress) -> Table:
-    """What moves: time, jobs, faults, recovery."""
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", justify="right")
-    table.add_column(overflow="fold")
-    table.add_row("chaos", f"{progress.doing}, {progress.elapsed:.0f} of {progress.seconds:.0f} s")
-    ended = ", ".join(f"{count} {status}" for status, count in sorted(progress.ended.items()))
-    jobs = f"{progress.submitted} submitted, {progress.living} under way"
-    table.add_row("jobs", ", ".join(filter(None, (jobs, ended))))
-    faults = ", ".join(f"{count} {kind}" for kind, count in sorted(progress.faults.items()))
-    table.add_row("faults", faults or "none yet")
-    took = progress.recoveries
-    recovery = f"p50 {median(took):.1f} s, worst {max(took):.1f} s, of {len(took)}" if took else ""
-    table.add_row("recovery", recovery or "none yet")
-    return table
-
-
-def _written(screen: Screen, progress: Progress, over: threading.Event) -> None:
-    while not over.wait(LINE_SECONDS):
-        screen.line("chaos", progress.told())
 
 
 def show(screen: Screen, outcome: Outcome) -> None:

@@ -14,27 +14,14 @@ def event(kind: str, **data: Any) -> Event:
     return Event(1, datetime.now(UTC), kind, data)
 
 
-def test_a_recovery_is_from_the_kill_to_the_next_attempt() -> None:
-    progress = Progress(60)
-    progress.heard("held", event("started", worker="host:12:abc"))
-    progress.heard("elsewhere", event("started", worker="host:13:abc"))
-    progress.heard("let go", event("started", worker="host:12:abc"))
-    progress.heard("let go", event("given_back"))
-    progress.struck(Struck(fault="child-kill", pids=(12,)))
-    for job_id in ("held", "elsewhere", "let go"):
-        progress.heard(job_id, event("started", worker="host:14:abc"))
-    assert len(progress.recoveries) == 1
-    assert 0 <= progress.recoveries[0] < 5
-
-
 def test_faults_and_ends_are_counted_and_only_kills_are_kills() -> None:
     progress = Progress(60)
     for fault in ("child-kill", "worker-kill", "redis-kill", "worker-freeze"):
         progress.struck(Struck(fault=fault, pids=(12,)))
     for kind in ("succeeded", "cancelled", "succeeded", "planned"):
-        progress.heard("j", event(kind))
+        progress.heard(event(kind))
     assert progress.kills == 2
     assert progress.ended == {"succeeded": 2, "cancelled": 1}
-    told = progress.told()
+    told = progress.line()
     assert "4 faults, 2 kills" in told
     assert "1 cancelled, 2 succeeded" in told
