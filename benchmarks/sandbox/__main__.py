@@ -1,8 +1,8 @@
 """`python -m benchmarks.sandbox [--json]`: fresh isolated runs beside a bare interpreter.
 
-Keys of the JSON line: each backend's `*_print_ratio` and `*_plot_ratio` (a room that stands ready,
-over bare), `local_runs_per_s_ratio_1` and `_2` (sustained, over bare), `docker_cold_ratio` (no room
-stands ready, `print(1)` over bare), and both sides of each. Medians; a ratio is ours over bare.
+Keys of the JSON line: `*_print_ratio` and `*_plot_ratio` of each backend (a ready sandbox,
+over the baseline), `local_runs_per_s_ratio_1` and `_2` (sustained), `docker_cold_ratio` (no sandbox
+stands ready, `print(1)`), and both sides of each. Medians; a ratio is sandboxed over baseline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 import uvloop
 
 from benchmarks.sandbox import figures, turns
-from benchmarks.sandbox.baseline import Bare
+from benchmarks.sandbox.baseline import Baseline
 from benchmarks.sandbox.figures import Figure
 from benchmarks.sandbox.fresh import Fresh
 from benchmarks.sandbox.programs import PLOT, PRINT
@@ -43,35 +43,43 @@ async def _rooms(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
         await sandbox.close()
 
 
-async def local(settings: SandboxSettings, bare: Bare, pace: Pace) -> list[Figure]:
+async def local(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
     """The backend `local`: rooms that stand ready, then as many runs as it can sustain."""
     async with _rooms(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
-        prints = await turns.latencies(fresh, bare, PRINT, pace)
-        plots = await turns.latencies(fresh, bare, PLOT, pace)
-        one = await turns.rates(fresh, bare, 1, pace)
-        two = await turns.rates(fresh, bare, 2, pace)
+        prints = await turns.latencies(fresh, baseline, PRINT, pace)
+        plots = await turns.latencies(fresh, baseline, PLOT, pace)
+        one = await turns.rates(fresh, baseline, 1, pace)
+        two = await turns.rates(fresh, baseline, 2, pace)
     return [
-        figures.latency("local_print_ratio", "local, print(1)", prints.ours, prints.bare),
-        figures.latency("local_plot_ratio", "local, a plot", plots.ours, plots.bare),
-        figures.rate("local_runs_per_s_ratio_1", "local, one at a time", one.ours, one.bare),
-        figures.rate("local_runs_per_s_ratio_2", "local, two at a time", two.ours, two.bare),
+        figures.latency("local_print_ratio", "local, print(1)", prints.sandboxed, prints.baseline),
+        figures.latency("local_plot_ratio", "local, a plot", plots.sandboxed, plots.baseline),
+        figures.rate(
+            "local_runs_per_s_ratio_1", "local, one at a time", one.sandboxed, one.baseline
+        ),
+        figures.rate(
+            "local_runs_per_s_ratio_2", "local, two at a time", two.sandboxed, two.baseline
+        ),
     ]
 
 
-async def docker(settings: SandboxSettings, bare: Bare, pace: Pace) -> list[Figure]:
+async def docker(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
     """The backend `docker`: containers that stand ready, then one made for each run."""
     async with _rooms(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
-        prints = await turns.latencies(fresh, bare, PRINT, pace)
-        plots = await turns.latencies(fresh, bare, PLOT, pace)
+        prints = await turns.latencies(fresh, baseline, PRINT, pace)
+        plots = await turns.latencies(fresh, baseline, PLOT, pace)
     async with _rooms(settings, 0) as fresh:
         await fresh.run(PRINT)
-        cold = await turns.latencies(fresh, bare, PRINT, Pace(pace.pairs, COLD_REST))
+        cold = await turns.latencies(fresh, baseline, PRINT, Pace(pace.pairs, COLD_REST))
     return [
-        figures.latency("docker_print_ratio", "docker, print(1)", prints.ours, prints.bare),
-        figures.latency("docker_plot_ratio", "docker, a plot", plots.ours, plots.bare),
-        figures.latency("docker_cold_ratio", "docker, cold print(1)", cold.ours, cold.bare),
+        figures.latency(
+            "docker_print_ratio", "docker, print(1)", prints.sandboxed, prints.baseline
+        ),
+        figures.latency("docker_plot_ratio", "docker, a plot", plots.sandboxed, plots.baseline),
+        figures.latency(
+            "docker_cold_ratio", "docker, cold print(1)", cold.sandboxed, cold.baseline
+        ),
     ]
 
 
@@ -97,9 +105,9 @@ def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
         engine(settings, lambda text: screen.line("engine", text)) as ready,
         tempfile.TemporaryDirectory(prefix="fettle-bench-") as folder,
     ):
-        bare = Bare.ready(settings.sandbox_python, Path(folder))
-        screen.line("bare", f"{bare.quick} -I -c")
-        return uvloop.run(MEASURES[name](ready, bare, pace))  # as a worker does
+        baseline = Baseline.ready(settings.sandbox_python, Path(folder))
+        screen.line("baseline", f"{baseline.quick} -I -c")
+        return uvloop.run(MEASURES[name](ready, baseline, pace))  # as a worker does
 
 
 @click.command()

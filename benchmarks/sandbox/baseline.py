@@ -21,7 +21,7 @@ _TRIES = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class Baseline:
     """`quick` starts quickest, `whole` has the sandbox's libraries; runs happen in `folder`."""
 
     quick: str
@@ -29,14 +29,14 @@ class Bare:
     folder: Path
 
     @classmethod
-    def ready(cls, python: Path, folder: Path) -> Bare:
+    def ready(cls, python: Path, folder: Path) -> Baseline:
         """For the interpreter of a sandbox; its first plot, which looks for fonts, is made here."""
         asked = [str(python), "-I", "-c", _BASE]
         base = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
         quick = min((str(python), base), key=lambda each: _start(each, folder))
-        bare = cls(quick, str(python), folder)
-        bare.run(PLOT)
-        return bare
+        baseline = cls(quick, str(python), folder)
+        baseline.run(PLOT)
+        return baseline
 
     def run(self, program: Program) -> float:
         """One run to the end, its file read; returns its seconds."""

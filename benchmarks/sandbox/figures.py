@@ -23,13 +23,13 @@ class Figure:
     key: str
     what: str
     unit: str
-    ours: float
-    bare: float
+    sandboxed: float
+    baseline: float
 
     @property
     def ratio(self) -> float:
-        """Ours over bare."""
-        return self.ours / self.bare
+        """The sandboxed side over the baseline."""
+        return self.sandboxed / self.baseline
 
     @property
     def met(self) -> bool | None:
@@ -39,27 +39,29 @@ class Figure:
 
     def row(self) -> tuple[str, ...]:
         """What a table shows."""
-        numbers = (f"{self.ours:.1f} {self.unit}", f"{self.bare:.1f} {self.unit}")
+        numbers = (f"{self.sandboxed:.1f} {self.unit}", f"{self.baseline:.1f} {self.unit}")
         goal = judged(GOALS.get(self.key), self.ratio)
         return (self.what, *numbers, f"{self.ratio:.2f}", *goal)
 
 
-def latency(key: str, what: str, ours: Sequence[float], bare: Sequence[float]) -> Figure:
+def latency(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
     """From seconds of single runs."""
-    return Figure(key, what, "ms", statistics.median(ours) * 1000, statistics.median(bare) * 1000)
+    return Figure(
+        key, what, "ms", statistics.median(sandboxed) * 1000, statistics.median(baseline) * 1000
+    )
 
 
-def rate(key: str, what: str, ours: Sequence[float], bare: Sequence[float]) -> Figure:
+def rate(key: str, what: str, sandboxed: Sequence[float], baseline: Sequence[float]) -> Figure:
     """From runs a second of slices."""
-    return Figure(key, what, "/s", statistics.median(ours), statistics.median(bare))
+    return Figure(key, what, "/s", statistics.median(sandboxed), statistics.median(baseline))
 
 
 def keys(figures: Sequence[Figure]) -> dict[str, float]:
     """What `--json` prints: the ratios, then both sides of each in its unit."""
     units = {"ms": "ms", "/s": "per_s"}
-    told = {each.key: round(each.ratio, 3) for each in figures}
+    keys = {each.key: round(each.ratio, 3) for each in figures}
     for each in figures:
         name = each.key.replace("_ratio", "")
-        told[f"{name}_{units[each.unit]}"] = round(each.ours, 2)
-        told[f"{name}_bare_{units[each.unit]}"] = round(each.bare, 2)
-    return told
+        keys[f"{name}_{units[each.unit]}"] = round(each.sandboxed, 2)
+        keys[f"{name}_baseline_{units[each.unit]}"] = round(each.baseline, 2)
+    return keys

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from benchmarks.sandbox.baseline import Bare
+from benchmarks.sandbox.baseline import Baseline
 from benchmarks.sandbox.fresh import Fresh
 from benchmarks.sandbox.programs import PRINT, Program
 
@@ -31,46 +31,46 @@ class Pace:
 class Latencies:
     """Seconds of each run, pair by pair."""
 
-    ours: list[float] = field(default_factory=list)
-    bare: list[float] = field(default_factory=list)
+    sandboxed: list[float] = field(default_factory=list)
+    baseline: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
     """Runs a second of each slice."""
 
-    ours: list[float] = field(default_factory=list)
-    bare: list[float] = field(default_factory=list)
+    sandboxed: list[float] = field(default_factory=list)
+    baseline: list[float] = field(default_factory=list)
 
 
-async def latencies(fresh: Fresh, bare: Bare, program: Program, pace: Pace) -> Latencies:
+async def latencies(fresh: Fresh, baseline: Baseline, program: Program, pace: Pace) -> Latencies:
     """One run each, `pairs` times; which side begins changes from pair to pair."""
     found = Latencies()
 
-    async def ours() -> None:
-        found.ours.append(await fresh.run(program))
+    async def sandboxed() -> None:
+        found.sandboxed.append(await fresh.run(program))
 
     async def theirs() -> None:
-        found.bare.append(bare.run(program))  # nothing else is to happen meanwhile
+        found.baseline.append(baseline.run(program))  # nothing else is to happen meanwhile
 
     for number in range(pace.pairs):
-        for side in (ours, theirs) if number % 2 else (theirs, ours):
+        for side in (sandboxed, theirs) if number % 2 else (theirs, sandboxed):
             await asyncio.sleep(pace.rest)
             await side()
     return found
 
 
-async def rates(fresh: Fresh, bare: Bare, together: int, pace: Pace) -> Rates:
+async def rates(fresh: Fresh, baseline: Baseline, together: int, pace: Pace) -> Rates:
     """As many runs of `print(1)` as go into a slice, `together` at a time, the sides in turn."""
 
     async def theirs() -> float:
-        return await asyncio.to_thread(bare.run, PRINT)
+        return await asyncio.to_thread(baseline.run, PRINT)
 
     found = Rates()
     for _ in range(pace.slices):
-        found.ours.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
+        found.sandboxed.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
-        found.bare.append(await _slice(theirs, together, pace.slice_seconds))
+        found.baseline.append(await _slice(theirs, together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
     return found
 

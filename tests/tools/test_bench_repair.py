@@ -50,7 +50,7 @@ async def test_every_program_is_told_right_by_how_it_has_ended() -> None:
 async def test_a_program_that_was_changed_is_not_told_by_what_it_was(tmp_path: Path) -> None:
     changed = replace(load()[0], code="pass")
     result = RunResult(End.EXITED, 1, None, Stream(), Stream(), 0.0)
-    write_down([changed.told(result)], kept := tmp_path / "results.json")
+    write_down([changed.classified(result)], kept := tmp_path / "results.json")
     with pytest.raises(KeyError):
         recorded(kept)
 
