@@ -2,7 +2,7 @@
 
 A final state never changes (J6), so it is a new job. It goes on from the other's checkpoint, with
 its journal: what that has paid for is not paid again. One that nobody approved goes on from its
-end, with fresh revisions (`worker/reopening.py`). Where a person had turned it down there is
+end, with fresh revisions (`worker/resumption.py`). Where a person had turned it down there is
 nothing to go on from: then it begins anew. Whose work the other was is its author, too.
 """
 

@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, expect
 from benchmarks.browser import launched
 from benchmarks.pages import looking
 from benchmarks.pages.__main__ import GOALS, Size, filled, measured
-from benchmarks.pages.deployment import House
+from benchmarks.pages.deployment import Target
 from cli import ports
 from cli.demo.jobs import JOBS
 from jobs.keys import JobKeys
@@ -442,12 +442,12 @@ def test_the_demos_are_shown_in_their_own_words(site):
 
 
 def test_the_bench_of_the_pages_measures(site):
-    house = House(site.url, DEVELOPMENT_KEY, site.house.redis_url, site.folder / "bench")
+    target = Target(site.url, DEVELOPMENT_KEY, site.house.redis_url, site.folder / "bench")
     size = Size(jobs=8, events=200, output_bytes=200_000, looks=1, asks=5)
     with ThreadPoolExecutor(1) as thread:  # where the browser's own loop does not run
-        job_id = thread.submit(filled, house, size).result()
-    with looking.signed_in(site.browser, house) as context:
-        figures = measured(house, context, job_id, size)
+        job_id = thread.submit(filled, target, size).result()
+    with looking.signed_in(site.browser, target) as context:
+        figures = measured(target, context, job_id, size)
     assert all(figure > 0 for figure in figures.values())
     assert GOALS.keys() < figures.keys()
     assert figures["js_kb"] <= 60

@@ -13,7 +13,6 @@ import pytest
 from graph_house import PlannedSandbox, call
 from markdown_pages import REPOSITORY, table_after
 from tool_house import use
-from worker.backend import backend
 
 import api.app
 from agents.models import PROVIDERS
@@ -22,6 +21,7 @@ from sandbox.protocol import Sandbox
 from settings.providers import ProviderSettings
 from settings.rates import RateSettings
 from settings.sandbox import Backend, SandboxSettings
+from worker.adapters.backend import backend
 
 PAGE = REPOSITORY / "CONTRIBUTING.md"
 SPELLED_IN_SETTINGS = {"google_genai": "google"}
