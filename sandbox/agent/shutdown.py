@@ -145,13 +145,24 @@ def _flush_files() -> None:
 
 
 def _release(loaded: frozenset[str]) -> None:
-    """Let go of `__main__` and of every module that the program imported: finalizers run."""
-    own = [sys.modules.pop(name) for name in list(sys.modules) if name not in loaded]
-    modules = [weakref.ref(each) for each in own if isinstance(each, type(sys))]
-    del own
+    """Let go of `__main__` and of the modules that the program has of its own: finalizers run.
+
+    Those of libraries stay whole, since their callbacks may be called by what goes now.
+    """
+    names = [name for name, module in sys.modules.items() if name not in loaded and _own(module)]
+    modules = [weakref.ref(sys.modules.pop(name)) for name in names]
     gc.collect()
     for reference in reversed(modules):
         module = reference()
         if module is not None:
             vars(module).clear()
     gc.collect()
+
+
+def _own(module: object) -> bool:
+    """Whether a module is the program, or a file beside it."""
+    if not isinstance(module, type(sys)):
+        return False
+    file = getattr(module, "__file__", None)
+    inside = isinstance(file, str) and file.startswith(f"{program.WORK}/")
+    return inside or module.__name__ == "__main__"
