@@ -470,7 +470,7 @@ def test_the_list_and_its_title_follow_and_drafts_are_ones_own(site):
     with site.visiting() as visitor:
         visitor.sign_in(key)
         page = visitor.go("/app/new")
-        page.get_by_role("button", name="Mend a function").click()
+        page.get_by_role("button", name="Fix a function").click()
         expect(page.locator("#task")).to_have_value(re.compile("divide"))
         page.evaluate(DROP)
         expect(page.locator("#files-chosen")).to_have_text("dropped.py, 5 bytes")
