@@ -272,8 +272,8 @@ async def retry(
 ) -> Response:
     """A new job, of the same conversation, that goes on where a failed or cancelled one stopped.
 
-    What that has paid for is not paid again. A job that was rejected, or that no critic approved,
-    has nothing to go on from: the new one starts over.
+    What was paid is not paid again. A job that ended unapproved continues from its best result,
+    with all its revisions. A job that was rejected, or that no worker could read, starts again.
     """
     once = Idempotency(idempotency_key, f"retry of {job_id}") if idempotency_key else None
     if known := await replayed(services, caller, once):

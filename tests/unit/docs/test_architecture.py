@@ -20,6 +20,12 @@ def test_every_question_is_answered_by_files_that_exist() -> None:
         assert not missing, (question, missing)
 
 
+def test_every_path_on_the_page_exists() -> None:
+    paths = re.findall(r"`([a-z_]+/[\w./]*)`", PAGE.read_text())
+    assert paths
+    assert not [path for path in paths if not (REPOSITORY / path).exists()]
+
+
 def test_every_package_is_on_the_map() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
