@@ -25,13 +25,15 @@ def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
         call if _fits(call["args"], serde) else {**call, "args": {MALFORMED: UNKEPT}}
         for call in message.tool_calls
     ]
-    told = {key: value for key, value in message.response_metadata.items() if _fits(value, serde)}
+    metadata = {
+        key: value for key, value in message.response_metadata.items() if _fits(value, serde)
+    }
     usage = message.usage_metadata if _fits(message.usage_metadata, serde) else None
     return message.model_copy(
         update={
             "tool_calls": calls,
             "content": str(message.text),  # Anthropic's replies hold their calls in it, too
-            "response_metadata": told,
+            "response_metadata": metadata,
             "usage_metadata": usage,
         }
     )

@@ -1,4 +1,4 @@
-"""A run as it is told and kept: see `jobs.events` for its shape."""
+"""A run as it is reported and kept: see `jobs.events` for its shape."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
 
 def failure(result: RunResult, program: Program, lack: str | None = None) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that did not succeed."""
-    told = classify(result, shell=program.tool == "shell").fields()
-    return {**told, "cause": lack} if lack and told["class"] == FailureClass.UNKNOWN else told
+    found = classify(result, shell=program.tool == "shell").fields()
+    return {**found, "cause": lack} if lack and found["class"] == FailureClass.UNKNOWN else found
 
 
 def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:

@@ -41,21 +41,6 @@ class Amount:
     cost: int = 0
     tokens: int = 0
 
-    def plus(self, other: Amount) -> Amount:
-        """Both together."""
-        return Amount(self.cost + other.cost, self.tokens + other.tokens)
-
-    def minus(self, other: Amount) -> Amount:
-        """What is left of it."""
-        return Amount(self.cost - other.cost, self.tokens - other.tokens)
-
-    def corrected(self, spent: Spent) -> Amount:
-        """What was really spent; of what nobody knows, this."""
-        return Amount(
-            self.cost if spent.cost is None else spent.cost,
-            self.tokens if spent.tokens is None else spent.tokens,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Spent:

@@ -74,7 +74,7 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
         "ends_by": str(record.ends_by or ""),
     }
     if new:
-        fields["spec"] = dump(_plain(dataclasses.asdict(record.spec)))
+        fields["spec"] = dump(plain_spec(record.spec))
         fields["workspace"] = record.workspace or ""
         fields["progress_epoch"] = str(record.progress_epoch)
         fields["graph"] = str(record.graph or "")
@@ -131,6 +131,12 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
 def read_spec(data: Mapping[str, Any]) -> JobSpec:
     """A spec from its plain form; fields that this release does not know are left out."""
     return _SPEC.validate_python(data)
+
+
+def plain_spec(spec: JobSpec) -> dict[str, Any]:
+    """A spec in the plain form that `read_spec` takes."""
+    plain: dict[str, Any] = _SPEC.dump_python(spec, mode="json")
+    return plain
 
 
 def event_body(event: NewEvent, epoch: int | None = None) -> str:

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from jobs.checks import CheckSpec
+from jobs.codec import plain_spec
 from jobs.deciding import needed
 from jobs.events import Event, current
 from jobs.progress import progress
@@ -22,8 +21,7 @@ from jobs.review_digest import digest_of
 from jobs.spec import JobSpec
 from jobs.store import Charge
 
-_SPEC = TypeAdapter(JobSpec)
-_NOT_SHOWN = {"workspace", "conversation_id"}
+_NOT_SHOWN = frozenset({"workspace", "conversation_id"})
 """Of a spec: the job's files and its conversation are shown as of the job."""
 MAKERS = frozenset({"run_finished", "tool_used", "merged"})
 """Events that tell of files: what branches made side by side stands as it was merged."""
@@ -123,7 +121,7 @@ def whole(
 
 def spec(asked: JobSpec) -> dict[str, Any]:
     """What was asked, as it was asked."""
-    shown = _SPEC.dump_python(asked, mode="json", exclude=_NOT_SHOWN)
+    shown = {name: each for name, each in plain_spec(asked).items() if name not in _NOT_SHOWN}
     return {**shown, "checks": _check_spec(asked.checks)}
 
 

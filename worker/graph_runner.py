@@ -163,11 +163,11 @@ class GraphRunner:
             snapshot = await self._snapshot()
         except CheckpointUnreadable:
             return None
-        told = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
+        events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own
         if not record.spec.parallel:
             there = await retry_while_unavailable(lambda: self.equipment.files(record.workspace))
-        return best(snapshot.values, told, there)
+        return best(snapshot.values, events, there)
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None

@@ -136,7 +136,7 @@ def _checks_problem(spec: JobSpec, report: Mapping[str, Any] | None) -> str | No
 
 
 def best(
-    values: Mapping[str, Any], told: Sequence[Event], there: Collection[str] | None = None
+    values: Mapping[str, Any], events: Sequence[Event], there: Collection[str] | None = None
 ) -> Result | None:
     """The result so far, or None where nothing was made. Pure.
 
@@ -144,11 +144,11 @@ def best(
     in the events alone. Where no pass has given an answer yet, the code of the last run that
     succeeded stands for one, with the files that were made and are still `there` (None: all).
     """
-    runs = [event.data for event in current(told) if event.kind == "run_finished"]
+    runs = [event.data for event in current(events) if event.kind == "run_finished"]
     ended = outcome({**values, "runs": runs or values.get("runs", [])})
     artifacts = {each["name"]: each for each in ended.artifacts}
     if not values.get("answers"):
-        made = view.artifacts(told)
+        made = view.artifacts(events)
         artifacts |= {name: made[name] for name in made if there is None or name in there}
     answer = ended.answer or _code(runs)
     if not answer and not artifacts:

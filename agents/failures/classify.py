@@ -69,8 +69,8 @@ def classify(result: RunResult, *, shell: bool = False) -> Failure:
         return Failure(*_BY_END[result.end])
     if result.signal is not None:
         return _of_signal(result.signal)
-    if raised is None and (told := _of_exit_code(result.exit_code, shell=shell)):
-        return told
+    if raised is None and (failure := _of_exit_code(result.exit_code, shell=shell)):
+        return failure
     report = _pytest_report(out)
     if raised and not (report and kind_of(raised) in _VAGUE):
         return _of_raised(raised)

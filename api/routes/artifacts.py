@@ -37,6 +37,18 @@ RunId = Annotated[
 ]
 
 
+def _text_responses(
+    description: str, media_type: str = "text/plain"
+) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that gives a text as it was kept."""
+    kept = {
+        "content": {media_type: {"schema": {"type": "string"}}},
+        "description": description,
+        "headers": headers("ETag", "Content-Disposition"),
+    }
+    return {200: kept, **responses(problems.NOT_FOUND)}
+
+
 @router.get(
     "/jobs/{job_id}/artifacts",
     operation_id="list_artifacts",
@@ -88,14 +100,7 @@ async def artifact(
     operation_id="read_run_text",
     summary="Read a run's whole text",
     response_class=PlainTextResponse,
-    responses={
-        200: {
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-            "description": "The text, as it was kept",
-            "headers": headers("ETag", "Content-Disposition"),
-        },
-        **responses(problems.NOT_FOUND),
-    },
+    responses=_text_responses("The text, as it was kept"),
 )
 async def run_text(
     job_id: str, number: int, part: Part, services: ServicesDep, caller: Reader
@@ -113,14 +118,7 @@ async def run_text(
     operation_id="read_repair_diff",
     summary="Read a repair's whole diff",
     response_class=PlainTextResponse,
-    responses={
-        200: {
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-            "description": "The diff, as it was kept",
-            "headers": headers("ETag", "Content-Disposition"),
-        },
-        **responses(problems.NOT_FOUND),
-    },
+    responses=_text_responses("The diff, as it was kept"),
 )
 async def repair_diff(job_id: str, run: RunId, services: ServicesDep, caller: Reader) -> Response:
     """All that was changed between a failed run and its repair; `run` is the repair's id."""
@@ -145,14 +143,7 @@ async def _text(services: Services, name: str, kept: Mapping[str, Any]) -> Respo
     operation_id="download_recording",
     summary="Download the recording",
     response_class=Response,
-    responses={
-        200: {
-            "content": {"application/yaml": {"schema": {"type": "string"}}},
-            "description": "As far as the job has come",
-            "headers": headers("ETag", "Content-Disposition"),
-        },
-        **responses(problems.NOT_FOUND),
-    },
+    responses=_text_responses("As far as the job has come", "application/yaml"),
 )
 async def recorded(job_id: str, services: ServicesDep, caller: Reader) -> Response:
     """What the job asked of its models and what they said, without secrets; 404 if it was not

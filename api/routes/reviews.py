@@ -30,6 +30,9 @@ from jobs.review_digest import digest_of
 from jobs.store import Loaded, decisions
 from jobs.view import iso
 
+MOST = 1_000
+"""Decisions in one part of the export."""
+
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["review"])
 
@@ -130,9 +133,6 @@ def _open_review(record: JobRecord) -> Review:
         more = {"state": str(record.status), **_last_decision(record)}
         raise Refused(problems.NO_OPEN_REVIEW, detail, more)
     return record.review
-
-
-MOST = 1_000
 
 
 @router.get(

@@ -24,6 +24,7 @@ from jobs.fitness import Fitness
 from jobs.view import iso
 from settings.api import ApiSettings
 
+log = structlog.get_logger(__name__)
 router = APIRouter(tags=["system"])
 
 
@@ -93,9 +94,6 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
         "max_job_cost_usd": settings.max_job_cost_usd and f"{settings.max_job_cost_usd:f}",
         "max_job_tokens": settings.max_job_tokens,
     }
-
-
-log = structlog.get_logger(__name__)
 
 
 @router.post(

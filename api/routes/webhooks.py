@@ -20,6 +20,8 @@ from jobs.store.redis import RedisStore
 from jobs.view import iso
 
 SHOWN = 100
+LOOKED_AT = 50
+"""Of those that wait, by when they are due: of more, an older one may rest between its tries."""
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["system"])
@@ -74,10 +76,6 @@ def _shown(each: change.Delivery) -> Delivery:
         due_at=iso(each.due_at or None),
         data=dict(each.data),
     )
-
-
-LOOKED_AT = 50
-"""Of those that wait, by when they are due: of more, an older one may rest between its tries."""
 
 
 async def undelivered(store: RedisStore) -> Undelivered:

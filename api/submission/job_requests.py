@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from decimal import Decimal
 
-from pydantic import TypeAdapter
-
 from api import problems
 from api.http.body import too_large
 from api.problems import Refused
@@ -19,13 +17,13 @@ from api.submission import checks
 from api.submission.paths import path_errors
 from api.submission.review_policy import policy, policy_errors, questions_expire
 from jobs.checks import CheckSpec
+from jobs.codec import read_spec
 from jobs.spec import JobSpec
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
 AS_ASKED = frozenset(JobRequest.model_fields) & {field.name for field in fields(JobSpec)}
 """Fields that a request and a spec share."""
-_SPEC = TypeAdapter(JobSpec)
 AUTO = "auto"
 
 
@@ -56,7 +54,7 @@ def to_spec(
 ) -> JobSpec:
     """The spec; its files are in the workspace of this digest, its checks' files as `kept` says."""
     same = {name: getattr(asked, name) for name in AS_ASKED}
-    ours = {
+    limited = {
         "workspace": workspace,
         "checks": kept,
         "timeout_seconds": timeout_of(asked.timeout_seconds, settings),
@@ -65,7 +63,7 @@ def to_spec(
         "max_cost_usd": asked.max_cost_usd or _text(settings.max_job_cost_usd),
         "max_tokens": asked.max_tokens or settings.max_job_tokens,
     }
-    return _SPEC.validate_python({**same, **ours, **policy(asked, settings)})
+    return read_spec({**same, **limited, **policy(asked, settings)})
 
 
 def digest(asked: RequestModel) -> str:

@@ -51,9 +51,9 @@ async def routed(
 async def _known(record: JobRecord, store: RedisStore) -> Difficulty | None:
     if record.attempts == 1 and record.inherits is None:
         return None
-    # One decision a job, also where an upgrade has begun it anew: the event is told only once.
-    told = await retry_while_unavailable(lambda: store.events(record.id))
-    said = [event.data["difficulty"] for event in told if event.kind == "routed"]
+    # One decision a job, also where an upgrade has started it over: the event is emitted only once.
+    events = await retry_while_unavailable(lambda: store.events(record.id))
+    said = [event.data["difficulty"] for event in events if event.kind == "routed"]
     return Difficulty(said[-1]) if said else None
 
 

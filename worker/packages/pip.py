@@ -43,15 +43,7 @@ ERROR_CHARACTERS = 1_000
 LISTED = "the operator's list"
 _OPTIONS = (
     *("--isolated", "--no-input", "--disable-pip-version-check", "--no-color"),
-    *(
-        "--keyring-provider",
-        "disabled",
-        "--retries",
-        "1",
-        "--no-cache-dir",
-        "--progress-bar",
-        "off",
-    ),
+    *("--no-cache-dir", "--progress-bar=off", "--keyring-provider=disabled", "--retries=1"),
 )
 
 
