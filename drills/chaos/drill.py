@@ -29,8 +29,8 @@ from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.reading import Reading, at_rest, lines, of_store
 from drills.chaos.recovery import KILLS
-from drills.chaos.remains import GRACE_SECONDS, alone
 from drills.chaos.schedule import Fault, Schedule, schedule
+from drills.chaos.strikes import GRACE_SECONDS, alone
 from drills.chaos.supervised import SIGNALS, SupervisedFaults
 from jobs.record import Reason
 from jobs.store.redis import connect

@@ -13,11 +13,11 @@ import redis
 from cli import redis_server
 from drills import family
 from drills.chaos.deployment import Deployment
-from drills.chaos.oplog import Mended, OperationLog, Struck
+from drills.chaos.oplog import OperationLog, Struck
 from drills.chaos.proxy import BLACK_HOLE, PARTITION
 from drills.chaos.proxy import Fault as NetFault
-from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
+from drills.chaos.strikes import Strikes, picked
 from drills.family import Process
 
 SPARED = 2
@@ -30,18 +30,15 @@ SUPERVISOR = "sandbox.local"
 Strike = Callable[["Faults", Fault], Awaitable[None]]
 
 
-class Faults:
-    """Strikes at one deployment. `told(kind)` is called for each fault that found a target."""
+class Faults(Strikes):
+    """Strikes at one deployment."""
 
     def __init__(
-        self, deployment: Deployment, log: OperationLog, told: Callable[[Struck], None]
+        self, deployment: Deployment, log: OperationLog, report: Callable[[Struck], None]
     ) -> None:
-        self._house = deployment
-        self._log = log
-        self._told = told
+        super().__init__(log, report)
+        self._deployment = deployment
         self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._frozen: set[int] = set()
-        self._remains = Remains(log)
 
     async def strike(self, fault: Fault) -> None:
         """Do it, to its end. What is already broken must be whole again first."""
@@ -49,58 +46,39 @@ class Faults:
         async with self._busy[what] if what else contextlib.nullcontext():
             await STRIKES[fault.kind](self, fault)
 
-    async def settled(self) -> None:
-        """Wait until everything below those killed has had its grace."""
-        await self._remains.settled()
-
     async def child_kill(self, fault: Fault) -> None:
         """kill -9 of a forked worker: every other time the oldest, which holds most."""
         if workers := await self._spare(self._awake):
-            chosen = workers[0] if fault.pick < 0.5 else _picked(workers, fault)
-            self._kill(fault, chosen)
+            chosen = workers[0] if fault.pick < 0.5 else picked(workers, fault)
+            self.kill(fault, chosen, "outlives its worker")
 
     async def worker_kill(self, fault: Fault) -> None:
         """kill -9 of the worker that is a process of its own; another is started at once."""
-        child = self._house.running["worker"]
+        child = self._deployment.running["worker"]
         if workers := await self._spare(lambda: _alive(child.pid)):
             with self._away("worker"):
-                self._kill(fault, workers[0])
+                self.kill(fault, workers[0], "outlives its worker")
                 await asyncio.to_thread(child.process.wait)
-                self._house.start("worker")
+                self._deployment.start("worker")
 
     async def drain(self, fault: Fault) -> None:
         """SIGTERM: it gives back what it holds."""
         if workers := self._awake():
-            worker = _picked(workers, fault)
-            worker.signal(signal.SIGTERM)
-            self._say(fault, worker.pid)
+            self.signal(fault, picked(workers, fault), signal.SIGTERM)
 
-    async def freeze(self, fault: Fault) -> None:
-        """SIGSTOP past the lease, then SIGCONT: a zombie that is to be fenced."""
+    async def worker_freeze(self, fault: Fault) -> None:
+        """SIGSTOP past the lease."""
         workers = self._awake()
-        if len(workers) < 2:
-            return
-        worker = _picked(workers, fault)
-        self._frozen.add(worker.pid)
-        try:
-            worker.signal(signal.SIGSTOP)
-            self._say(fault, worker.pid)
-            await asyncio.sleep(self._house.bounds.lease + fault.seconds / 2)
-        finally:
-            worker.signal(signal.SIGCONT)
-            self._log.add(Mended(fault=fault.kind))
-            self._frozen.discard(worker.pid)
+        if len(workers) >= 2:
+            seconds = self._deployment.bounds.lease + fault.seconds / 2
+            await self.freeze(fault, picked(workers, fault), seconds)
 
     async def supervisor_kill(self, fault: Fault) -> None:
         """kill -9 of a sandbox supervisor; its worker lives on."""
-        pids = [p.pid for p in self._awake()] + [self._house.running["worker"].pid]
+        pids = [p.pid for p in self._awake()] + [self._deployment.running["worker"].pid]
         found = [p for pid in pids for p in family.children(pid) if SUPERVISOR in p.command]
         if found:
-            chosen = _picked(found, fault)
-            victims = family.below(chosen.pid)
-            chosen.signal(signal.SIGKILL)
-            self._say(fault, chosen.pid)
-            self._remains.watch(victims, "outlives its supervisor")
+            self.kill(fault, picked(found, fault), "outlives its supervisor")
 
     async def api_kill(self, fault: Fault) -> None:
         """kill -9, and another at once."""
@@ -112,32 +90,32 @@ class Faults:
 
     async def redis_kill(self, fault: Fault) -> None:
         """kill -9, and again on its append-only file."""
-        child = self._house.running["redis"]
+        child = self._deployment.running["redis"]
         with self._away("redis"):
             child.signal(signal.SIGKILL)
-            self._say(fault, child.pid, blinds=True)
+            self.note(fault, child.pid, blinds=True)
             await asyncio.to_thread(child.process.wait)
-            self._house.start_redis()
-            again = self._house.running["redis"]
-            await asyncio.to_thread(redis_server.wait_ready, self._house.redis, again)
-        self._log.add(Mended(fault=fault.kind))
+            self._deployment.start_redis()
+            again = self._deployment.running["redis"]
+            await asyncio.to_thread(redis_server.wait_ready, self._deployment.redis, again)
+        self.mended(fault)
 
     async def redis_freeze(self, fault: Fault) -> None:
         """SIGSTOP, then SIGCONT."""
-        child = self._house.running["redis"]
+        child = self._deployment.running["redis"]
         child.signal(signal.SIGSTOP)
-        self._say(fault, child.pid, blinds=True)
+        self.note(fault, child.pid, blinds=True)
         try:
             await asyncio.sleep(fault.seconds)
         finally:
             child.signal(signal.SIGCONT)
-            self._log.add(Mended(fault=fault.kind))
+            self.mended(fault)
 
     async def hints_lost(self, fault: Fault) -> None:
         """The broker's database is emptied."""
         with contextlib.suppress(redis.RedisError):  # it is away: another fault's doing
-            await asyncio.to_thread(self._house.flush_hints)
-            self._say(fault)
+            await asyncio.to_thread(self._deployment.flush_hints)
+            self.note(fault)
 
     async def net_slow(self, fault: Fault) -> None:
         """Latency between a worker and Redis."""
@@ -149,44 +127,44 @@ class Faults:
 
     async def net_reset(self, fault: Fault) -> None:
         """Every connection of a worker to Redis is reset."""
-        await asyncio.to_thread(self._house.proxy.reset)
-        self._say(fault, self._house.running["worker"].pid)
+        await asyncio.to_thread(self._deployment.proxy.reset)
+        self.note(fault, self._deployment.running["worker"].pid)
 
     async def _net(self, fault: Fault, kind: NetFault) -> None:
-        proxy = self._house.proxy
+        proxy = self._deployment.proxy
         await asyncio.to_thread(proxy.set, kind)
-        self._say(fault, self._house.running["worker"].pid)
+        self.note(fault, self._deployment.running["worker"].pid)
         try:
             await asyncio.sleep(fault.seconds)
         finally:
             proxy.heal()
 
     async def _api(self, fault: Fault, signum: signal.Signals) -> None:
-        child = self._house.running["api"]
+        child = self._deployment.running["api"]
         with self._away("api"):
             child.signal(signum)
-            self._say(fault, child.pid)
+            self.note(fault, child.pid)
             await asyncio.to_thread(child.process.wait)
-            self._house.start("api")
+            self._deployment.start("api")
 
     @contextlib.contextmanager
     def _away(self, name: str) -> Iterator[None]:
-        self._house.stopping.add(name)
+        self._deployment.stopping.add(name)
         try:
             yield
         finally:
-            self._house.stopping.discard(name)
+            self._deployment.stopping.discard(name)
 
     def _awake(self) -> list[Process]:
-        return [p for p in self._house.workers() if p.pid not in self._frozen]
+        return [p for p in self._deployment.workers() if p.pid not in self.frozen]
 
     async def _spare(self, among: Callable[[], list[Process]]) -> list[Process]:
         """Those that may be killed, as soon as enough others are there to go on: a fleet that never
         gets to its feet would show nothing. Empty where it takes too long.
         """
         for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
-            fit = self._house.fit()
-            awake = [*self._awake(), *_alive(self._house.running["worker"].pid)]
+            fit = self._deployment.fit()
+            awake = [*self._awake(), *_alive(self._deployment.running["worker"].pid)]
             ready = [p for p in awake if p.pid in fit]
             chosen = [p for p in among() if p.pid in fit]
             if chosen and len(ready) > SPARED:
@@ -194,32 +172,17 @@ class Faults:
             await asyncio.sleep(LOOK_SECONDS)
         return []
 
-    def _kill(self, fault: Fault, worker: Process) -> None:
-        victims = family.below(worker.pid)
-        if worker.signal(signal.SIGKILL):
-            self._say(fault, worker.pid)
-            self._remains.watch(victims, "outlives its worker")
-
-    def _say(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
-        struck = Struck(fault=fault.kind, pids=pids, blinds=blinds)
-        self._log.add(struck)
-        self._told(struck)
-
 
 def _alive(pid: int) -> list[Process]:
     found = family.process(pid)
     return [found] if found is not None and found.lives else []
 
 
-def _picked(processes: list[Process], fault: Fault) -> Process:
-    return processes[int(fault.pick * len(processes))]
-
-
 STRIKES: Mapping[Kind, Strike] = {
     Kind.CHILD_KILL: Faults.child_kill,
     Kind.WORKER_KILL: Faults.worker_kill,
     Kind.DRAIN: Faults.drain,
-    Kind.FREEZE: Faults.freeze,
+    Kind.FREEZE: Faults.worker_freeze,
     Kind.SUPERVISOR_KILL: Faults.supervisor_kill,
     Kind.API_KILL: Faults.api_kill,
     Kind.API_STOP: Faults.api_stop,

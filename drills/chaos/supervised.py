@@ -14,8 +14,8 @@ from collections.abc import Callable
 from drills import family
 from drills.chaos.case import Bounds
 from drills.chaos.oplog import OperationLog, Struck
-from drills.chaos.remains import Remains
 from drills.chaos.schedule import Fault, Kind
+from drills.chaos.strikes import Strikes, picked
 from drills.family import Process
 
 SIGNALS = {
@@ -32,18 +32,15 @@ FOUND_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 
 
-class SupervisedFaults:
+class SupervisedFaults(Strikes):
     """Strikes at what runs below the process `supervisor`."""
 
     def __init__(
-        self, supervisor: int, bounds: Bounds, log: OperationLog, told: Callable[[Struck], None]
+        self, supervisor: int, bounds: Bounds, log: OperationLog, report: Callable[[Struck], None]
     ) -> None:
+        super().__init__(log, report)
         self._supervisor = supervisor
         self._bounds = bounds
-        self._log = log
-        self._told = told
-        self._frozen: set[int] = set()
-        self._remains = Remains(log)
 
     async def strike(self, fault: Fault) -> None:
         """Do it, if it is one that we may do and its target is there."""
@@ -52,37 +49,21 @@ class SupervisedFaults:
         program, signum = SIGNALS[fault.kind]
         if not (found := await self._found(program)):
             return
-        chosen = found[int(fault.pick * len(found))]
-        victims = family.below(chosen.pid)
-        if not chosen.signal(signum):
-            return
-        struck = Struck(fault=fault.kind, pids=(chosen.pid,))
-        self._log.add(struck)
-        self._told(struck)
+        chosen = picked(found, fault)
         if signum is signal.SIGKILL:
-            self._remains.watch(victims, f"outlives its {program}")
-        if signum is signal.SIGSTOP:
-            await self._thaw(chosen, self._bounds.lease + fault.seconds / 2)
-
-    async def settled(self) -> None:
-        """Wait until what was killed has had its grace."""
-        await self._remains.settled()
+            self.kill(fault, chosen, f"outlives its {program}")
+        elif signum is signal.SIGSTOP:
+            await self.freeze(fault, chosen, self._bounds.lease + fault.seconds / 2)
+        else:
+            self.signal(fault, chosen, signum)
 
     async def _found(self, program: str) -> list[Process]:
         """Those that may be hit, once there is one: what a fault has ended is started again."""
         for _ in range(int(FOUND_SECONDS / LOOK_SECONDS)):
-            if found := [p for p in self._programs(program) if p.pid not in self._frozen]:
+            if found := [p for p in self._programs(program) if p.pid not in self.frozen]:
                 return found
             await asyncio.sleep(LOOK_SECONDS)
         return []
-
-    async def _thaw(self, worker: Process, seconds: float) -> None:
-        self._frozen.add(worker.pid)
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            worker.signal(signal.SIGCONT)
-            self._frozen.discard(worker.pid)
 
     def _programs(self, name: str) -> list[Process]:
         """`python -m NAME`, below the supervisor and not below ourselves."""
