@@ -52,7 +52,7 @@ def memory_one_process() -> str | None:
 def wait_for_all(reading: int) -> int:
     """How many of the processes have said, by a byte each, that they are done."""
     done = 0
-    while done < PROCESSES and select.select([reading], [], [], 3.0)[0]:
+    while done < PROCESSES and select.select([reading], [], [], 8.0)[0]:
         done += len(os.read(reading, PROCESSES))
     return done
 
