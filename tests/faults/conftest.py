@@ -12,12 +12,13 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long ones, unless this folder, a file of it or a marker was asked for."""
+    """Leave out the long ones, unless this folder, a file of it or a marker was asked for by name."""
     here = [item for item in items if HERE in item.path.parents]
     for item in here:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(300))  # for a machine that does much else
-    asked = [(config.invocation_params.dir / each.split("::")[0]).resolve() for each in config.args]
+    named = config.args if config.args_source is config.ArgsSource.ARGS else []
+    asked = [(config.invocation_params.dir / each.split("::")[0]).resolve() for each in named]
     if config.option.markexpr or any(each == HERE or HERE in each.parents for each in asked):
         return
     left_out = [item for item in here if item.get_closest_marker("quick") is None]
