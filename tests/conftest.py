@@ -7,11 +7,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 
-import docker_engine as engines
 import pytest
 import redis
-import redis_servers
 from hypothesis import HealthCheck, settings
+from support.servers import docker_engine as engines
+from support.servers import redis_servers
 
 from jobs.store.redis import RedisStore, connect
 

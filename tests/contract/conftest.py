@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-import redis_servers
-from job_examples import House
+from support.jobs.job_examples import House
+from support.servers import redis_servers
 
 from jobs.store.redis import RedisStore, connect
 

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 
 import pytest
-import s3_server
+from support.servers import s3_server
 
 from jobs.blobs import DirectoryBlobs, digest_of
 from jobs.errors import BlobMissing, BlobsUnavailable

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from job_examples import House, held
+from support.jobs.job_examples import House, held
 
 from jobs.budgets import Amount, Asking, Cap, Short
 from jobs.errors import StaleEpoch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import redis_servers
-from checkpoint_savers import ListingSaver, unfenced
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from redis.asyncio import Redis
+from support.graph.checkpoint_savers import ListingSaver, unfenced
+from support.servers import redis_servers
 
 CALLED = {"put", "put_writes", "get_tuple", "delete_thread", "copy_thread"}
 

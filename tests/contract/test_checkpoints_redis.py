@@ -6,13 +6,13 @@ import operator
 from typing import Annotated, TypedDict
 
 import pytest
-import redis_servers
-from checkpoint_savers import ListingSaver, unfenced
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from redis.asyncio import Redis
+from support.graph.checkpoint_savers import ListingSaver, unfenced
+from support.servers import redis_servers
 
 from worker.checkpoints import RedisSaver
 from worker.checkpoints.errors import CheckpointUnreadable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from job_examples import TENANT, decision, held, job, review
+from support.jobs.job_examples import TENANT, decision, held, job, review
 
 from jobs.retention import Retention, remove_finished
 from jobs.review import Action, Decision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from job_examples import TENANT, held, job, review
+from support.jobs.job_examples import TENANT, held, job, review
 
 from jobs.person import Person
 from jobs.record import Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from job_examples import RESULT, House, decision, held, job, review
+from support.jobs.job_examples import RESULT, House, decision, held, job, review
 
 from jobs.lifecycle import Policy
 from jobs.operations import Operations

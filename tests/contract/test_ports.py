@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from port_harness import HARNESSES, Harness
+from support.graph.port_harness import HARNESSES, Harness
 
 from agents.budget import Most
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from job_examples import RESULT, TENANT, House, held, job, review
 from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
+from support.jobs.job_examples import RESULT, TENANT, House, held, job, review
 
 from jobs import keys
 from jobs.blobs import DirectoryBlobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from job_examples import House, held, job, review
+from support.jobs.job_examples import House, held, job, review
 
 from jobs.lifecycle import Refusal
 from jobs.record import JobRecord, Status

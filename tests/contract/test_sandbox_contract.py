@@ -12,9 +12,9 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import docker_engine as engines
 import pytest
 import pytest_asyncio
+from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import docker_engine as engines
 import pytest
 import pytest_asyncio
+from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox

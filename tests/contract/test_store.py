@@ -6,7 +6,17 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from job_examples import NOW, RESULT, TENANT, House, decision, held, job, queued, review
+from support.jobs.job_examples import (
+    NOW,
+    RESULT,
+    TENANT,
+    House,
+    decision,
+    held,
+    job,
+    queued,
+    review,
+)
 
 from jobs import lifecycle
 from jobs.errors import Contended, StaleEpoch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from job_examples import TENANT, House, decision, held, job
+from support.jobs.job_examples import TENANT, House, decision, held, job
 
 from jobs import upgrade
 from jobs.errors import StaleEpoch

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from job_examples import RESULT, TENANT, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
 
 from jobs import inheritance
 from jobs.errors import Contended

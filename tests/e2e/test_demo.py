@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-import recorded_provider
-from fettle_command import environment, fettle, started
+from support.graph import recorded_provider
+from support.processes.fettle_command import environment, fettle, started
 
 from benchmarks.provider import ProviderServer
 from cli.demo.jobs import JOBS

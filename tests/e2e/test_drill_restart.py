@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from fettle_command import REPOSITORY, environment
+from support.processes.fettle_command import REPOSITORY, environment
 
 pytestmark = pytest.mark.e2e
 

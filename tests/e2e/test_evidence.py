@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-from evidence_cases import CASES, Case, model
-from fronts import front
-from house import a_house
+from support.cases.evidence_cases import CASES, Case, model
+from support.processes.deployment import a_house
+from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer
 from settings.base import DEVELOPMENT_KEY

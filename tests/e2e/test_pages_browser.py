@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 import pytest
 import redis
-from api_process import ApiProcess, environment, running
 from axe_playwright_python.sync_playwright import Axe
-from chromium import DESK, PHONE, visiting
-from graph_house import PLAN, call, turn
-from house import a_house
 from playwright.sync_api import Browser, expect
+from support.graph.graphs import PLAN, call, turn
+from support.pages.chromium import DESK, PHONE, visiting
+from support.processes.api_process import ApiProcess, environment, running
+from support.processes.deployment import a_house
 
 from benchmarks.browser import launched
 from benchmarks.pages import looking

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-import redis_servers
-from fettle_command import REPOSITORY, environment
+from support.processes.fettle_command import REPOSITORY, environment
+from support.servers import redis_servers
 
 from cli import ports
 from settings.base import DEVELOPMENT_KEY

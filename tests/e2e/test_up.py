@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fettle_command import Running, environment, fettle, started
+from support.processes.fettle_command import Running, environment, fettle, started
 
 from cli import ports
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from faults_house import Scene, a_scene
+from support.processes.scene import Scene, a_scene
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long ones, unless this folder, a file of it or a marker was asked for by name."""
+    """Leave out the long ones, unless this folder, a file of it or a marker was named."""
     here = [item for item in items if HERE in item.path.parents]
     for item in here:
         if item.get_closest_marker("timeout") is None:

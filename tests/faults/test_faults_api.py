@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from faults_house import until
-from fronts import caller, front
-from house import TENANT, House, a_house, ok
-from job_examples import RESULT
-from recorded import one_run
+from support.graph.recorded import one_run
+from support.jobs.job_examples import RESULT
+from support.processes.deployment import TENANT, House, a_house, ok
+from support.processes.fronts import caller, front
+from support.processes.scene import until
 
 from drills.chaos.oplog import OperationLog, Told
 from drills.chaos.proxy import Proxy

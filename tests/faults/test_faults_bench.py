@@ -10,8 +10,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fettle_command import FETTLE, environment
-from tiny_humaneval import problem, written
+from support.cases.tiny_humaneval import problem, written
+from support.processes.fettle_command import FETTLE, environment
 
 from benchmarks.provider import ProviderServer, Request, Turn
 from evals.report.results import read

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults_house import Scene, Work, processes, sleeps, until
-from job_examples import RESULT, decision, held, review
+from support.jobs.job_examples import RESULT, decision, held, review
+from support.processes.scene import Scene, Work, processes, sleeps, until
 
 from benchmarks.provider import Hang
 from jobs.lifecycle import Refusal

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fettle_command import FETTLE, Running, environment, started
+from support.processes.fettle_command import FETTLE, Running, environment, started
 
 from cli import ports
 from drills.chaos.oplog import Called, Struck, read

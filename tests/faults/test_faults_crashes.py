@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults_house import TWICE, Scene, Work, processes, sleeps, until
-from house import MORTAL, House, a_house
-from recorded import answers, approves, one_run, plans, runs
+from support.graph.recorded import answers, approves, one_run, plans, runs
+from support.processes.deployment import MORTAL, House, a_house
+from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from benchmarks.provider import Hang, ProviderServer, always
 from jobs.operations import Operations

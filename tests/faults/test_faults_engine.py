@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 
 import docker
-import docker_engine as engines
 import pytest
-from faults_house import TWICE, Scene, Work
+from support.processes.scene import TWICE, Scene, Work
+from support.servers import docker_engine as engines
 
 from sandbox.docker.garbage_collection import OWNER
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 import redis
-import redis_servers
-from faults_house import Scene, Work, until
-from fronts import Caller, caller, front
+from support.processes.fronts import Caller, caller, front
+from support.processes.scene import Scene, Work, until
+from support.servers import redis_servers
 
 from drills.chaos.oplog import Mended, Struck
 from drills.chaos.proxy import Fault, Proxy, Way

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from faults_house import Scene, Work
+from support.processes.scene import Scene, Work
 
 from jobs.hints import Hints
 from jobs.record import Status

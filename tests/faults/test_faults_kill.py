@@ -7,8 +7,8 @@ import itertools
 from pathlib import Path
 
 import pytest
-from faults_house import TWICE, Scene, Work, a_scene, processes, sleeps, until
-from preloaded import Process
+from support.processes.preloaded import Process
+from support.processes.scene import TWICE, Scene, Work, a_scene, processes, sleeps, until
 
 from benchmarks.provider import Hang, Refusal
 from jobs import manifest

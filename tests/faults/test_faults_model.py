@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from faults_house import Scene, Work
+from support.processes.scene import Scene, Work
 
 from benchmarks.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
 from jobs.record import Reason, Status

@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx
 import httpx_sse
 import pytest
-import redis_servers
-from api_process import ApiProcess
-from faults_house import TWICE, Scene, Work, until
-from fronts import caller, front
-from house import ok
-from job_examples import RESULT
+from support.jobs.job_examples import RESULT
+from support.processes.api_process import ApiProcess
+from support.processes.deployment import ok
+from support.processes.fronts import caller, front
+from support.processes.scene import TWICE, Scene, Work, until
+from support.servers import redis_servers
 
 from drills.chaos.oplog import Called, Mended, Struck
 from drills.chaos.proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way

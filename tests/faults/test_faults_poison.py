@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from faults_house import TWICE, Scene, Work
-from house import ok
+from support.processes.deployment import ok
+from support.processes.scene import TWICE, Scene, Work
 
 from benchmarks.provider import Hang, Reply
 from drills.chaos.oplog import Moment, Retried, Struck

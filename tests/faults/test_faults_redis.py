@@ -9,9 +9,9 @@ import signal
 import time
 
 import pytest
-from faults_house import TWICE, Scene, Work
-from fronts import Caller, caller, front
 from redis.asyncio import Redis
+from support.processes.fronts import Caller, caller, front
+from support.processes.scene import TWICE, Scene, Work
 
 from drills.chaos.oplog import Mended, Struck
 from jobs.hints import list_of

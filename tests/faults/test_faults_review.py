@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 
 import httpx
 import pytest
-from faults_house import Scene, Work
-from fronts import Caller, caller, front
+from support.processes.fronts import Caller, caller, front
+from support.processes.scene import Scene, Work
 
 from jobs.events import FINAL_KINDS, Event
 from jobs.record import JobRecord, Reason, Status

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from faults_house import TWICE, Scene, Work, processes, sleeps, until
+from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from jobs.record import Reason, Status
 

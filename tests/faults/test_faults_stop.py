@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from faults_house import TWICE, Scene, Work, processes, sleeps, until
+from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from jobs.record import Status
 from jobs.store.redis import RedisStore

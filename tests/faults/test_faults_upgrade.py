@@ -14,12 +14,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from faults_house import KILL, Scene, processes, until, waits_to_be_told
-from golden_job import Golden
-from house import House, ok
-from preloaded import REPOSITORY, Process
-from recorded import one_run
 from redis.asyncio import Redis
+from support.graph.recorded import one_run
+from support.jobs.golden_job import Golden
+from support.processes.deployment import House, ok
+from support.processes.preloaded import REPOSITORY, Process
+from support.processes.scene import KILL, Scene, processes, until, waits_to_be_told
 
 from agents.format import READS, WRITES
 from drills.chaos.checks.upgrading import UNREAD

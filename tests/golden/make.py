@@ -55,9 +55,9 @@ def turns(recorded: Any) -> list[Any]:
 async def leave(cut: str, folder: Path) -> dict[str, Any]:
     """Run the job to its cut with the code that this process was started with."""
     # of the release whose house this is
-    import house  # noqa: PLC0415
-    import recorded  # noqa: PLC0415
     import redis.asyncio  # noqa: PLC0415
+    from support.graph import recorded  # noqa: PLC0415
+    from support.processes import deployment as house  # noqa: PLC0415
 
     from jobs.record import Status  # noqa: PLC0415
     from jobs.spec import JobSpec  # noqa: PLC0415

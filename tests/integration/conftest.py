@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from web_server import WebServer, web_server
+from support.servers.web_server import WebServer, web_server
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import resource
 import shutil
 
 import pytest
-import redis_servers
-from api_front import settings_for, started
+from support.pages.api_front import settings_for, started
+from support.servers import redis_servers
 
 from api.submission import admission
 

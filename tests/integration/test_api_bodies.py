@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from api_front import settings_for, started
-from api_process import environment, running
-from pages_browser import visiting
+from support.pages.api_front import settings_for, started
+from support.pages.pages_browser import visiting
+from support.processes.api_process import environment, running
 
 MUCH = 2_000_000
 BODIES = {

@@ -6,9 +6,9 @@ import asyncio
 import time
 
 import pytest
-import redis_servers
-from api_front import settings_for, started
 from prometheus_client.parser import text_string_to_metric_families
+from support.pages.api_front import settings_for, started
+from support.servers import redis_servers
 
 from jobs.hints import list_of
 from jobs.spec import Priority

@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx
 import pytest
-from fronts import front
-from house import House, a_house
-from recorded import one_run
+from support.graph.recorded import one_run
+from support.processes.deployment import House, a_house
+from support.processes.fronts import front
 
 from settings.base import DEVELOPMENT_KEY
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from api_process import environment, running
+from support.processes.api_process import environment, running
 
 from api.http.connections import HEAD_BYTES, MOST_PIPELINED
 from settings.base import DEVELOPMENT_KEY

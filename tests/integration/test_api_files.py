@@ -6,7 +6,7 @@ import io
 import tarfile
 
 import pytest
-from api_front import a_run, done, settings_for, started, text
+from support.pages.api_front import a_run, done, settings_for, started, text
 
 from jobs import manifest
 from jobs.events import NewEvent

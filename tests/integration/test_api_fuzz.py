@@ -6,9 +6,9 @@ import json
 from urllib.parse import quote
 
 import pytest
-from api_front import settings_for, started
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.pages.api_front import settings_for, started
 
 from api.schemas.job_request import JobRequest
 from api.schemas.key import KeyRequest

@@ -6,7 +6,7 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
-from api_process import environment, running
+from support.processes.api_process import environment, running
 
 from settings.base import DEVELOPMENT_KEY
 

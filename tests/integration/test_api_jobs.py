@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import structlog
-from api_front import charge, done, settings_for, started, text
-from job_examples import VERIFIED
+from support.jobs.job_examples import VERIFIED
+from support.pages.api_front import charge, done, settings_for, started, text
 
 from api.schemas.job import Job, JobList
 from jobs.codec import record_fields

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 import structlog
-from api_front import client_of, settings_for, started
+from support.pages.api_front import client_of, settings_for, started
 
 from api.auth import access_recheck
 

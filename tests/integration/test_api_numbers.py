@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from api_front import a_run, charge, done, settings_for, started
+from support.pages.api_front import a_run, charge, done, settings_for, started
 
 from jobs.counting import DAYS_KEPT
 from jobs.numbers_view import TABLES

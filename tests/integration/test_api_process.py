@@ -15,10 +15,10 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
-import redis_servers
-from api_front import RESULT, done
-from api_process import environment, refused, running, stream
-from preloaded import REPOSITORY
+from support.pages.api_front import RESULT, done
+from support.processes.api_process import environment, refused, running, stream
+from support.processes.preloaded import REPOSITORY
+from support.servers import redis_servers
 
 from api.http.lingering import LINGER_BYTES
 from jobs.events import NewEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from api_front import settings_for, started
+from support.pages.api_front import settings_for, started
 
 
 @pytest.fixture

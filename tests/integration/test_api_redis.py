@@ -8,8 +8,8 @@ import dataclasses
 from urllib.parse import urlsplit
 
 import pytest
-import redis_servers
-from api_front import settings_for, started
+from support.pages.api_front import settings_for, started
+from support.servers import redis_servers
 
 from jobs.errors import StoreUnavailable
 from jobs.operations import Operations

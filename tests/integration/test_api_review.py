@@ -7,7 +7,7 @@ import csv
 import io
 
 import pytest
-from api_front import done, settings_for, started
+from support.pages.api_front import done, settings_for, started
 
 from jobs.review import Review, ReviewKind
 

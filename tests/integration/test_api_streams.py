@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from api_front import settings_for, started
+from support.pages.api_front import settings_for, started
 
 from api.auth.caller import CONFIGURED_ID
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from api_front import client_of, settings_for, started
 from prometheus_client.parser import text_string_to_metric_families
+from support.pages.api_front import client_of, settings_for, started
 
 from api import problems
 from jobs.change import Delivery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from api_front import a_run, done, settings_for, started
+from support.pages.api_front import a_run, done, settings_for, started
 
 from jobs import upgrade
 from jobs.graph_format import GraphFormat

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from api_front import settings_for, started
+from support.pages.api_front import settings_for, started
 
 from jobs import manifest
 from jobs.review import Review, ReviewKind

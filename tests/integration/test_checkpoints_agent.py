@@ -8,8 +8,6 @@ from itertools import count
 from typing import Annotated, TypedDict
 
 import pytest
-import redis_servers
-from checkpoint_savers import ListingSaver, unfenced
 from langchain.agents import AgentState, create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -18,6 +16,8 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
 from redis.asyncio import Redis
+from support.graph.checkpoint_savers import ListingSaver, unfenced
+from support.servers import redis_servers
 
 from worker.checkpoints import RedisSaver
 

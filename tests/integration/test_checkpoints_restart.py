@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import checkpointed_graph
-import redis_servers
-from checkpoint_savers import ListingSaver, unfenced
 from redis.asyncio import Redis
+from support.graph import checkpointed_graph
+from support.graph.checkpoint_savers import ListingSaver, unfenced
+from support.servers import redis_servers
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 def run(server, notes, command):
@@ -21,8 +23,8 @@ def run(server, notes, command):
         capture_output=True,
         text=True,
         timeout=60,
-        cwd=Path(__file__).parents[2],
-        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=REPOSITORY,
+        env={"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}"},
     )
 
 

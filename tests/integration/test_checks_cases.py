@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from package_index import wheel
+from support.servers.package_index import wheel
 
 from agents.checks.cases import Case
 from agents.checks.checks import Checks

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import docker_engine as engines
 import pytest
 import pytest_asyncio
-from package_index import wheel
+from support.servers import docker_engine as engines
+from support.servers.package_index import wheel
 
 from agents.checks.cases import Case
 from agents.checks.checks import Checks

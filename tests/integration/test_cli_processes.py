@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 import redis
-import redis_servers
+from support.servers import redis_servers
 
 from cli import ports, redis_server
 from cli.local import processes
 from cli.local.processes import Processes, Program
 from cli.signals import Signals
 
-REAPER = Path(__file__).resolve().parent.parent / "reaper.py"
+REAPER = Path(__file__).resolve().parents[1] / "support/processes/reaper.py"
 
 PARENT = """
 import os, subprocess, sys, time

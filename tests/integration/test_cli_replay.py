@@ -7,9 +7,9 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
-from fronts import front
-from house import House, a_house
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import House, a_house
+from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Request, Turn
 from cli.main import run

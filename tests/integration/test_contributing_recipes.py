@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import api_front
 import pytest
-from graph_house import PlannedSandbox, call
-from markdown_pages import REPOSITORY, table_after
-from tool_house import use
+from support.cases.markdown_pages import REPOSITORY, table_after
+from support.graph.graphs import PlannedSandbox, call
+from support.graph.tool_runs import use
+from support.pages import api_front
 
 import api.app
 from agents.models import PROVIDERS

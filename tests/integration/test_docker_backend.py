@@ -18,9 +18,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import docker
-import docker_engine as engines
 import pytest
-from engine_relay import relayed
+from support.servers import docker_engine as engines
+from support.servers.engine_relay import relayed
 
 from sandbox import policy
 from sandbox.docker import DockerSandbox, container, container_events, profile, session, trial

@@ -19,7 +19,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from engine_relay import pump
+from support.servers.engine_relay import pump
 
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Command, Limits, SandboxUnavailable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import docker_engine as engines
-from graph_house import call
-from package_index import wheel
-from tool_house import use
+from support.graph.graphs import call
+from support.graph.tool_runs import use
+from support.servers import docker_engine as engines
+from support.servers.package_index import wheel
 
 from sandbox.docker import DockerSandbox
 

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import ASKED, PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
+from support.graph.graphs import (
+    ASKED,
+    PLAN,
+    Journey,
+    PlannedSandbox,
+    call,
+    only,
+    printed,
+    turn,
+    verdict,
+)
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.job import JobInput

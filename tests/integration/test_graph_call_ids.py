@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import Crash, Journey, PlannedSandbox, printed
+from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 
 from agents.job import JobInput
 from agents.memory import MemoryJournal, MemoryRecord

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from graph_house import PLAN, Crash, Journey, call, only, turn, verdict
+from support.graph.graphs import PLAN, Crash, Journey, call, only, turn, verdict
 
 from agents.checks.checks import Checks
 from agents.job import JobInput

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.graph.graphs import PlannedSandbox, printed
 
 from agents.graph import build
 from agents.job import JobInput, initial_state
@@ -15,7 +16,6 @@ from agents.outcome import outcome
 from agents.ports import Bounds
 from agents.role_models import RoleModels
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
-from tests.graph_house import PlannedSandbox, printed
 
 TASK = "Work through the measurements."
 CALLS = 14

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from graph_house import (
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
+from support.graph.graphs import (
     ANSWERS,
     CALLS,
     MODEL_CALLS,
@@ -23,8 +25,6 @@ from graph_house import (
     turn,
     verdict,
 )
-from langgraph.errors import GraphDrained
-from langgraph.runtime import RunControl
 
 from agents.job import JobInput
 from agents.memory import MemoryJournal, MemoryRecord

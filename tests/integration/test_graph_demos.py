@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from graph_house import Journey, only
+from support.graph.graphs import Journey, only
 
 from agents.job import JobInput
 from agents.models.options import SHIPPED_RECORDINGS

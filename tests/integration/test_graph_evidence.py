@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import (
+from support.graph.graphs import (
     ASKED,
     PLAN,
     Journey,

@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import ASKED, Journey, PlannedSandbox, Written, call, only, printed, turn, verdict
-from parallel_house import (
+from support.graph.graphs import (
+    ASKED,
+    Journey,
+    PlannedSandbox,
+    Written,
+    call,
+    only,
+    printed,
+    turn,
+    verdict,
+)
+from support.graph.parallel_job import (
     ANSWERS,
     BRANCHES,
     JOB,

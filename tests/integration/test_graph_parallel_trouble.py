@@ -8,10 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from graph_house import Crash, Journey, PlannedSandbox
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
-from parallel_house import ANSWERS, CALLS, JOB, MODEL_CALLS, PROGRAMS, TURNS, MeetingSandbox
+from support.graph.graphs import Crash, Journey, PlannedSandbox
+from support.graph.parallel_job import (
+    ANSWERS,
+    CALLS,
+    JOB,
+    MODEL_CALLS,
+    PROGRAMS,
+    TURNS,
+    MeetingSandbox,
+)
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord

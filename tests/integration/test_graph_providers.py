@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from graph_house import Journey, PlannedSandbox, only, printed
+from support.graph.graphs import Journey, PlannedSandbox, only, printed
 
 from agents.job import JobInput
 from agents.models import ModelOptions, ModelPool

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from graph_house import (
+from langgraph.checkpoint.memory import InMemorySaver
+from support.graph.graphs import (
     PLAN,
     Crash,
     Journey,
@@ -22,7 +23,6 @@ from graph_house import (
     turn,
     verdict,
 )
-from langgraph.checkpoint.memory import InMemorySaver
 
 from agents.graph import build
 from agents.job import JobInput

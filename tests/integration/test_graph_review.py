@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from graph_house import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 from pydantic import ValidationError
+from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
 from agents.job import JobInput
 from agents.ports import Bounds

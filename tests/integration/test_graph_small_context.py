@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from graph_house import PlannedSandbox, printed
+from support.graph.graphs import PlannedSandbox, printed
 
 from agents.graph import build
 from agents.job import JobInput, initial_state

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from graph_house import ASKED, PLAN, Journey, Written, call, only, turn, verdict
+from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn, verdict
 
 from agents.job import JobInput
 from sandbox.local import LocalSandbox

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 import redis
-import redis_servers
 from kombu import Queue
+from support.servers import redis_servers
 
 from jobs import hints
 from jobs.hints import PRIORITIES, Hints, celery_app, list_of

@@ -14,8 +14,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from job_examples import House, held
-from job_machine import walks
+from support.jobs.job_examples import House, held
+from support.jobs.job_machine import walks
 
 from jobs.budgets import PER_DOLLAR, Amount, Asking, Cap, Short
 from jobs.errors import StaleEpoch

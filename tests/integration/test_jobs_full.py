@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import redis_servers
-from job_examples import NOW, RESULT, TENANT, House, held, job, review
+from support.jobs.job_examples import NOW, RESULT, TENANT, House, held, job, review
+from support.servers import redis_servers
 
 from jobs import keys, lifecycle
 from jobs.blobs import DirectoryBlobs

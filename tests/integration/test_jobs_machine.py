@@ -7,7 +7,7 @@ import json
 import pytest
 import redis
 from hypothesis.stateful import run_state_machine_as_test
-from job_machine import JobMachine, walks
+from support.jobs.job_machine import JobMachine, walks
 
 from jobs import keys
 from jobs.keys import JobKeys

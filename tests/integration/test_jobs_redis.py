@@ -11,8 +11,8 @@ import time
 
 import pytest
 import redis
-import redis_servers
-from job_examples import RESULT, TENANT, House, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, House, decision, held, job, review
+from support.servers import redis_servers
 
 from jobs import lifecycle
 from jobs.errors import StaleEpoch, StoreUnavailable

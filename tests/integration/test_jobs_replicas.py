@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 import redis
-import redis_servers
-from job_examples import House, decision, held, job, review
+from support.jobs.job_examples import House, decision, held, job, review
+from support.servers import redis_servers
 
 from drills.chaos.proxy import BLACK_HOLE, Proxy
 from jobs.errors import StoreUnavailable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from job_examples import TENANT, House
+from support.jobs.job_examples import TENANT, House
 
 from jobs import words
 from jobs.sought import Sought

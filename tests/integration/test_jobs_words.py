@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from job_examples import TENANT, House, job
+from support.jobs.job_examples import TENANT, House, job
 
 from jobs import keys
 from jobs.keys import JobKeys

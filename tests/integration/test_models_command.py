@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fettle_command import environment, fettle
-from fronts import front
-from house import House, a_house
+from support.processes.deployment import House, a_house
+from support.processes.fettle_command import environment, fettle
+from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Tokens, Turn
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from graph_house import PlannedSandbox
 from langchain_core.messages import AIMessage, HumanMessage
+from support.graph.graphs import PlannedSandbox
 
 from agents.calls import model_call
 from agents.context.overflow import Messages

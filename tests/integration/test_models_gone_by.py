@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis_servers
-from graph_house import PlannedSandbox
-from house import ok
 from langchain_core.messages import AIMessage, HumanMessage
+from support.graph.graphs import PlannedSandbox
+from support.processes.deployment import ok
+from support.servers import redis_servers
 
 from agents.calls import model_call
 from agents.context.overflow import Messages

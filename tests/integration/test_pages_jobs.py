@@ -8,9 +8,9 @@ import time
 from dataclasses import fields, replace
 
 import pytest
-from api_front import a_run, charge, done, settings_for, started, text
-from pages_browser import visiting
 from structlog.testing import capture_logs
+from support.pages.api_front import a_run, charge, done, settings_for, started, text
+from support.pages.pages_browser import visiting
 
 from api.pages.format import difference, job_view
 from api.pages.views.form_choices import ways

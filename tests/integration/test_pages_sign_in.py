@@ -6,8 +6,8 @@ import re
 
 import httpx
 import pytest
-from api_front import settings_for, started
-from pages_browser import browser, form_token
+from support.pages.api_front import settings_for, started
+from support.pages.pages_browser import browser, form_token
 
 from settings.base import DEVELOPMENT_KEY
 

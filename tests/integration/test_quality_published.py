@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tiny_humaneval import GOOD, WRONG, problem, written
+from support.cases.tiny_humaneval import GOOD, WRONG, problem, written
 
 from agents.checks.checks import Checks
 from agents.checks.judge import judge

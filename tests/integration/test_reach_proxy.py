@@ -6,9 +6,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from certificates import self_signed
-from package_index import serve, wheel
-from web_server import Answer, WebServer, web_server
+from support.servers.certificates import self_signed
+from support.servers.package_index import serve, wheel
+from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.outside import Target
 from settings.tools import ToolSettings

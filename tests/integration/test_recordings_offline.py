@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, a_house
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import House, a_house
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -109,7 +109,7 @@ def without(data: Any) -> Any:
 
 def played(folder: Path, bodies: list[Mapping[str, Any]]) -> Any:
     done = subprocess.run(
-        [sys.executable, str(TESTS / "offline_playback.py"), str(folder)],
+        [sys.executable, str(TESTS / "support/graph/offline_playback.py"), str(folder)],
         cwd=TESTS.parent,
         input=json.dumps(bodies),
         capture_output=True,

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from graph_house import PlannedSandbox, call
-from tool_house import use
+from support.graph.graphs import PlannedSandbox, call
+from support.graph.tool_runs import use
 
 from agents.tools.registry import TOOLS
 from settings.tools import ToolSettings

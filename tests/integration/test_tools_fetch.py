@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from certificates import self_signed
-from graph_house import call
-from tool_house import use
-from web_server import Answer, WebServer, web_server
+from support.graph.graphs import call
+from support.graph.tool_runs import use
+from support.servers.certificates import self_signed
+from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.errors import ToolRefused
 from agents.tools.fetch import fetch

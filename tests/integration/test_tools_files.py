@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from graph_house import PlannedSandbox, call
-from tool_house import use
+from support.graph.graphs import PlannedSandbox, call
+from support.graph.tool_runs import use
 
 from sandbox.protocol import Limits
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from graph_house import PlannedSandbox, call
-from package_index import serve, sha256, wheel
-from tool_house import use
-from web_server import Answer, WebServer, web_server
+from support.graph.graphs import PlannedSandbox, call
+from support.graph.tool_runs import use
+from support.servers.package_index import serve, sha256, wheel
+from support.servers.web_server import Answer, WebServer, web_server
 
 from agents import installed
 from agents.errors import ToolRefused

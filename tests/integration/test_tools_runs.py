@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from graph_house import Crash, Journey, call, turn, verdict
-from tool_house import JOB, use, used
+from support.graph.graphs import Crash, Journey, call, turn, verdict
+from support.graph.tool_runs import JOB, use, used
 
 from agents.memory import MemoryJournal, MemoryRecord
 from agents.ports import Finished

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from job_examples import RESULT, House, held, job
+from support.jobs.job_examples import RESULT, House, held, job
 
 from jobs.change import Delivery
 from jobs.lifecycle import Policy
@@ -28,7 +28,7 @@ from worker.webhooks.sender import send_some
 from worker.webhooks.signing import headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-SENDER = Path(__file__).parents[1] / "webhook_sender.py"
+SENDER = Path(__file__).parents[1] / "support/processes/webhook_sender.py"
 
 
 @dataclass

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from graph_house import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from support.graph.graphs import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 
 from agents import passing
 from agents.graph import Graph, build

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import MORTAL, House, a_house, ok
-from recorded import one_run
+from support.graph.recorded import one_run
+from support.processes.deployment import MORTAL, House, a_house, ok
 
 from drills import family
 from jobs.hints import Hints

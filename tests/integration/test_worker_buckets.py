@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import s3_server
-from house import MORTAL, House, a_house
-from recorded import answers, approves, plans, runs
+from support.graph.recorded import answers, approves, plans, runs
+from support.processes.deployment import MORTAL, House, a_house
+from support.servers import s3_server
 
 from jobs import manifest
 from jobs.record import Status

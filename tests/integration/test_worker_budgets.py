@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
-from house import MORTAL, TENANT, House, a_house
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import MORTAL, TENANT, House, a_house
 
 from benchmarks.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR

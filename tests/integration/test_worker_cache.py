@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import TENANT, House, a_house
-from recorded import one_run
+from support.graph.recorded import one_run
+from support.processes.deployment import TENANT, House, a_house
 
 from jobs.operations import Operations, Submitted
 from jobs.record import Status

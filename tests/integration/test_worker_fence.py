@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 import pytest
-from checkpoint_savers import unfenced
-from job_examples import House, held
 from langgraph.graph import END, START, StateGraph
+from support.graph.checkpoint_savers import unfenced
+from support.jobs.job_examples import House, held
 
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord

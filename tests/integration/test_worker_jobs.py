@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis_servers
-from house import MORTAL, TENANT, House, a_house, ok
-from recorded import answers, approves, calls, one_run, plans, runs, turn
 from redis.asyncio import Redis
+from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
+from support.processes.deployment import MORTAL, TENANT, House, a_house, ok
+from support.servers import redis_servers
 
 from jobs import manifest
 from jobs.hints import list_of

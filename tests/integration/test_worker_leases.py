@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
-from job_examples import RESULT, House, job
-from job_examples import held as lease_of
 from structlog.testing import capture_logs
+from support.jobs.job_examples import RESULT, House, job
+from support.jobs.job_examples import held as lease_of
 
 from jobs.errors import StaleEpoch
 from jobs.record import JobRecord, Status

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from fronts import front
-from house import House, a_house
 from httpx_sse import aconnect_sse
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import House, a_house
+from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Request, Turn
 

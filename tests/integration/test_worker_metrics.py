@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults_house import Scene, Work, a_scene
 from prometheus_client.parser import text_string_to_metric_families
+from support.processes.scene import Scene, Work, a_scene
 
 from benchmarks.provider import Refusal
 from jobs.record import Status

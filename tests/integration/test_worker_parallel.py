@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from house import MORTAL, a_house
+from support.processes.deployment import MORTAL, a_house
 
 from benchmarks.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status

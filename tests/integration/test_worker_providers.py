@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import House, a_house
 
 from benchmarks.provider import ProviderServer
 from jobs.record import Status

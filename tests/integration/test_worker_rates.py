@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house, ok
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import House, a_house, ok
 
 from benchmarks.provider import ProviderServer, Refusal, Request, Turn
 from jobs.record import Status

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import MORTAL, House, a_house, ok
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import MORTAL, House, a_house, ok
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.operations import Operations

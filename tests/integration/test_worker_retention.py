@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import House, a_house
-from recorded import one_run
+from support.graph.recorded import one_run
+from support.processes.deployment import House, a_house
 
 from jobs.record import Status
 from jobs.spec import JobSpec

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import MORTAL, House, a_house, ok
-from recorded import answers, approves, calls, one_run, plans, runs, turn
+from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
+from support.processes.deployment import MORTAL, House, a_house, ok
 
 from jobs.operations import Operations
 from jobs.record import JobRecord, Reason, Status

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import MORTAL, House, a_house
-from working_model import works
+from support.graph.working_model import works
+from support.processes.deployment import MORTAL, House, a_house
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import redis
-from faults_house import processes, waits_to_be_told
-from house import House, a_house
-from recorded import answers, approves, one_run, plans, runs
+from support.graph.recorded import answers, approves, one_run, plans, runs
+from support.processes.deployment import House, a_house
+from support.processes.scene import processes, waits_to_be_told
 
 from jobs.record import JobRecord, Reason, Status
 from jobs.spec import JobSpec

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import MORTAL, House, a_house
-from recorded import calls, one_run, turn
+from support.graph.recorded import calls, one_run, turn
+from support.processes.deployment import MORTAL, House, a_house
 
 from jobs import manifest
 from jobs.checks import CASES_PATH, CheckSpec

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import click
-import docker_engine as engines
 import pytest
+from support.servers import docker_engine as engines
 
 TOP = Path(__file__).resolve().parents[2]
 SAMPLE = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chaos_story import BOUNDS, Story, a_story, with_job
+from support.cases.chaos_story import BOUNDS, Story, a_story, with_job
 
 from drills.chaos import report
 from drills.chaos.checker import CHECKS, check

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from chaos_story import a_story
+from support.cases.chaos_story import a_story
 
 from drills.chaos.oplog import Left, Mended, OperationLog, Retried, Seen, Struck, read, written
 

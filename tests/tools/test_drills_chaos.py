@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from api_process import environment, running
+from support.processes.api_process import environment, running
 
 from cli.errors import CliError
 from drills.chaos import offer

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import docker_engine
 import pytest
-from tiny_humaneval import GOOD, WRONG, written
+from support.cases.tiny_humaneval import GOOD, WRONG, written
+from support.servers import docker_engine
 
 from benchmarks.sandbox.figures import GOALS
 from drills.rooms import census

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_humaneval import GOOD, WRONG, written
+from support.cases.tiny_humaneval import GOOD, WRONG, written
 
 from evals.sources.problems import read
 from evals.sources.records import BadRecords

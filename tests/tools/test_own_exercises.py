@@ -17,7 +17,7 @@ FAILED = (1, None)
 
 def test_the_tests_tell_a_right_solution_from_one_that_looks_right() -> None:
     judged = subprocess.run(
-        [sandbox_python(), str(TESTS / "own_exercises.py")],
+        [sandbox_python(), str(TESTS / "support/cases/own_exercises.py")],
         env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
         capture_output=True,
         timeout=240,

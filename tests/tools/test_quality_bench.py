@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fronts import front
-from house import a_house
+from support.processes.deployment import a_house
+from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer
 from cli.main import run

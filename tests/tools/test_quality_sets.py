@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from tiny_humaneval import GOOD, WRONG, written
-from tiny_service import Answer, serving
+from support.cases.tiny_humaneval import GOOD, WRONG, written
+from support.servers.tiny_service import Answer, serving
 
 from evals.errors import BadSet
 from evals.sources import download, from_mbpp, sets

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import Journey, PlannedSandbox, turn
 from langchain_core.messages import AIMessage, HumanMessage
+from support.graph.graphs import Journey, PlannedSandbox, turn
 
 from agents.calls import model_call
 from agents.context.overflow import Messages

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_house import Journey as House
-from graph_house import PlannedSandbox, call, turn
+from support.graph.graphs import Journey as House
+from support.graph.graphs import PlannedSandbox, call, turn
 
 from agents.errors import BudgetExhausted
 from agents.memory import MemoryBudget

@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from job_examples import RESULT, House, held, job
+from support.jobs.job_examples import RESULT, House, held, job
 
 from api.routes.events import _followed
 from jobs.store.redis import RedisStore, connect

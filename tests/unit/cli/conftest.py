@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from tiny_service import TinyService, serving
+from support.servers.tiny_service import TinyService, serving
 
 from cli.main import run
 

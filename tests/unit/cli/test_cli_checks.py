@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from tiny_service import Answer, event, job, stream
+from support.servers.tiny_service import Answer, event, job, stream
 
 from cli.events import Event
 from cli.progress import Detail, parts

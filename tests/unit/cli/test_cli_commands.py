@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from cli import ports
 from cli.deployment import Deployment, environment

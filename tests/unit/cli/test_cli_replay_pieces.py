@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from cli.errors import Refused, Unreachable
 from cli.service import Service

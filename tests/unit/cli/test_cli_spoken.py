@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tiny_service import Answer
+from support.servers.tiny_service import Answer
 
 from cli.service import Service
 from cli.spoken import Spoken

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from tiny_service import Answer, event, job, stream
+from support.servers.tiny_service import Answer, event, job, stream
 
 from cli.asking import matching
 from cli.events import Event

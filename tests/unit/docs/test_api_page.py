@@ -7,7 +7,7 @@ from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from markdown_pages import REPOSITORY, table_after
+from support.cases.markdown_pages import REPOSITORY, table_after
 
 from api import problems
 from api.app import ROUTES

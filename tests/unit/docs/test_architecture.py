@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from markdown_pages import REPOSITORY, table_after
+from support.cases.markdown_pages import REPOSITORY, table_after
 
 PAGE = REPOSITORY / "docs" / "architecture.md"
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from markdown_pages import REPOSITORY, table_after
+from support.cases.markdown_pages import REPOSITORY, table_after
 
 FOLDER = REPOSITORY / "docs" / "decisions"
 RECORDS = sorted(FOLDER.glob("0*.md"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from markdown_pages import REPOSITORY, anchors, links
+from support.cases.markdown_pages import REPOSITORY, anchors, links
 
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from markdown_pages import REPOSITORY
+from support.cases.markdown_pages import REPOSITORY
 
 from api import problems
 from jobs.record import Reason

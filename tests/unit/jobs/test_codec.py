@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from job_examples import queued
-from job_strategies import events, records, times
+from support.jobs.job_examples import queued
+from support.jobs.job_strategies import events, records, times
 
 from jobs.codec import dump, event_body, read_event, read_record, record_fields
 from jobs.packing import packed

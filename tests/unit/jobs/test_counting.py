@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from job_examples import NOW, RESULT, claimed, decision, queued, review
+from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
 from jobs import lifecycle
 from jobs.change import Change

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from job_examples import NOW, TENANT, claimed, decision, review
+from support.jobs.job_examples import NOW, TENANT, claimed, decision, review
 
 from jobs import lifecycle
 from jobs.deciding import barred

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from declared_events import as_declared
-from golden_job import FOLDER, Golden
+from support.jobs.declared_events import as_declared
+from support.jobs.golden_job import FOLDER, Golden
 
 from agents.failures.failure import FailureClass
 from jobs.codec import read_event

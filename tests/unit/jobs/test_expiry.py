@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from job_examples import NOW, claimed, decision, queued, review
+from support.jobs.job_examples import NOW, claimed, decision, queued, review
 
 from jobs import expiry, lifecycle
 from jobs.lifecycle import Change, Refusal

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from job_examples import House, held, job, review
+from support.jobs.job_examples import House, held, job, review
 
 from jobs import lifecycle
 from jobs.errors import StaleEpoch

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from job_examples import claimed, queued
-from job_strategies import reviews
+from support.jobs.job_examples import claimed, queued
+from support.jobs.job_strategies import reviews
 
 from jobs.codec import read_record, record_fields
 from jobs.review import Review, ReviewKind

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from job_examples import NOW, claimed, decision, queued
+from support.jobs.job_examples import NOW, claimed, decision, queued
 
 from jobs import inheritance, lifecycle, upgrade
 from jobs.change import Change, Refusal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from api_front import a_run, charge
-from job_examples import NOW, claimed, queued, review
+from support.jobs.job_examples import NOW, claimed, queued, review
+from support.pages.api_front import a_run, charge
 
 from jobs import view
 from jobs.events import Event

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from job_examples import VERIFIED
 from structlog.testing import capture_logs
+from support.jobs.job_examples import VERIFIED
 
 from api.pages.format import job_view
 from api.pages.rendering import FOLDER, drawn

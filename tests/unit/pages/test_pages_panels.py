@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from api_front import a_run, text
-from job_examples import VERIFIED
+from support.jobs.job_examples import VERIFIED
+from support.pages.api_front import a_run, text
 
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
+from support.servers.scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, session
 from sandbox.docker import engine as dialogue

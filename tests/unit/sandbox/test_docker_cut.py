@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from scripted_engine import CUT, ScriptedEngine, scripted
+from support.servers.scripted_engine import CUT, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, container_events
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable

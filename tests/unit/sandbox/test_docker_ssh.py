@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scripted_engine import scripted
+from support.servers.scripted_engine import scripted
 
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Command, Limits, SandboxUnavailable

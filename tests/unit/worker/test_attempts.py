@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from job_examples import House
+from support.jobs.job_examples import House
 
 from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.lifecycle import Change

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from job_examples import House, held
 from redis.asyncio import Redis
+from support.jobs.job_examples import House, held
 
 from agents.ports import Charge, Fact, Finished, Place
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from job_examples import NOW, claimed, queued
 from prometheus_client import CollectorRegistry, generate_latest
+from support.jobs.job_examples import NOW, claimed, queued
 
 from agents.models.errors import (
     ContextExceeded,

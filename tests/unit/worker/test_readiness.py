@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from job_examples import House
+from support.jobs.job_examples import House
 
 from jobs.record import Status
 from jobs.store.redis import RedisStore

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from job_examples import queued
 from langgraph.types import PregelTask, StateSnapshot
+from support.jobs.job_examples import queued
 
 from jobs.record import JobRecord
 from worker.resumption import reopened, reopens

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from graph_house import PlannedSandbox
-from job_examples import House
+from support.graph.graphs import PlannedSandbox
+from support.jobs.job_examples import House
 
 from agents.memory import MemoryRecord, ports_over
 from agents.models import ModelOptions, ModelPool

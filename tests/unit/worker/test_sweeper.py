@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from job_examples import House, held
 from redis.asyncio import Redis
+from support.jobs.job_examples import House, held
 
 from jobs import keys
 from jobs.errors import StoreUnavailable

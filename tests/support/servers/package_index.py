@@ -9,7 +9,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 
-from web_server import Answer, WebServer
+from support.servers.web_server import Answer, WebServer
 
 JSON = "application/vnd.pypi.simple.v1+json"
 

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Protocol
 
-import fork_server
-from fork_server import REPOSITORY
+from support.processes import fork_server
+from support.processes.fork_server import REPOSITORY
 
 LAZY = {
     "worker": (

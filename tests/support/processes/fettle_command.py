@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[3]
 FETTLE = REPOSITORY / ".venv" / "bin" / "fettle"
 REAPER = Path(__file__).with_name("reaper.py")
 

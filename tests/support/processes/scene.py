@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from house import House, a_house
-from preloaded import Process
+from support.processes.deployment import House, a_house
+from support.processes.preloaded import Process
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from drills.chaos.checker import Bounds, Verdict, check

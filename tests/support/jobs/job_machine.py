@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from job_examples import RESULT, TENANT, House, decision, review
+from support.jobs.job_examples import RESULT, TENANT, House, decision, review
 
 from jobs import upgrade
 from jobs.deciding import TAKES

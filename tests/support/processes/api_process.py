@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import httpx_sse
-from preloaded import Process, started
+from support.processes.preloaded import Process, started
 
 from settings.base import DEVELOPMENT_KEY
 

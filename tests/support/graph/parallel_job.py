@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph_house import PlannedSandbox, Written, call, printed, turn, verdict
+from support.graph.graphs import PlannedSandbox, Written, call, printed, turn, verdict
 
 from agents.job import JobInput
 from sandbox.protocol import Command, Limits, RunResult

@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from checkpoint_savers import unfenced
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from redis.asyncio import Redis
+from support.graph.checkpoint_savers import unfenced
 
 from worker.checkpoints import RedisSaver
 

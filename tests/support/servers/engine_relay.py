@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from scripted_engine import Gate
+from support.servers.scripted_engine import Gate
 
 
 class Relay:

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import httpx_sse
-from api_process import ApiProcess, environment, running
-from house import House
+from support.processes.api_process import ApiProcess, environment, running
+from support.processes.deployment import House
 
 from drills.chaos.oplog import Cancelled, Connected, Decided, Moment, OperationLog, Submitted, Told
 from settings.base import DEVELOPMENT_KEY

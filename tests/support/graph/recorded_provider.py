@@ -10,7 +10,7 @@ from agents.models.recording import RecordedTurn, load
 from benchmarks.provider import Refusal, Reply, ToolCall, Turn
 from benchmarks.provider.request import Request
 
-FOLDER = Path(__file__).resolve().parent.parent / "agents" / "recordings"
+FOLDER = Path(__file__).resolve().parents[3] / "agents" / "recordings"
 
 
 def play(request: Request) -> Turn:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import redis_servers
 import yaml
-from declared_events import as_declared
-from preloaded import REPOSITORY, Process, started
+from support.jobs.declared_events import as_declared
+from support.processes.preloaded import REPOSITORY, Process, started
+from support.servers import redis_servers
 
 from jobs.blobs import DirectoryBlobs
 from jobs.hints import Hints

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 IMAGE = "fettle-sandbox"
 GIVEN = os.environ.get("FETTLE_TEST_ENGINE")
 OWN = os.geteuid() == 0

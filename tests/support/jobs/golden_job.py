@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from house import House
 from redis.asyncio import Redis
+from support.processes.deployment import House
 
 from jobs import keys
 from jobs.keys import JobKeys
 
 SUMS = (keys.COUNTS, keys.REFERENCES)
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 
 
 @dataclass(frozen=True)

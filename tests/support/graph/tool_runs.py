@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graph_house import ASKED, Journey, turn, verdict
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from support.graph.graphs import ASKED, Journey, turn, verdict
 
 from agents.graph import build
 from agents.job import JobInput

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-import redis_servers
+from support.servers import redis_servers
 
 from agents.budget import Budget
 from agents.memory import (
