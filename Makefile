@@ -61,11 +61,8 @@ screenshots: install  ## take the README's pictures of the pages, from real jobs
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	$(BIN)/python deploy/screenshots.py
 
-size:  ## count the lines and files of Python in each folder
-	@git ls-files '*.py' | xargs wc -l | awk '$$2 != "total" { split($$2, part, "/"); \
-	    lines[part[1]] += $$1; files[part[1]]++; all += $$1; many++ } \
-	    END { for (each in lines) printf "%-12s %7d lines %5d files\n", each, lines[each], files[each]; \
-	    printf "%-12s %7d lines %5d files\n", "~ all", all, many }' | LC_ALL=C sort
+size:  ## count the files and lines of Python in each folder
+	@deploy/size.py
 
 clean:  ## remove what the other targets made, the jobs of `make up` too
 	rm -rf $(VENV) .fettle .hypothesis wheelhouse .*_cache

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""`make size`: files, lines and the median file of each folder of Python, product and tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+
+def main() -> None:
+    """Print a line for each top folder of the repository, then the sums."""
+    listed = subprocess.run(["git", "ls-files", "*.py"], capture_output=True, text=True, check=True)
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for name in listed.stdout.split():
+        lines = Path(name).read_text().count("\n")
+        folder = name.partition("/")[0]
+        total = "= tests" if folder == "tests" else "= product"
+        for each in dict.fromkeys((folder, total)):
+            lengths[each].append(lines)
+    print(f"{'':12} {'files':>6} {'lines':>7} {'median':>7}")
+    for folder, files in sorted(
+        lengths.items(), key=lambda each: (each[0].startswith("="), each[0])
+    ):
+        print(f"{folder:12} {len(files):6,} {sum(files):7,} {median(files):7.0f}")
+
+
+if __name__ == "__main__":
+    main()
