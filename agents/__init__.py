@@ -1,17 +1,21 @@
 """The agents: a LangGraph graph from a task to an answer that rests on runs.
 
-graph       its shape; `nodes/` do, `routing` decides, `state` is what a checkpoint holds
-ports       what it needs from outside; `memory` has a twin of each
-passing     a pass of the executor: LangChain's loop with `middleware/` and `tools/`
-context/    what of a request a model is sent: trimmed for its price, cut to the model's context
-failures/   why a run failed, what the model reads of it, and when a stronger model takes over
-evidence/   the verification that a verdict rests on, the verdict, the best revision
-checks/     acceptance checks, and their judge
-branches/   steps of a plan that go side by side
-router      which models a job gets that leaves the choice open
-edits       one exact replacement in a text
-models/     naming, building, asking and pricing chat models; playing `recordings/`
-prompts/    what models read
+graph/       the graph's shape, state, routes, input and outcome
+nodes/       what each node does, one file a node
+executor/    LangChain's agent loop with middleware around its calls
+calls/       model and tool calls that are made once, whatever crashes
+tools/       the executor's tools, one file a tool
+runs/        how a program is run, the record of it, its report
+evidence/    the verification that a verdict rests on, the verdict, the best revision
+failures/    why a run failed, what the model reads of it, when a stronger model takes over
+checks/      acceptance checks, and their judge
+parallel/    steps of a plan that are taken side by side
+context/     what of a conversation goes to a model: trimmed for price, cut to the context
+prompts/     what models read
+models/      naming, building and calling chat models; errors, retry, fallback, router
+spending/    budget, prices, rate limit
+recordings/  recording a job's model calls, and playing them
+ports/       what the graph needs from outside, with an in-memory implementation
 
-Knows the sandbox by its protocol, and no service around it.
+Knows the sandbox by its protocol, and nothing of the service around it.
 """

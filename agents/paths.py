@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from agents.errors import PathOutside
-from agents.installed import FOLDER, belongs_to_install
+from agents.runs.installed import FOLDER, belongs_to_install
 from sandbox import paths as room
 from sandbox.protocol import Limits
 

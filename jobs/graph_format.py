@@ -1,5 +1,5 @@
 """GraphFormat: in which form a job's checkpoints are written. Compared and kept here; what a number
-means, and which ones this release reads, `agents/format.py` says."""
+means, and which ones this release reads, `agents/graph/checkpoint_format.py` says."""
 
 from __future__ import annotations
 

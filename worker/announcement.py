@@ -9,7 +9,7 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import Any, get_args
 
-from agents.format import READS, WRITES
+from agents.graph.checkpoint_format import READS, WRITES
 from agents.models import (
     PROVIDERS,
     Chains,

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from langgraph.runtime import RunControl
 
-from agents.format import READS
+from agents.graph.checkpoint_format import READS
 from jobs.errors import Contended, StoreUnavailable
 from jobs.lifecycle import Refusal
 from jobs.operations import Operations

@@ -9,12 +9,12 @@ from typing import Any
 
 from agents.checks.cases import read as read_cases
 from agents.checks.checks import Checks
-from agents.graph import build
+from agents.graph.build import build
 from agents.models import Chains, ModelOptions, ModelPool
-from agents.models.rate_limit import Pace
-from agents.outside import Packages, Pages
+from agents.models.router import AUTO, Routes
 from agents.ports import Bounds, Ports
-from agents.router import AUTO, Routes
+from agents.ports.network import Packages, Pages
+from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
 from jobs import manifest
 from jobs.blobs import Blobs

@@ -11,8 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from agents.job import JobInput, initial_state
-from agents.outcome import Outcome, outcome
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
 from jobs.graph_format import ANEW
 from jobs.lifecycle import Refusal

@@ -9,8 +9,8 @@ from typing import Any
 from langgraph.errors import GraphDrained
 
 from agents.errors import BudgetExhausted, Stopped
+from agents.graph.outcome import Outcome, outcome
 from agents.models.errors import ModelError, ModelUnavailable
-from agents.outcome import Outcome, outcome
 from jobs import view
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.events import Event, current

@@ -15,7 +15,7 @@ from typing import Any
 
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from agents.format import READS, WRITES
+from agents.graph.checkpoint_format import READS, WRITES
 from jobs import upgrade
 from jobs.graph_format import ANEW, GraphFormat
 from jobs.record import JobRecord

@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from agents.checks.telling import in_words, told
+from agents.checks.report_format import in_words, told
 from agents.ports import Fact, Place, Ports
 
 PLACE = Place("", "verification", 0)

@@ -12,9 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.checks.copied import beside
+from agents.checks.copied_files import beside
 from agents.checks.report import JudgedBy, Outcome, Report, Test
-from agents.installed import with_packages
+from agents.runs.installed import with_packages
 from agents.texts import head_and_tail
 from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox

@@ -10,7 +10,7 @@ from itertools import dropwhile
 from typing import Literal
 
 from agents.checks.cases import Case
-from agents.checks.copied import SETTINGS
+from agents.checks.copied_files import SETTINGS
 from agents.checks.report import JudgedBy
 from agents.checks.supervised.expected import collected
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from agents.checks import cases
 from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
-from agents.checks.copied import copied
+from agents.checks.copied_files import copied
 from agents.checks.notices import notices
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
-from agents.installed import START, with_packages
+from agents.runs.installed import START, with_packages
 from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agents.context.trimming import latest, text_of
 from agents.models import ContextExceeded, ProviderModel, Role, too_long
-from agents.prompting import spare_in
+from agents.prompts import spare_in
 from agents.texts import head_and_tail, weight
 
 BYTES_A_TOKEN = 3

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agents.ports import Bounds
-from agents.prompting import render
+from agents.prompts import render
 from agents.texts import one_line
 
 KEPT_OUTPUTS = 3
@@ -86,7 +86,7 @@ def latest(messages: Sequence[AnyMessage], kept: int) -> list[AnyMessage]:
     replies = [messages[each.start] for each in gone]
     calls = (call for each in replies if isinstance(each, AIMessage) for call in each.tool_calls)
     tools = sorted(Counter(call["name"] for call in calls).items())
-    note = HumanMessage(render("executor_left_out", replies=len(replies), tools=tools))
+    note = HumanMessage(render("executor/left_out", replies=len(replies), tools=tools))
     return [*left[:1], note, *left[1:]]
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverified
 from agents.evidence.sources import is_for_pytest
+from agents.graph.state import Run, State
 from agents.ports import Ports
-from agents.programs import VERIFY, Program
-from agents.runs import EXECUTOR, whole_program
-from agents.state import Run, State
+from agents.runs.program import VERIFY, Program
+from agents.runs.record import EXECUTOR, whole_program
 from agents.texts import head_and_tail, one_line
 
 NO_RUN: Final = "nothing has been run"

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.state import Run
+from agents.graph.state import Run
 
 PATIENCE = 2
 """Revisions that may fail at one model, and scores in a row that may be no better."""

@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from agents.branches.joining import unresolved
-from agents.checks.carried import unpassed
+from agents.checks.check_reports import unpassed
 from agents.evidence.record import NOT_EXECUTABLE, Verification
-from agents.state import Run
+from agents.graph.state import Run
+from agents.parallel.joined import unresolved
 
 CRITIC: Final = "critic"
 RULES: Final = "rules"

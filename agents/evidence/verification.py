@@ -15,19 +15,19 @@ from typing import cast
 
 from langchain_core.messages import ToolMessage
 
-from agents.calls import finished, once
-from agents.checks.carried import carried_by, report_of, unpassed
+from agents.calls.call_key import digest
+from agents.calls.journaled import finished, once
+from agents.checks.check_reports import carried_by, report_of, unpassed
 from agents.checks.judge import judge
 from agents.evidence.declared import NO_RUN, Declared, by_program, declared_in, red, short, standing
 from agents.evidence.experiment import groups, not_exercised, replaced
 from agents.evidence.record import Experiment, Verification, experiment, unverified
 from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
-from agents.place import digest
+from agents.graph.state import Run, State
 from agents.ports import Fact, Finished, Place, Ports
-from agents.programs import Program, Seen, execute
-from agents.runs import EXECUTOR, last_number, recorded
-from agents.state import Run, State
+from agents.runs.program import Program, Seen, execute
+from agents.runs.record import EXECUTOR, last_number, recorded
 from agents.tools.trace import of_run
 from sandbox.protocol import RunResult, Stream
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.programs import VERIFY
-from agents.state import Run
+from agents.graph.state import Run
+from agents.runs.program import VERIFY
 from agents.tools.trace import runs_in, traces
 
 PATIENCE = 2

@@ -11,15 +11,15 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from agents.calls import answered_by
-from agents.failures.change import Change, change
+from agents.calls.journaled import answered_by
+from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
-from agents.history import this_pass
+from agents.failures.workspace_change import Change, change
+from agents.graph.state import Run
 from agents.ports import Ports
-from agents.programs import VERIFY
-from agents.prompting import render
-from agents.runs import EXECUTOR, kept_text, whole_program
-from agents.state import Run
+from agents.prompts import render
+from agents.runs.program import VERIFY
+from agents.runs.record import EXECUTOR, kept_text, whole_program
 from agents.tools.trace import runs_in, traces
 
 FILES_COMPARED = 20
@@ -90,8 +90,8 @@ async def repaired(
 def _text(run: Run, earlier: Sequence[Run], tried: Sequence[Run], ports: Ports) -> str:
     same = [each["id"] for each in earlier if _fails_alike(each, run)]
     given = {"failure": run["failure"], "install": ports.packages is not None}
-    hint = render("executor_hint", **given, same=same[-1] if same else None)
-    parts = [hint, render("executor_taken_over", tried=tried) if tried else ""]
+    hint = render("executor/hint", **given, same=same[-1] if same else None)
+    parts = [hint, render("executor/taken_over", tried=tried) if tried else ""]
     return "\n\n".join(part.strip() for part in parts if part)
 
 

@@ -1,11 +1,9 @@
 """Chat models: naming, building, asking and pricing them, and playing recordings."""
 
-from agents.models.billed import may_be_billed
-from agents.models.bound import ANSWERED_BY
 from agents.models.build import build, installed, ready
-from agents.models.chains import Chains
-from agents.models.classify import classify
-from agents.models.ending import MALFORMED, cut_off, malformed
+from agents.models.chains import LIGHT, Chains, Role
+from agents.models.error_mapping.classify import classify
+from agents.models.error_mapping.describe import too_long
 from agents.models.errors import (
     ContextExceeded,
     ModelError,
@@ -20,20 +18,21 @@ from agents.models.errors import (
 from agents.models.listener import LISTENER, Listener, heard_by
 from agents.models.name import ModelName
 from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
-from agents.models.patience import Patience
 from agents.models.pool import ModelPool
-from agents.models.pricing import OwnPrice, Prices, Usage, price
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS, Provider
-from agents.models.recorded import RecordedModel
-from agents.models.recording import Recording, load
-from agents.models.redaction import Redaction
-from agents.models.role import LIGHT, Role
-from agents.models.structured import Answer, ask, read
-from agents.models.toll import Toll, tolled
-from agents.models.wires import Piece
-from agents.models.wording import too_long
-from agents.models.written import turn_of, written
+from agents.models.replies.ending import MALFORMED, cut_off, malformed
+from agents.models.replies.structured import Answer, ask, read
+from agents.models.retry import Patience
+from agents.models.streams import Piece
+from agents.recordings.dump import turn_of, written
+from agents.recordings.recorded_model import RecordedModel
+from agents.recordings.recording import Recording, load
+from agents.recordings.redaction import Redaction
+from agents.spending.billed import may_be_billed
+from agents.spending.pricing import OwnPrice, Prices, Usage, price
+from agents.spending.spend_guard import Toll, tolled
+from agents.spending.usage_bound import ANSWERED_BY
 
 __all__ = [
     "ANSWERED_BY",

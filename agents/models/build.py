@@ -9,17 +9,17 @@ import httpx
 from langchain_core.language_models import BaseChatModel
 
 from agents.extras import install_command
-from agents.models.connection import connect
+from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured
-from agents.models.meter import Meter, NoMeter
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import Making, Provider
-from agents.models.rate_limit import NoLimit, RateLimit
-from agents.models.recorded import RecordedModel
-from agents.models.recording import load
-from agents.models.role import Role
+from agents.models.transport.connection import connect
+from agents.recordings.recorded_model import RecordedModel
+from agents.recordings.recording import load
+from agents.spending.meter import Meter, NoMeter
+from agents.spending.rate_limit import NoLimit, RateLimit
 
 
 def build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from agents.models.errors import ModelNotConfigured
 
@@ -38,3 +39,9 @@ class Chains:
     def levels(self, role: str) -> int:
         """How many levels a role has; at least 1."""
         return 1 + len(self.stronger.get(role, ()))
+
+
+Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
+
+LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
+"""Roles with short and simple questions: a small model does, where none is named for them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from agents.models.wires import Piece
+from agents.models.streams import Piece
 
 
 class Listener(Protocol):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.models.connection import Times
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
-from agents.models.patience import Patience
-from agents.models.redaction import Redaction
+from agents.models.retry import Patience
+from agents.models.transport.connection import Times
+from agents.recordings.redaction import Redaction
 
 SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 

@@ -7,14 +7,14 @@ import ssl
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.absence import Absences
 from agents.models.build import build
-from agents.models.meter import Meter
+from agents.models.chains import Role
+from agents.models.circuit_breaker import Absences
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.models.rate_limit import NoLimit, RateLimit
-from agents.models.role import Role
+from agents.spending.meter import Meter
+from agents.spending.rate_limit import NoLimit, RateLimit
 
 
 class ModelPool:

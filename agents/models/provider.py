@@ -22,21 +22,21 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 from typing_extensions import override
 
-from agents.models.bound import likely_used, most_used
-from agents.models.classify import classify
-from agents.models.ending import told_apart
+from agents.models.error_mapping.classify import classify
+from agents.models.error_mapping.describe import worded
+from agents.models.error_mapping.overlong import LearnedLimit
 from agents.models.errors import ContextExceeded, ModelError, ModelUnavailable
-from agents.models.foreign import understood_by
-from agents.models.handed import watched
-from agents.models.learned import LearnedLimit
 from agents.models.listener import LISTENER
-from agents.models.meter import Meter
-from agents.models.patience import Patience
 from agents.models.providers import PROVIDERS
-from agents.models.rate_limit import RateLimit
-from agents.models.surrogates import mended
-from agents.models.toll import current as current_toll
-from agents.models.wording import worded
+from agents.models.replies.ending import told_apart
+from agents.models.replies.history import understood_by
+from agents.models.replies.surrogates import mended
+from agents.models.retry import Patience
+from agents.models.transport.delivery import watched
+from agents.spending.meter import Meter
+from agents.spending.rate_limit import RateLimit
+from agents.spending.spend_guard import current as current_toll
+from agents.spending.usage_bound import likely_used, most_used
 
 
 class ProviderModel(BaseChatModel):

@@ -1,1 +1,1 @@
-"""The graph's nodes, one file each: they do; `agents.routing` and `agents.evidence` decide."""
+"""The graph's nodes, one file each: `graph.routing` and `evidence` decide what is next."""

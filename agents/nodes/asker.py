@@ -8,11 +8,11 @@ from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.asking import ask_for
-from agents.place import place
+from agents.calls.call_key import place
+from agents.calls.structured_call import ask_for
+from agents.graph.state import State
 from agents.ports import Fact, Ports
-from agents.prompting import render, task_prompt
-from agents.state import State
+from agents.prompts import render, task_prompt
 
 MOST = 3
 
@@ -32,8 +32,8 @@ class Questions(BaseModel):
 
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
-    request = task_prompt("asker_task", state)
-    messages = [SystemMessage(render("asker_system", most=MOST)), request.message()]
+    request = task_prompt("asker/task", state)
+    messages = [SystemMessage(render("asker/system", most=MOST)), request.message()]
     answer = await ask_for(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"

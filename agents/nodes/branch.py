@@ -7,16 +7,16 @@ from typing import Any, Protocol, cast
 
 from langgraph.runtime import Runtime
 
-from agents.branches.branch import Branch
-from agents.branches.joining import joined
-from agents.branches.ports import ports_of
+from agents.calls.call_key import place
 from agents.errors import BudgetExhausted
+from agents.executor.agent_loop import Agent, Passed, Request, take
+from agents.graph.state import Run
 from agents.nodes.executor import task_of
-from agents.passing import Agent, Passed, Request, take
-from agents.place import place
+from agents.parallel.branch import Branch
+from agents.parallel.branch_ports import ports_of
+from agents.parallel.joined import joined
 from agents.ports import Fact, Ports
-from agents.prompting import Prompt, prompt, render
-from agents.state import Run
+from agents.prompts import Prompt, prompt, render
 
 
 class Node(Protocol):
@@ -77,13 +77,13 @@ async def _as_far_as_paid(agent: Agent, request: Request, ports: Ports) -> Passe
     try:
         return await take(agent, request, ports)
     except BudgetExhausted:
-        return Passed([], render("executor_spent"), [], [], request.level)
+        return Passed([], render("executor/spent"), [], [], request.level)
 
 
 def _request(given: Branch, ports: Ports) -> Prompt:
     state, step = given["state"], given["step"]
     told = prompt(
-        "executor_step",
+        "executor/step",
         step=step,
         does=state["plan"][step - 1],
         others=[other for other in given["wave"] if other != step],

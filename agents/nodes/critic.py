@@ -10,8 +10,9 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.asking import ask_for
-from agents.checks.carried import shown
+from agents.calls.call_key import place
+from agents.calls.structured_call import ask_for
+from agents.checks.check_reports import shown
 from agents.evidence.revision_policy import Next, after_critique
 from agents.evidence.verdict import (
     AWAY,
@@ -23,13 +24,12 @@ from agents.evidence.verdict import (
     judged,
     verification_of,
 )
+from agents.graph.state import Run, State
 from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.place import place
 from agents.ports import Fact, Ports, Workspace
-from agents.prompting import prompt, render
-from agents.runs import EXECUTOR
-from agents.state import Run, State
-from agents.telling import ending_of
+from agents.prompts import prompt, render
+from agents.runs.record import EXECUTOR
+from agents.runs.report import ending_of
 from agents.texts import head_and_tail
 from sandbox.protocol import Limits
 
@@ -63,8 +63,8 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One judgement; the last that `max_revisions` allows ends the job either way."""
     ports = runtime.context
     contents = await _contents(ports.workspace, list(state["artifacts"]))
-    request = prompt("critic_evidence", **evidence(state, contents, ports.limits))
-    messages = [SystemMessage(render("critic_system")), request.message()]
+    request = prompt("critic/evidence", **evidence(state, contents, ports.limits))
+    messages = [SystemMessage(render("critic/system")), request.message()]
     critique = await _judgement(state, runtime, messages)
     then = _next(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":

@@ -7,13 +7,12 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.artifacts import still_there
-from agents.calls import finished, once
-from agents.place import digest, place
+from agents.calls.call_key import digest, place
+from agents.calls.journaled import finished, once
+from agents.graph.state import State
 from agents.ports import Fact, Finished, Ports
-from agents.programs import Program
-from agents.runs import last_number, run_and_keep
-from agents.state import State
+from agents.runs.program import Program
+from agents.runs.record import last_number, run_and_keep, still_there
 from agents.tools.trace import of_run, runs_in, traces
 
 

@@ -9,19 +9,18 @@ from typing import Any, Protocol
 from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.artifacts import still_there
-from agents.branches.joining import joined
-from agents.checks.carried import carried_by, failing
+from agents.calls.call_key import place
+from agents.checks.check_reports import carried_by, failing
 from agents.evidence.declared import last_declaration
 from agents.evidence.verdict import verification_of
+from agents.executor.agent_loop import Agent, Request, take
 from agents.failures.feedback import failed_verifications
-from agents.passing import Agent, Request, take
-from agents.place import place
+from agents.graph.state import State
+from agents.parallel.joined import joined
 from agents.ports import Fact, Ports
-from agents.prompting import Prompt, prompt, task_prompt
-from agents.runs import EXECUTOR, last_number
-from agents.state import State
-from agents.telling import ending_of
+from agents.prompts import Prompt, prompt, task_prompt
+from agents.runs.record import EXECUTOR, last_number, still_there
+from agents.runs.report import ending_of
 
 
 class Node(Protocol):
@@ -87,14 +86,14 @@ def _request(state: State, ports: Ports) -> Prompt:
         task = task_of(state, ports)
         if not state.get("branches"):
             return task
-        return task.then(prompt("executor_joins", **joined(state)))
+        return task.then(prompt("executor/joins", **joined(state)))
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
     told = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
-    return prompt("executor_feedback", edits=edits, verified=_failed_verification(state), **told)
+    return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **told)
 
 
 def _failed_verification(state: State) -> dict[str, Any] | None:
@@ -111,7 +110,7 @@ def _failed_verification(state: State) -> dict[str, Any] | None:
 def task_of(state: State, ports: Ports) -> Prompt:
     """The task with its plan, as whoever works on it is told at first."""
     return task_prompt(
-        "executor_task",
+        "executor/task",
         state,
         plan=state["plan"],
         checks=carried_by(state, ports).names,

@@ -9,14 +9,14 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.artifacts import still_there
-from agents.branches.merging import Merged, merged
-from agents.branches.telling import tell_started
-from agents.calls import finished, once
+from agents.calls.call_key import digest, place
+from agents.calls.journaled import finished, once
+from agents.graph.state import State
+from agents.parallel.events import tell_started
+from agents.parallel.merging import Merged, merged
 from agents.paths import beyond
-from agents.place import digest, place
 from agents.ports import Artifact, Fact, Finished, Ports, Workspace
-from agents.state import State
+from agents.runs.record import still_there
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
 
-from agents.asking import ask_for
-from agents.branches.telling import tell_started
-from agents.branches.waves import Waves, waves
-from agents.place import place
+from agents.calls.call_key import place
+from agents.calls.structured_call import ask_for
+from agents.graph.state import State
+from agents.parallel.events import tell_started
+from agents.parallel.waves import Waves, waves
 from agents.ports import Fact, Ports
-from agents.prompting import render, task_prompt
-from agents.state import State
+from agents.prompts import render, task_prompt
 
 DEFAULT_PLAN = (
     "Write the code that the task asks for, into a file of its own.",
@@ -122,7 +122,7 @@ def _unread(error: str | None) -> str:
 def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
     request = task_prompt("task", state)
     system = render(
-        "planner_system",
+        "planner/system",
         install=ports.packages is not None,
         fetch=ports.pages is not None,
         parallel=state["job"].get("parallel", False),

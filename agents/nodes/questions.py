@@ -7,8 +7,8 @@ from typing import Any
 
 from langgraph.types import interrupt
 
-from agents.decision import Answers
-from agents.state import State
+from agents.graph.decision import Answers
+from agents.graph.state import State
 
 
 async def questions(state: State) -> dict[str, Any]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
 
-from agents.calls import finished, once
-from agents.evidence.best import Best, best
+from agents.calls.call_key import digest, place
+from agents.calls.journaled import finished, once
+from agents.calls.structured_call import ask_for
+from agents.errors import BudgetExhausted
+from agents.evidence.best_revision import Best, best
 from agents.evidence.verdict import CRITIC
-from agents.nodes.wording import worded
-from agents.outcome import why_it_ended
-from agents.place import digest, place
+from agents.graph.outcome import why_it_ended
+from agents.graph.state import State
+from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.ports import Fact, Finished, Ports
-from agents.state import State
+from agents.prompts import prompt, render
+from agents.texts import head_and_tail, one_line
 
 _APPROVERS = {CRITIC: "the critic"}
 FILES_NAMED = 12
@@ -70,3 +75,34 @@ def _approval(state: State) -> str:
         why = why_it_ended(state) or "the revisions ran out"
         return f"Not approved: {why}, and {rest}."
     return f"Approved by {_APPROVERS.get(by, by)}."
+
+
+ANSWER_KEPT = 600
+"""Characters of an answer that a summary has."""
+_ANSWER_SENT = 12_000
+_AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
+
+
+class Summary(BaseModel):
+    """What was done."""
+
+    text: str = Field(description="one to three sentences: what was made, and what it showed")
+
+
+async def worded(task: str, answer: str, runtime: Runtime[Ports]) -> str:
+    """The answer in at most `ANSWER_KEPT` characters, on one line.
+
+    One that fits stays as it is. A longer one is summed up by the role `summary` where a model is
+    named for it, and else cut. The job is done by then: no trouble with that model, and no budget
+    that is used up, changes its end.
+    """
+    whole = one_line(answer, len(answer))
+    if len(whole) <= ANSWER_KEPT or not runtime.context.bounds.sums_up:
+        return one_line(whole, ANSWER_KEPT)
+    request = prompt("summary/task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
+    messages = [SystemMessage(render("summary/system")), request.message()]
+    try:
+        said = (await ask_for(runtime, "summary", messages, Summary)).value
+    except _AWAY:
+        said = None
+    return one_line(said.text if said is not None else answer, ANSWER_KEPT)

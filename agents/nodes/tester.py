@@ -8,15 +8,15 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.asking import ask_for
-from agents.calls import finished, once
+from agents.calls.call_key import digest, place
+from agents.calls.journaled import finished, once
+from agents.calls.structured_call import ask_for
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from agents.checks.sieve import Kept, empty_solution, readable, sieved
-from agents.place import digest, place
+from agents.checks.vacuous_tests import Kept, empty_solution, readable, sieved
+from agents.graph.state import State
 from agents.ports import Fact, Finished, Ports
-from agents.prompting import render, task_prompt
-from agents.state import State
+from agents.prompts import render, task_prompt
 
 TESTER: Final = "tester"
 MOST_FILES = 3
@@ -47,7 +47,7 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """
     ports = runtime.context
     request = task_prompt("task", state)
-    messages = [SystemMessage(render("tester_system", most=MOST_FILES)), request.message()]
+    messages = [SystemMessage(render("tester/system", most=MOST_FILES)), request.message()]
     answer = await ask_for(runtime, TESTER, messages, Tests)
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"

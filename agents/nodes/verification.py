@@ -7,14 +7,14 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.calls import finished, once
-from agents.checks.carried import carried_by
+from agents.calls.call_key import digest, place
+from agents.calls.journaled import finished, once
+from agents.checks.check_reports import carried_by
 from agents.checks.judge import judge
-from agents.checks.telling import told
+from agents.checks.report_format import told
 from agents.evidence.verification import verify_files
-from agents.place import digest, place
+from agents.graph.state import State
 from agents.ports import Fact, Finished, Ports
-from agents.state import State
 
 
 async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:

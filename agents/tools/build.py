@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_fu
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import override
 
-from agents.steps import ARGUMENT
+from agents.executor.plan_progress import ARGUMENT
 from agents.tools.registry import Body
 
 _STEPS = Field(None, description="Numbers of the plan's steps that this call is for.")
@@ -34,7 +34,7 @@ class Told(BaseModel):
 
 class Offered(StructuredTool):
     """A tool that a model is offered with one argument more than its body takes: the step of the
-    plan. It is taken off again before the body is called, see `agents.steps`."""
+    plan. It is taken off again before the body is called, see `agents.executor.plan_progress`."""
 
     offered: type[BaseModel]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.prebuilt import ToolRuntime
 
-from agents.place import of_reply
+from agents.calls.call_key import of_reply
 from agents.ports import Ports
 from agents.tools.trace import Trace, runs_in, traces
 

@@ -13,11 +13,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.outside import Page
 from agents.ports import Ports
+from agents.ports.network import Page
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import source
-from agents.tools.own_room import ARGV, looked
+from agents.tools.inside import ARGV, looked, source
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 

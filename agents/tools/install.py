@@ -2,7 +2,7 @@
 
 Wheels are got by the port Packages, outside of the sandbox, and laid into the workspace as they
 are: one file a package, which no code of the package has seen. A room unpacks them for itself when
-a run begins (`agents.installed`).
+a run begins (`agents.runs.installed`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.installed import FOLDER, is_package, too_much
-from agents.outside import Target, Wheel
 from agents.paths import beyond
 from agents.ports import Ports
+from agents.ports.network import Target, Wheel
+from agents.runs.installed import FOLDER, is_package, too_much
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import source
-from agents.tools.own_room import looked
+from agents.tools.inside import looked, source
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 

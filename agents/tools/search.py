@@ -15,8 +15,7 @@ from agents.errors import ToolRefused
 from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import source
-from agents.tools.own_room import ARGV, looked, within
+from agents.tools.inside import ARGV, looked, source, within
 from agents.tools.trace import of_use
 from sandbox.protocol import Command, End, Limits, RunResult
 

@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
+from agents.graph.state import ArtifactFields, Run
 from agents.ports import Artifact
-from agents.runs import Ran
-from agents.state import ArtifactFields, Run
+from agents.runs.record import Ran
 
 
 class Trace(TypedDict):

@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, Field
 
 from agents.errors import ToolRefused
 from agents.ports import Ports
-from agents.programs import Program
-from agents.pytest_report import shown
-from agents.runs import EXECUTOR, run_and_keep
-from agents.telling import told
+from agents.runs.program import Program
+from agents.runs.pytest_report import shown
+from agents.runs.record import EXECUTOR, run_and_keep
+from agents.runs.report import told
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.trace import of_run
 

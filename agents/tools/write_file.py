@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import ToolRefused
-from agents.failures.change import change
+from agents.failures.workspace_change import change
 from agents.paths import checked, in_workspace, objection
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime

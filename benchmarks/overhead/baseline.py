@@ -12,11 +12,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from agents.graph import build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, ports_over
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
 from agents.models import ModelOptions, ModelPool
-from agents.role_models import RoleModels
+from agents.models.role_models import RoleModels
+from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.overhead import job
 from sandbox.protocol import Sandbox
 

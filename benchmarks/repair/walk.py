@@ -11,14 +11,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command as Resume
 
 from agents.checks.checks import Checks
-from agents.graph import Graph, build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
+from agents.executor.tool_call_sequencer import Turn as Order
+from agents.graph.build import Graph, build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import Outcome, outcome
 from agents.models import Chains, ModelOptions, ModelPool
-from agents.outcome import Outcome, outcome
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
-from agents.role_models import RoleModels
-from agents.turn import Turn as Order
+from agents.ports.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from benchmarks.provider import ProviderServer
 from benchmarks.repair.path import Path
 from jobs.lifecycle import RETRIES

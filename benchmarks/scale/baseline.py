@@ -15,11 +15,11 @@ from dataclasses import replace
 import click
 import uvloop
 
-from agents.graph import build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, ports_over
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
 from agents.models import ModelPool
-from agents.role_models import RoleModels
+from agents.models.role_models import RoleModels
+from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.scale import model
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agents.graph import build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, ports_over
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import outcome
 from agents.models import ModelOptions, ModelPool
-from agents.outcome import outcome
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.provider import ProviderServer
 from benchmarks.tokens import script
 from benchmarks.tokens.counted import Sent

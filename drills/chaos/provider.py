@@ -14,9 +14,9 @@ from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agents.models.recorded import RecordedModel
-from agents.models.recording import Recording, load
-from agents.models.role import Role
+from agents.models.chains import Role
+from agents.recordings.recorded_model import RecordedModel
+from agents.recordings.recording import Recording, load
 from benchmarks.provider import Message, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 from drills.chaos.oplog import Called, OperationLog
 

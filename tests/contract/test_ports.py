@@ -10,9 +10,9 @@ from decimal import Decimal
 import pytest
 from support.graph.port_harness import HARNESSES, Harness
 
-from agents.budget import Most
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import Charge, Fact, Finished, Place
+from agents.spending.budget import Most
 
 
 @pytest.fixture(params=sorted(HARNESSES))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.memory_rate_limit import MemoryRateLimit
 from agents.models import ModelUnavailable
-from agents.models.rate_limit import SLOTS, Pace, RateLimit, Slot
+from agents.ports.memory_rate_limit import MemoryRateLimit
+from agents.spending.rate_limit import SLOTS, Pace, RateLimit, Slot
 from jobs.store.redis import connect
 from worker.adapters.rate_limit import RedisRateLimit
 

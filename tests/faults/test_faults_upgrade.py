@@ -21,7 +21,7 @@ from support.processes.deployment import House, ok
 from support.processes.preloaded import REPOSITORY, Process
 from support.processes.scene import KILL, Scene, processes, until, waits_to_be_told
 
-from agents.format import READS, WRITES
+from agents.graph.checkpoint_format import READS, WRITES
 from drills.chaos.checks.upgrading import UNREAD
 from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
 from jobs import manifest, view

@@ -20,10 +20,10 @@ from support.graph.graphs import (
 )
 
 from agents.errors import BudgetExhausted, Stopped
-from agents.job import JobInput
-from agents.memory import MemoryBudget, MemoryCancel
+from agents.graph.job_input import JobInput
 from agents.nodes.planner import DEFAULT_PLAN
 from agents.ports import Bounds, Earlier
+from agents.ports.memory import MemoryBudget, MemoryCancel
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 
 TASK = "Add two numbers."

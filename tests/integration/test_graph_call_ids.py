@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 
-from agents.job import JobInput
-from agents.memory import MemoryJournal, MemoryRecord
+from agents.graph.job_input import JobInput
 from agents.models import ModelOptions, ModelPool
-from agents.models.redaction import Redaction
+from agents.models.role_models import RoleModels
 from agents.ports import Finished
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryJournal, MemoryRecord
+from agents.recordings.redaction import Redaction
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.protocol import Command, Limits, RunResult
 

@@ -13,9 +13,9 @@ import pytest_asyncio
 from support.graph.graphs import PLAN, Crash, Journey, call, only, turn, verdict
 
 from agents.checks.checks import Checks
-from agents.job import JobInput
-from agents.memory import MemoryJournal
+from agents.graph.job_input import JobInput
 from agents.ports import Finished
+from agents.ports.memory import MemoryJournal
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Layer, Limits, RunResult
 

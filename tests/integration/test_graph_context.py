@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support.graph.graphs import PlannedSandbox, printed
 
-from agents.graph import build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, ports_over
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import outcome
 from agents.models import ModelOptions, ModelPool, ModelRefused
-from agents.outcome import outcome
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 TASK = "Work through the measurements."

@@ -26,9 +26,9 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.job import JobInput
-from agents.memory import MemoryJournal, MemoryRecord
+from agents.graph.job_input import JobInput
 from agents.ports import Finished
+from agents.ports.memory import MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.graph.graphs import Journey, only
 
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from agents.models.options import SHIPPED_RECORDINGS
 from agents.ports import Earlier
 from sandbox.local import LocalSandbox

@@ -20,11 +20,11 @@ from support.graph.graphs import (
 )
 
 from agents.errors import BudgetExhausted
-from agents.job import JobInput
-from agents.memory import MemoryBudget
+from agents.graph.job_input import JobInput
 from agents.models import ModelOptions, ModelPool, ModelUnavailable
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryBudget
 from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall
 
 TASK = "Add two numbers."

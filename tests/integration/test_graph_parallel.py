@@ -35,7 +35,7 @@ from support.graph.parallel_job import (
 )
 
 from agents.evidence.sources import unloadable
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from agents.ports import Bounds
 from sandbox.protocol import Limits, RunResult
 

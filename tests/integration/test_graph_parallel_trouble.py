@@ -22,8 +22,8 @@ from support.graph.parallel_job import (
 )
 
 from agents.errors import BudgetExhausted, Stopped
-from agents.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from agents.ports import Finished
+from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import Journey, PlannedSandbox, only, printed
 
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from agents.models import ModelOptions, ModelPool
-from agents.role_models import RoleModels
+from agents.models.role_models import RoleModels
 from agents.tools.registry import TOOLS
 from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall, Turn
 from benchmarks.provider.request import Request

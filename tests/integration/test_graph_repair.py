@@ -24,13 +24,13 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.graph import build
-from agents.job import JobInput
-from agents.memory import MemoryWorkspace
+from agents.executor.tool_call_sequencer import Turn
+from agents.graph.build import build
+from agents.graph.job_input import JobInput
 from agents.models import Chains, ModelOptions, ModelPool
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.role_models import RoleModels
-from agents.turn import Turn
+from agents.ports.memory import MemoryWorkspace
 from sandbox.protocol import RunResult
 
 TASK = "Add two numbers."

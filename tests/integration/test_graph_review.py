@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from agents.ports import Bounds
 
 TASK = "Add two numbers."

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from support.graph.graphs import PlannedSandbox, printed
 
-from agents.graph import build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.graph.build import build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import outcome
 from agents.models import Chains, ContextExceeded, ModelOptions, ModelPool, ModelUnavailable
-from agents.outcome import outcome
+from agents.models.role_models import RoleModels
+from agents.models.router import Routes, route
 from agents.ports import Bounds, Earlier, Ports
-from agents.role_models import RoleModels
-from agents.router import Routes, route
+from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
 
 OUTPUT = 2_048

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn, verdict
 
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from sandbox.local import LocalSandbox
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from agents.context.overflow import Draft, asked_within
 from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
-from agents.models.learned import LEARNED_SECONDS, LearnedLimit
-from agents.prompting import past, prompt
+from agents.models.error_mapping.overlong import LEARNED_SECONDS, LearnedLimit
+from agents.prompts import past, prompt
 from benchmarks.provider import ProviderServer, Refusal, Reply
 from benchmarks.provider.request import Request
 
@@ -46,7 +46,7 @@ ITS_WORDS = {
 }
 MESSAGES = [
     SystemMessage("Sum it up."),
-    prompt("summary_task", task="Sort.", answer="It is sorted. " * 2_000).message(),
+    prompt("summary/task", task="Sort.", answer="It is sorted. " * 2_000).message(),
     past("{" * 3_000),
     HumanMessage("Again."),
 ]

@@ -11,9 +11,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import PlannedSandbox
 
-from agents.calls import model_call
+from agents.calls.journaled import model_call
 from agents.context.overflow import Messages
-from agents.memory import MemoryRecord, ports_over
 from agents.models import (
     Chains,
     ModelOptions,
@@ -22,8 +21,9 @@ from agents.models import (
     ModelUnavailable,
     ReplyMalformed,
 )
+from agents.models.role_models import RoleModels
 from agents.ports import Place, Ports
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Tokens, Turn, always
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"

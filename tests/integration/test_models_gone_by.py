@@ -14,14 +14,14 @@ from support.graph.graphs import PlannedSandbox
 from support.processes.deployment import ok
 from support.servers import redis_servers
 
-from agents.calls import model_call
+from agents.calls.journaled import model_call
 from agents.context.overflow import Messages
 from agents.errors import Stopped
-from agents.memory import MemoryCancel, MemoryRecord, ports_over
 from agents.models import ModelOptions, ModelPool
-from agents.models.rate_limit import NoLimit, RateLimit
+from agents.models.role_models import RoleModels
 from agents.ports import Place, Ports
-from agents.role_models import RoleModels
+from agents.ports.memory import MemoryCancel, MemoryRecord, ports_over
+from agents.spending.rate_limit import NoLimit, RateLimit
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
 from drills.chaos.proxy import Proxy
 from jobs.budgets import Cap

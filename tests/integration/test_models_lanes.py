@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from agents.models import lanes
-from agents.models.connection import connect
-from agents.models.lanes import WIDTH, Lanes
-from agents.models.wires import OPENAI
+from agents.models.streams import OPENAI
+from agents.models.transport import sharded
+from agents.models.transport.connection import connect
+from agents.models.transport.sharded import WIDTH, Lanes
 
 BODY = b'{"choices": [{}]}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n" + BODY
@@ -90,7 +90,7 @@ async def test_one_at_a_time_has_one_connection(server: Server, client: httpx.As
 async def test_a_lane_that_nothing_uses_is_closed(
     server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "_KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(sharded, "_KEPT_SECONDS", 0.05)
     await many(client, server, 3 * WIDTH)
     await asyncio.sleep(0.1)
     await many(client, server, 1)

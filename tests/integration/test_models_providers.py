@@ -33,10 +33,10 @@ from agents.models import (
     malformed,
     price,
 )
-from agents.models.wires.anthropic import AnthropicFold
-from agents.models.wires.gemini import GeminiFold
-from agents.models.wires.ollama import OllamaFold
-from agents.models.wires.openai import OpenAIFold
+from agents.models.streams.anthropic import AnthropicFold
+from agents.models.streams.gemini import GeminiFold
+from agents.models.streams.ollama import OllamaFold
+from agents.models.streams.openai import OpenAIFold
 from benchmarks.provider import (
     Cut,
     Garbled,

@@ -10,7 +10,7 @@ from support.servers.certificates import self_signed
 from support.servers.package_index import serve, wheel
 from support.servers.web_server import Answer, WebServer, web_server
 
-from agents.outside import Target
+from agents.ports.network import Target
 from settings.tools import ToolSettings
 from worker.packages.pip import PipPackages
 from worker.reach.connect import Pinned, resolved

@@ -16,9 +16,9 @@ from support.graph.tool_runs import use
 from support.servers.package_index import serve, sha256, wheel
 from support.servers.web_server import Answer, WebServer, web_server
 
-from agents import installed
 from agents.errors import ToolRefused
-from agents.outside import Target
+from agents.ports.network import Target
+from agents.runs import installed
 from agents.tools.inside import source
 from agents.tools.install import install
 from sandbox.local import LocalSandbox

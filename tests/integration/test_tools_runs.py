@@ -11,8 +11,8 @@ import pytest_asyncio
 from support.graph.graphs import Crash, Journey, call, turn, verdict
 from support.graph.tool_runs import JOB, use, used
 
-from agents.memory import MemoryJournal, MemoryRecord
 from agents.ports import Finished
+from agents.ports.memory import MemoryJournal, MemoryRecord
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
 from settings.sandbox import sandbox_python

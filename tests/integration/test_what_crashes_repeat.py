@@ -23,12 +23,12 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from support.graph.graphs import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 
-from agents import passing
-from agents.graph import Graph, build
-from agents.job import JobInput
-from agents.memory import MemoryJournal, MemoryRecord, MemoryWorkspace
+from agents.executor import agent_loop
+from agents.executor.tool_call_sequencer import Turn
+from agents.graph.build import Graph, build
+from agents.graph.job_input import JobInput
 from agents.ports import Finished
-from agents.turn import Turn
+from agents.ports.memory import MemoryJournal, MemoryRecord, MemoryWorkspace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BEHIND = {
@@ -190,8 +190,8 @@ def executor_that_saves() -> Iterator[None]:
         def create(*, checkpointer: object, **given: Any) -> Any:
             return create_agent(**given)
 
-        patch.setattr(passing, "create_agent", create)
-        patch.setattr(passing, "_unsaved", lambda config: config)
+        patch.setattr(agent_loop, "create_agent", create)
+        patch.setattr(agent_loop, "_unsaved", lambda config: config)
         yield
 
 

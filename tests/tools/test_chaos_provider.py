@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from agents.models.recording import load
+from agents.recordings.recording import load
 from drills.chaos import provider
 from drills.chaos.oplog import Called, OperationLog
 

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from agents.budget import Most
 from agents.errors import BudgetExhausted, PriceUnknown
 from agents.models import OwnPrice, Prices
+from agents.spending.budget import Most
 from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
 from jobs.credentials import Credential, TenantLimits
 from jobs.record import JobRecord
@@ -58,7 +58,7 @@ class AccountBudget:
     days: DayLimits
 
     async def reserve(self, most: Callable[[], Most]) -> str | None:
-        """See agents.budget.Budget."""
+        """See agents.spending.budget.Budget."""
         if self.ledger.tokens >= MOST_TOKENS and self.cap.tokens is None:
             raise BudgetExhausted(
                 f"the job has used {self.ledger.tokens:,} tokens, and without a limit of its own "
@@ -101,7 +101,7 @@ class AccountBudget:
             await asyncio.sleep(AGAIN_SECONDS * (0.5 + random.random()))  # noqa: S311 - jitter
 
     async def release(self, reservation: str) -> None:
-        """See agents.budget.Budget."""
+        """See agents.spending.budget.Budget."""
         job_id = self.ledger.held.job_id
         await retry_while_unavailable(lambda: self.store.budgets.release(job_id, reservation))
 

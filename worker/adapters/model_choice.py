@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.models import LIGHT, PROVIDERS, Chains, ModelPool, Provider, installed
-from agents.role_models import RoleModels
+from agents.models.role_models import RoleModels
 from settings.models import ModelSettings
 
 

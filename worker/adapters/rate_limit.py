@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from redis.asyncio import Redis
 
-from agents.models.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
+from agents.spending.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
 from jobs import keys
 from jobs.store.connection import ask
 from worker.store import retry_while_unavailable
@@ -17,7 +17,7 @@ LOOK_SECONDS = 1.0
 """How often a process asks whether a model is held back that has no limit: at most."""
 
 TURN = r"""
--- Gives the next turn, as agents.models.rate_limit.Pace has it. Looks at 61 slots at most.
+-- Gives the next turn, as agents.spending.rate_limit.Pace has it. Looks at 61 slots at most.
 --
 -- KEYS[1] slots of the provider, newest first (list of 'last requests tokens')
 -- KEYS[2] the model's hold
@@ -73,7 +73,7 @@ end
 
 
 class RedisRateLimit:
-    """Implements agents.models.rate_limit.RateLimit; `paces` are by provider.
+    """Implements agents.spending.rate_limit.RateLimit; `paces` are by provider.
 
     A provider without a pace costs a look at the hold now and then, and no round trip a request.
     """

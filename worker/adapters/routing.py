@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agents.models.role_models import RoleModels
+from agents.models.router import AUTO, Difficulty, Routes, route
 from agents.ports import Ports
-from agents.role_models import RoleModels
-from agents.router import AUTO, Difficulty, Routes, route
 from jobs.record import JobRecord
 from jobs.store.redis import RedisStore
 from settings.routing import RoutingSettings

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
-from agents.steps import ARGUMENT
+from agents.executor.plan_progress import ARGUMENT
 from agents.tools.fetch import fetch
 from agents.tools.install import install
 from agents.tools.registry import TOOLS, Body

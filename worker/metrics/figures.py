@@ -114,7 +114,7 @@ class Figures:
                 self._cost.labels(provider).inc(float(charge.cost_usd))
 
     def asked(self, provider: str, seconds: float, error: ModelError | None) -> None:
-        """See agents.models.meter.Meter."""
+        """See agents.spending.meter.Meter."""
         self._requests.labels(provider, outcome(error)).inc()
         self._latency.labels(provider).observe(seconds)
 

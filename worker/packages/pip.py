@@ -23,7 +23,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from agents.errors import ToolRefused
-from agents.outside import Target, Wheel
+from agents.ports.network import Target, Wheel
 from sandbox.protocol import MIB
 from settings.tools import ToolSettings
 from worker.packages.allowed import Allowed, Rule, read
@@ -78,7 +78,7 @@ class PipPackages:
         )
 
     async def wheels(self, wanted: Sequence[str], target: Target) -> Sequence[Wheel]:
-        """See `agents.outside.Packages`."""
+        """See `agents.ports.network.Packages`."""
         rules = self.allowed.rules(target.markers)
         for each in wanted:
             self._require_listed(_requirement(each), rules)

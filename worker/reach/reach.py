@@ -19,7 +19,7 @@ import httpcore
 import httpx
 
 from agents.errors import ToolRefused
-from agents.outside import Page
+from agents.ports.network import Page
 from worker.reach.connect import Pinned, Resolver, resolved
 from worker.reach.hosts import Hosts, parsed, shown
 
@@ -44,7 +44,7 @@ class Reach:
     resolver: Resolver = resolved
 
     async def get(self, url: str) -> Page:
-        """See `agents.outside.Pages`."""
+        """See `agents.ports.network.Pages`."""
         try:
             async with asyncio.timeout(self.seconds):
                 return await self._followed(parsed(url))

@@ -28,7 +28,7 @@ _BROKEN = 70
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "json", "traceback")
 _ALWAYS = ("__main__", "builtins", "sys", "importlib", "encodings", "codecs", "site")
 _UNPACKS = f"{WORK}/sitecustomize.py"
-"""See `agents.installed`: the workspace's own file of this name is not copied."""
+"""See `agents.runs.installed`: the workspace's own file of this name is not copied."""
 
 
 def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:

@@ -9,7 +9,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
-from agents.models.wires import ANTHROPIC
+from agents.models.streams import ANTHROPIC
 
 # Anthropic reads nothing out of a cache that it was not asked to keep: with this, all of a request
 # up to its last message, for five minutes. The others cache by themselves.
@@ -23,7 +23,7 @@ _THINKING_TOKENS = 4_096
 def _make(it: Making) -> BaseChatModel:
     from anthropic import AsyncAnthropic  # noqa: PLC0415 - 2 s, paid by those who use it
 
-    from agents.models.bridge import over  # noqa: PLC0415
+    from agents.models.transport.httpx2_transport import over  # noqa: PLC0415
 
     chat: Any = init_chat_model(
         it.model,

@@ -7,7 +7,7 @@ from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
 from agents.models.providers.openai import STREAMED
-from agents.models.wires import OPENAI
+from agents.models.streams import OPENAI
 
 
 def _make(it: Making) -> BaseChatModel:

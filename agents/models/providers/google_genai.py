@@ -8,7 +8,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import IN_A_PATH, Making, Provider
-from agents.models.wires import GEMINI
+from agents.models.streams import GEMINI
 
 # Thinking counts against the limit on output tokens: without a bound of its own it can use up all
 # of it, and the answer comes back empty. The models of 2.5 take a number, those of 3 a level.

@@ -6,11 +6,11 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
-from agents.models.wires import OPENAI
+from agents.models.streams import OPENAI
 
 
 def _make(it: Making) -> BaseChatModel:
-    from agents.models.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
+    from agents.models.transport.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
 
     chat: BaseChatModel = init_chat_model(
         it.model,

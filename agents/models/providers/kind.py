@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.wires import Wire
+from agents.models.streams import Wire
 
 PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@:-]|\.(?!\.)){0,127}")
 IN_A_PATH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")

@@ -8,7 +8,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
-from agents.models.wires import OLLAMA
+from agents.models.streams import OLLAMA
 
 CONTEXT = 32_768
 """Unasked it makes room for a few thousand tokens, and cuts what is longer without a word: at the

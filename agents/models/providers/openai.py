@@ -9,7 +9,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
-from agents.models.wires import OPENAI
+from agents.models.streams import OPENAI
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 """Put over the body of a request whose client was not told that it is streamed."""

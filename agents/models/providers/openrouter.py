@@ -6,7 +6,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import Making, Provider
-from agents.models.wires import OPENROUTER
+from agents.models.streams import OPENROUTER
 
 
 def _make(it: Making) -> BaseChatModel:

@@ -15,14 +15,14 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
 from agents.evidence.sources import unloadable
-from agents.graph import Graph, build
-from agents.job import JobInput, initial_state
-from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.executor.tool_call_sequencer import Turn
+from agents.graph.build import Graph, build
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import Outcome, outcome
 from agents.models import ModelOptions, ModelPool
-from agents.outcome import Outcome, outcome
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
-from agents.role_models import RoleModels
-from agents.turn import Turn
+from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 
 Written = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 from support.graph.graphs import PlannedSandbox, Written, call, printed, turn, verdict
 
-from agents.job import JobInput
+from agents.graph.job_input import JobInput
 from sandbox.protocol import Command, Limits, RunResult
 
 TASK = "Count words, and draw them."

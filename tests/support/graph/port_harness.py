@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from support.servers import redis_servers
 
-from agents.budget import Budget
-from agents.memory import (
+from agents.ports import Cancel, Charge, Events, Journal, Workspace
+from agents.ports.memory import (
     MemoryBudget,
     MemoryCancel,
     MemoryEvents,
@@ -21,7 +21,7 @@ from agents.memory import (
     MemoryRecord,
     MemoryWorkspace,
 )
-from agents.ports import Cancel, Charge, Events, Journal, Workspace
+from agents.spending.budget import Budget
 from jobs import store as jobs_store
 from jobs.blobs import Blobs, DirectoryBlobs
 from jobs.budgets import Cap, billionths

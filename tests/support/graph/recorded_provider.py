@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from agents.models.recording import RecordedTurn, load
+from agents.recordings.recording import RecordedTurn, load
 from benchmarks.provider import Refusal, Reply, ToolCall, Turn
 from benchmarks.provider.request import Request
 

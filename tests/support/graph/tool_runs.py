@@ -11,8 +11,8 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from support.graph.graphs import ASKED, Journey, turn, verdict
 
-from agents.graph import build
-from agents.job import JobInput
+from agents.graph.build import build
+from agents.graph.job_input import JobInput
 from agents.tools.registry import TOOLS, Body
 from sandbox.protocol import Limits, Sandbox
 

@@ -24,7 +24,7 @@ from support.processes.fork_server import REPOSITORY
 
 LAZY = {
     "worker": (
-        "agents.models.groq_chat",
+        "agents.models.transport.groq_chat",
         "groq.resources.chat",
         "genai_prices.data",
         "celery.worker.consumer",

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.circles import TIMES, in_circles
+from agents.executor.loop_detection import TIMES, in_circles
 from agents.models import ANSWERED_BY
 
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableBinding
 
 from agents.context.overflow import Draft, asked_within, size, tool_bytes
 from agents.models import ContextExceeded, ModelName, ModelOptions, ProviderModel, build
-from agents.prompting import past
+from agents.prompts import past
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agents.branches.branch import Branch
-from agents.format import READS, WRITES
-from agents.graph import build
-from agents.state import Feedback, JobFields, State
+from agents.graph.build import build
+from agents.graph.checkpoint_format import READS, WRITES
+from agents.graph.state import Feedback, JobFields, State
+from agents.parallel.branch import Branch
 
 SHAPES = Path(__file__).parents[2] / "golden"
 
@@ -28,9 +28,9 @@ def shape() -> dict[str, Any]:
 
 
 def test_the_graph_has_the_shape_of_its_format() -> None:
-    """Where this fails: raise `agents.format.WRITES`, say there what is different and how the older
-    checkpoints are read (or that they are not), write the new shape down, and
-    make a golden checkpoint of the last release."""
+    """Where this fails: raise `checkpoint_format.WRITES`, say there what is different and how the
+    older checkpoints are read (or that they are not), write the new shape down, and make a golden
+    checkpoint of the last release."""
     assert shape() == json.loads((SHAPES / f"shape-{WRITES}.json").read_text())
 
 

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agents.keepable import UNKEPT, keepable
+from agents.calls.serializable import UNKEPT, keepable
 from agents.models import MALFORMED
-from agents.models.pricing import Usage
+from agents.spending.pricing import Usage
 
 SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 UNKEEPABLE = {

@@ -11,11 +11,11 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import Journey, PlannedSandbox, turn
 
-from agents.calls import model_call
+from agents.calls.journaled import model_call
 from agents.context.overflow import Messages
-from agents.memory import MemoryWorkspace
 from agents.models import Redaction
 from agents.ports import Place
+from agents.ports.memory import MemoryWorkspace
 
 
 @dataclass

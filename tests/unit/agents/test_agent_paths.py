@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.artifacts import still_there
 from agents.errors import PathOutside
 from agents.paths import checked, in_workspace, listing, objection
+from agents.runs.record import still_there
 from sandbox.protocol import Limits
 
 FILES = {"a.py": 1, "out/x.txt": 2, "out/deep/y.txt": 3}

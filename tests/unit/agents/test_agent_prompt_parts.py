@@ -11,7 +11,7 @@ from jinja2 import UndefinedError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agents.context.overflow import cut, size
-from agents.prompting import Prompt, past, prompt, spare_in
+from agents.prompts import Prompt, past, prompt, spare_in
 
 EARLIER = [{"task": "earlier " * 500, "summary": "outcome " * 50}] * 3
 TASK = "Sort them.\n" * 100
@@ -40,7 +40,7 @@ def conversation(sizes: list[tuple[int, int]]) -> list[AnyMessage]:
 
 def test_a_missing_value_is_an_error_in_a_marked_part_too() -> None:
     with pytest.raises(UndefinedError):
-        prompt("summary_task", task="Sort.")
+        prompt("summary/task", task="Sort.")
 
 
 def test_what_people_type_is_no_mark() -> None:

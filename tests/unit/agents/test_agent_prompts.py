@@ -7,10 +7,10 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from agents.checks.carried import failing, shown
+from agents.checks.check_reports import failing, shown
 from agents.failures.failure import FailureClass
 from agents.nodes.critic import evidence
-from agents.prompting import PROMPTS, render
+from agents.prompts import PROMPTS, render
 from sandbox.protocol import Limits
 
 JOB = {"task": "Add {{ two }} numbers.", "earlier": [{"task": "T", "summary": "S"}], "files": ["a"]}
@@ -55,13 +55,13 @@ VERIFIED = {
     "experiments": [EXPERIMENT],
 }
 VALUES: dict[str, dict[str, object]] = {
-    "planner_system": {"install": True, "fetch": False, "parallel": True},
+    "planner/system": {"install": True, "fetch": False, "parallel": True},
     "task": {**JOB, "clarified": CLARIFIED},
-    "asker_system": {"most": 3},
-    "asker_task": {**JOB, "clarified": []},
-    "tester_system": {"most": 3},
-    "executor_system": {"tools": ["install", "fetch"]},
-    "executor_task": {
+    "asker/system": {"most": 3},
+    "asker/task": {**JOB, "clarified": []},
+    "tester/system": {"most": 3},
+    "executor/system": {"tools": ["install", "fetch"]},
+    "executor/task": {
         **JOB,
         "plan": ["One.", "Two."],
         "clarified": CLARIFIED,
@@ -69,21 +69,21 @@ VALUES: dict[str, dict[str, object]] = {
         "interface": "solution.py: add(a, b)",
         "verify": "pytest -q",
     },
-    "executor_feedback": {
+    "executor/feedback": {
         "by": "Ada",
         "text": "More.",
         "edits": [{**RUN, "ending": "exit code 0"}],
         "verified": {"problem": "the verification `pytest` failed: no tests", "run": HOLLOW},
         **failing({"revision": 1, "checked": CHECKED}),
     },
-    "executor_verify": {},
-    "executor_step": {
+    "executor/verify": {},
+    "executor/step": {
         "step": 2,
         "does": "Two.",
         "others": [1, 3],
         "done": [{"step": 4, "does": "Four.", "text": "Made d.py.", "failed": None}],
     },
-    "executor_joins": {
+    "executor/joins": {
         "branches": [{"step": 1, "does": "One.", "text": "Made a.py.", "failed": "KeyError: 'a'"}],
         "conflicts": [
             {"path": "a.py", "steps": [1, 2], "copies": ["a.conflict-step2.py"], "what": "changed"}
@@ -91,17 +91,17 @@ VALUES: dict[str, dict[str, object]] = {
         "left_out": [{"step": 3, "why": "the workspace has at most 3 files"}],
         "rest": [4],
     },
-    "executor_bound": {"steps": 25},
-    "executor_broken_call": {},
-    "executor_unmended": {},
-    "executor_paused": {},
-    "executor_left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
-    "executor_hint": {"failure": {"class": "key"}, "install": True, "same": "r1"},
-    "executor_taken_over": {"tried": [HOLLOW]},
-    "executor_spent": {},
-    "executor_stuck": {"why": "six repairs in a row have failed"},
-    "critic_system": {},
-    "critic_evidence": evidence(
+    "executor/bound": {"steps": 25},
+    "executor/broken_call": {},
+    "executor/unmended": {},
+    "executor/paused": {},
+    "executor/left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
+    "executor/hint": {"failure": {"class": "key"}, "install": True, "same": "r1"},
+    "executor/taken_over": {"tried": [HOLLOW]},
+    "executor/spent": {},
+    "executor/stuck": {"why": "six repairs in a row have failed"},
+    "critic/system": {},
+    "critic/evidence": evidence(
         {
             "job": JOB,
             "plan": ["One."],
@@ -117,16 +117,19 @@ VALUES: dict[str, dict[str, object]] = {
         {"a.py": "x = 1\n"},
         Limits(),
     ),
-    "router_system": {},
-    "summary_system": {},
-    "summary_task": {"task": "Sort a list.", "answer": "It is sorted."},
-    "router_task": {"task": "Sort a list.", "files": 2},
+    "router/system": {},
+    "summary/system": {},
+    "summary/task": {"task": "Sort a list.", "answer": "It is sorted."},
+    "router/task": {"task": "Sort a list.", "files": 2},
     "repair": {"error": "steps: too few", "tool": "Plan"},
 }
 
 
 def test_every_prompt_is_listed() -> None:
-    assert {path.name.removesuffix(".md.j2") for path in PROMPTS.iterdir()} == set(VALUES)
+    assert {
+        path.relative_to(PROMPTS).as_posix().removesuffix(".md.j2")
+        for path in PROMPTS.rglob("*.j2")
+    } == set(VALUES)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -145,15 +148,15 @@ def test_a_missing_value_is_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
-    hint = render("executor_hint", failure={"class": kind}, install=False, same=None)
-    known = render("executor_hint", failure={"class": "unknown"}, install=False, same=None)
+    hint = render("executor/hint", failure={"class": kind}, install=False, same=None)
+    known = render("executor/hint", failure={"class": "unknown"}, install=False, same=None)
     assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
     assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
 
 
 def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
     assert "Read how it ended" in render(
-        "executor_hint", failure={"class": "new"}, install=False, same=None
+        "executor/hint", failure={"class": "new"}, install=False, same=None
     )
 
 
@@ -162,7 +165,7 @@ def test_what_people_type_is_not_a_template() -> None:
 
 
 def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
-    text = render("critic_evidence", **VALUES["critic_evidence"])
+    text = render("critic/evidence", **VALUES["critic/evidence"])
     assert "(2 earlier ones are left out)" in text
     assert "=== r3, revision 1, run by Ada: exit code 0" in text
     assert "=== r2," not in text
@@ -188,34 +191,34 @@ def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
     ],
 )
 def test_the_critic_sees_the_verification(found: dict[str, object], said: str) -> None:
-    text = render("critic_evidence", **{**VALUES["critic_evidence"], "verified": found})
+    text = render("critic/evidence", **{**VALUES["critic/evidence"], "verified": found})
     assert said in text
 
 
 def test_the_executor_hears_why_its_verification_is_no_evidence() -> None:
     printed = {**HOLLOW, "stdout": {"text": "1 failed\n"}, "stderr": {"text": ""}}
     found = {"problem": "it failed", "run": printed}
-    told = render("executor_feedback", **{**VALUES["executor_feedback"], "verified": found})
+    told = render("executor/feedback", **{**VALUES["executor/feedback"], "verified": found})
     assert "The verification: it failed.\n\nstdout of r1:\n1 failed\n" in told
     found["run"] = None
-    told = render("executor_feedback", **{**VALUES["executor_feedback"], "verified": found})
+    told = render("executor/feedback", **{**VALUES["executor/feedback"], "verified": found})
     assert "The verification: it failed." in told
     assert "stdout of" not in told
 
 
 def test_both_are_told_which_checks_fail() -> None:
-    told = render("executor_feedback", **VALUES["executor_feedback"])
+    told = render("executor/feedback", **VALUES["executor/feedback"])
     assert "(1 of 2 do)" in told
     assert "test_a.py::test_one: failed\nassert 1 == 2\n" in told
     assert "test_two" not in told
-    seen = render("critic_evidence", **VALUES["critic_evidence"])
+    seen = render("critic/evidence", **VALUES["critic/evidence"])
     assert "Acceptance checks of revision 1: not passed\n- test_a.py::test_one: failed" in seen
 
 
 def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
     for judged, said in (("exit_code", True), ("tests", False), (None, False)):
         checked = shown({"revision": 1, "checked": {**CHECKED, "judged_by": judged}})
-        told = render("critic_evidence", **{**VALUES["critic_evidence"], "checked": checked})
+        told = render("critic/evidence", **{**VALUES["critic/evidence"], "checked": checked})
         assert ("by the exit code of the command alone" in told) is said
     assert shown({"revision": 1, "checked": CHECKED}) == {
         **CHECKED,
@@ -228,22 +231,22 @@ def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
 def test_the_critic_is_shown_where_the_work_touches_test_machinery() -> None:
     notices = [{"file": "solution.py", "line": 3, "what": "sys.modules"}]
     checked = shown({"revision": 1, "checked": {**CHECKED, "notices": notices}})
-    seen = render("critic_evidence", **{**VALUES["critic_evidence"], "checked": checked})
+    seen = render("critic/evidence", **{**VALUES["critic/evidence"], "checked": checked})
     assert "- solution.py, line 3: sys.modules\n" in seen
 
 
 def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
     plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": "", "verify": ""}
-    assert render("executor_task", **plain).endswith("The plan:\n\n1. One.\n")
+    assert render("executor/task", **plain).endswith("The plan:\n\n1. One.\n")
     assert render("task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
 
 
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed() -> None:
     given: dict[str, object] = {"failure": {"class": "import"}, "same": None}
-    with_it = render("executor_hint", **given, install=True)
+    with_it = render("executor/hint", **given, install=True)
     assert "`install`" in with_it
     assert "nothing can be downloaded" not in with_it
-    without = render("executor_hint", **given, install=False)
+    without = render("executor/hint", **given, install=False)
     assert "`install`" not in without
     assert "nothing can be downloaded" in without
 
@@ -252,5 +255,5 @@ def test_every_prompt_is_in_the_table_of_the_docs() -> None:
     page = (PROMPTS.parents[1] / "docs" / "agents.md").read_text()
     table = page.partition("## Prompts")[2].partition("## Adding")[0]
     rows = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
-    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    named = [name for row in rows for name in re.findall(r"`([\w/]+)`", row)]
     assert sorted(named) == sorted(VALUES)

@@ -11,8 +11,8 @@ from support.graph.graphs import Journey as House
 from support.graph.graphs import PlannedSandbox, call, turn
 
 from agents.errors import BudgetExhausted
-from agents.memory import MemoryBudget
-from agents.router import Difficulty, Routes, route
+from agents.models.router import Difficulty, Routes, route
+from agents.ports.memory import MemoryBudget
 
 ROUTES = Routes({"simple": ("groq:small",), "hard": ("groq:large", "groq:other")})
 TASK = "A simple asyncio scheduler, short"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents.job import JobInput, initial_state
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.outcome import outcome
+from agents.graph.routing import after_critic, after_review, after_verification
 from agents.nodes.review import taken
 from agents.nodes.summarize import summary
-from agents.outcome import outcome
 from agents.ports import Earlier
-from agents.routing import after_critic, after_review, after_verification
 
 
 def test_a_person_is_asked_only_where_the_job_says_so() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from agents.executor.plan_progress import Moved, at_end, at_reply, without_steps
 from agents.ports import Place
-from agents.steps import Moved, at_end, at_reply, without_steps
 from agents.tools.build import build_tools
 
 STEPS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.telling import ending, told
+from agents.runs.report import ending, told
 from sandbox.protocol import End, Limits, RunResult, Stream
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agents.turn import Turn
+from agents.executor.tool_call_sequencer import Turn
 
 
 async def test_calls_go_in_the_order_of_the_reply_however_they_start() -> None:

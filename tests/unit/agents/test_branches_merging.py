@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.branches.merging import Conflict, merged
+from agents.parallel.merging import Conflict, merged
 from agents.paths import LONGEST_PATH, checked
 from sandbox import paths as room
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from agents.branches.abreast import Abreast
-from agents.branches.ports import ports_of
-from agents.budget import Most
 from agents.errors import BudgetExhausted
-from agents.memory import MemoryBudget, MemoryRecord, ports_over
+from agents.parallel.branch_ports import ports_of
+from agents.parallel.coordinator import Abreast
 from agents.ports import Charge, Finished, Ports
+from agents.ports.memory import MemoryBudget, MemoryRecord, ports_over
+from agents.spending.budget import Most
 
 
 async def two_branches(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.branches.waves import waves
+from agents.parallel.waves import waves
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 
 from agents.checks.cases import Case, read
 from agents.checks.checks import Checks, Plan, plan
-from agents.checks.copied import copied
+from agents.checks.copied_files import copied
 from agents.checks.judge import REPORT_BYTES, _read
 from agents.checks.program import program
+from agents.checks.report_format import in_words
 from agents.checks.supervised.expected import collected, expected
 from agents.checks.supervised.supervisor import _bounded
-from agents.checks.telling import in_words
 from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agents.checks.sieve import empty_solution, readable, sieved
+from agents.checks.vacuous_tests import empty_solution, readable, sieved
 
 TWO = """
 from solution import add

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.errors import ToolRefused
-from agents.memory import MemoryRecord, MemoryWorkspace
+from agents.ports.memory import MemoryRecord, MemoryWorkspace
 from agents.tools.edit_file import MOST_BYTES, edit_file
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.edits import replaced
 from agents.errors import ToolRefused
+from agents.tools.edit_file import replaced
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 

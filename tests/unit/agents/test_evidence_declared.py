@@ -16,9 +16,9 @@ from agents.evidence.declared import (
     standing,
 )
 from agents.evidence.record import NOT_EXECUTABLE
-from agents.memory import MemoryRecord, MemoryWorkspace, ports_over
 from agents.ports import Ports
-from agents.programs import VERIFY, Program
+from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.runs.program import VERIFY, Program
 
 Run = dict[str, Any]
 

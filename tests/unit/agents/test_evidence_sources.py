@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.evidence.sources import has_sources, is_source, is_test, sources_in, unloadable
-from agents.memory import MemoryRecord, MemoryWorkspace
+from agents.ports.memory import MemoryRecord, MemoryWorkspace
 
 
 @pytest.mark.parametrize(

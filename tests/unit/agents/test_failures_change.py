@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.failures.change import MOST_LINES, change
+from agents.failures.workspace_change import MOST_LINES, change
 
 
 def test_a_change_counts_the_lines_that_differ() -> None:

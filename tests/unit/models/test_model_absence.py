@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.models import ModelUnavailable, ReplyMalformed
-from agents.models.absence import Absences
+from agents.models.circuit_breaker import Absences
 
 
 @dataclass

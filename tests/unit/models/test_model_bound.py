@@ -3,8 +3,8 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agents.models import ModelName, ModelOptions, Prices, Usage, build
-from agents.models.bound import PER_REQUEST, most_used
 from agents.models.provider import ProviderModel
+from agents.spending.usage_bound import PER_REQUEST, most_used
 
 TASK = HumanMessage("x" * 1_000)
 

@@ -22,7 +22,7 @@ from agents.models import (
     ReplyMalformed,
     classify,
 )
-from agents.models.meaning import meaning
+from agents.models.error_mapping.from_status import meaning
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, ModelOptions, ready
-from agents.models.pricing import Prices
+from agents.spending.pricing import Prices
 from worker.announcement import model_catalogue
 
 ROOT = Path(__file__).parents[3]

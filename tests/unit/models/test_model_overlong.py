@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.models import ContextExceeded
-from agents.models.meaning import meaning
+from agents.models.error_mapping.from_status import meaning
 
 OPENAI = "This model's maximum context length is 8192 tokens. However, "
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.models import ModelUnavailable, ReplyMalformed
-from agents.models.patience import Patience
+from agents.models.retry import Patience
 
 PATIENCE = Patience(retries=4, total_seconds=120)
 DOWN = ModelUnavailable("down")

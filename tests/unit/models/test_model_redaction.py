@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.redaction import REMOVED, Redaction
+from agents.recordings.redaction import REMOVED, Redaction
 
 GROQ = "gsk_" + "a1B2" * 8
 BEARER = "Authorization: Bearer abcdefgh.12345"

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel, Field
 
-from agents.models.structured import Answer, read
+from agents.models.replies.structured import Answer, read
 
 
 class Plan(BaseModel):

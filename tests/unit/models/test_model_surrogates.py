@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.models import ReplyMalformed
-from agents.models.meaning import meaning
-from agents.models.surrogates import mended, text_of
+from agents.models.error_mapping.from_status import meaning
+from agents.models.replies.surrogates import mended, text_of
 
 TEXTS = st.text('aä\u2028"\\\ud83d\ude00\U0001f600', max_size=6)
 

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import tool
 
 from agents.models import RecordedModel, RecordingDeparted, Redaction, Usage, load, turn_of, written
-from agents.models.redaction import REMOVED
+from agents.recordings.redaction import REMOVED
 
 SECRET = "hunter22"
 REDACTION = Redaction.of([SECRET])

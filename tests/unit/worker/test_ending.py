@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.outcome import Outcome
+from agents.graph.outcome import Outcome
 from jobs.checks import CheckSpec
 from jobs.spec import JobSpec, OnExhausted
 from worker.outcome import result_of, why_unapproved

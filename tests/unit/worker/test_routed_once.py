@@ -8,10 +8,10 @@ from pathlib import Path
 from support.graph.graphs import PlannedSandbox
 from support.jobs.job_examples import House
 
-from agents.memory import MemoryRecord, ports_over
 from agents.models import ModelOptions, ModelPool
-from agents.role_models import RoleModels
-from agents.router import Routes
+from agents.models.role_models import RoleModels
+from agents.models.router import Routes
+from agents.ports.memory import MemoryRecord, ports_over
 from jobs.events import NewEvent
 from jobs.store import Writes
 from jobs.store.redis import RedisStore

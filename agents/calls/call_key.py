@@ -1,0 +1,62 @@
+"""Where in the graph a call happens, as LangGraph tells it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.runtime import ExecutionInfo
+
+from agents.executor.history import replies
+from agents.ports import Place
+
+PER_REPLY = 1_000
+"""Places kept for one reply of the model and the tool calls in it."""
+
+
+def place(info: ExecutionInfo | None, ordinal: int = 0) -> Place:
+    """The place of the graph task at work. The same after a crash: LangGraph makes a task's id
+    from the checkpoint that it starts from."""
+    if info is None:
+        raise RuntimeError("not inside a node of the graph")
+    namespace, _, _ = info.checkpoint_ns.rpartition("|")
+    return Place(namespace, info.task_id, ordinal)
+
+
+def within(outer: Place, reply: int, offset: int = 0) -> Place:
+    """The place of a call inside one pass of the executor, whose own place is `outer`.
+
+    Calls are counted by the model's replies before them and not by graph tasks: the pass keeps no
+    checkpoints of its own, and one that starts anew after a crash finds its calls where they were.
+    """
+    return Place(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
+
+
+def of_reply(state: Mapping[str, Any]) -> Place:
+    """The place of the reply whose calls are at work, in a pass of the executor."""
+    return within(Place(*state["outer"]), replies(state["messages"]))
+
+
+def digest(*parts: Any) -> str:
+    """Names an input: 16 hex digits of the sha256 of plain values."""
+    written = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def said(messages: Sequence[BaseMessage]) -> list[list[Any]]:
+    """What messages say, as plain values, without ids and figures that differ between two calls."""
+    return [
+        [
+            message.type,
+            message.content,
+            [[call["name"], call["args"]] for call in message.tool_calls]
+            if isinstance(message, AIMessage)
+            else message.tool_call_id
+            if isinstance(message, ToolMessage)
+            else None,
+        ]
+        for message in messages
+    ]

@@ -1,0 +1,164 @@
+"""Calls that are paid or that leave something behind: each is made once, whatever crashes.
+
+A finished call is recalled from the journal: it charges nothing, runs nothing, says nothing. Else
+it is made, and put on record with all that came of it in one port call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agents.calls.call_key import digest, said
+from agents.calls.serializable import keepable
+from agents.context.overflow import Draft, Messages, asked_within
+from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
+from agents.models.fallback import first_to_answer
+from agents.ports import Charge, Fact, Finished, Place, Ports
+from agents.spending.budget import BudgetToll
+
+M = TypeVar("M", bound=BaseMessage)
+
+_SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
+"""Messages are recorded as the checkpoints hold them; types it does not know are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A request as the model gets it: all messages, and the names of the tools on offer."""
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[str]
+
+
+async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
+    """The message that `call` answers, now or before the crash. See `finished`."""
+    known = await ports.journal.recall(key)
+    if known is not None:
+        message: M = _SERDE.loads_typed(("msgpack", known))
+        return message
+    await ports.cancel.check()
+    message, done = await call()
+    await ports.journal.record(key, done)
+    return message
+
+
+def finished(
+    message: BaseMessage,
+    *,
+    facts: Sequence[Fact] = (),
+    charge: Charge | None = None,
+    workspace: str | None = None,
+) -> Finished:
+    """A finished call whose outcome is a message."""
+    _, outcome = _SERDE.dumps_typed(message)
+    return Finished(outcome, facts, charge, workspace)
+
+
+async def model_call(
+    ports: Ports,
+    role: Role,
+    at: Place,
+    messages: Messages,
+    call: Callable[[Any, Messages], Awaitable[AIMessage]],
+    *,
+    offered: Sequence[str] = (),
+    draft: Draft | None = None,
+    whole: Whole | None = None,
+    level: int = 0,
+    more: Callable[[AIMessage], Sequence[Fact]] = lambda _: (),
+) -> AIMessage:
+    """One call of the model of `role`, made once. `offered` are the names of its tools.
+
+    `call` asks the chat model that it is given: that of the role at this `level`, or one that
+    stands in for it; and asks it the messages that it is given: as much of `messages`, or of
+    `draft`, as that model has room for. The charge and the event name the one that answered.
+    `whole` is the request as the model gets it, where there is more to it than `messages` and
+    `offered` say. A recording's turn is kept before the call is on record: the event names it.
+    `more` are facts that the reply itself tells.
+    """
+    name = ports.models.name(role, level)
+    given = whole or Whole(messages, offered)
+    drawn = draft or Draft.of(messages, offered)
+
+    toll: BudgetToll
+
+    async def ask(name: str, model: Any) -> AIMessage:
+        nonlocal toll
+        toll = BudgetToll(ports.budget, ports.prices, name, ports.cancel.check)
+        with tolled(toll):
+            return await asked_within(model, role, drawn, partial(call, model))
+
+    async def make() -> tuple[AIMessage, Finished]:
+        started = time.monotonic()
+        with heard_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
+            got = await first_to_answer(ports.models, role, level, ask)
+        message = _signed(keepable(got.message, _SERDE), got.model)
+        seconds = time.monotonic() - started
+        cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
+        charge = _charge(message, role, got.model, at, cost, toll.reservation)
+        fields = {**_fields(charge, seconds), **got.fields()}
+        if ports.redaction is not None:
+            turn = turn_of(role, got.model, given.messages, given.tools, message, ports.redaction)
+            try:
+                fields["recorded"] = await ports.workspace.keep(written(turn).encode())
+            except BaseException:  # however it is given up, the answer has been paid for
+                await ports.journal.paid(charge)
+                raise
+        fact = Fact(at, "model_called", fields)
+        return message, finished(message, facts=(fact, *more(message)), charge=charge)
+
+    return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
+
+
+def answered_by(message: BaseMessage) -> str | None:
+    """The model that gave a reply, as `provider:model`; None where the reply is not a model's."""
+    name: str | None = message.response_metadata.get(ANSWERED_BY)
+    return name
+
+
+def _signed(message: AIMessage, model: str) -> AIMessage:
+    message.response_metadata = {**message.response_metadata, ANSWERED_BY: model}
+    return message
+
+
+def _charge(
+    message: AIMessage,
+    role: str,
+    name: str,
+    at: Place,
+    cost: Decimal | None,
+    reservation: str | None,
+) -> Charge:
+    """`call` names this very call: what two workers both paid is charged twice."""
+    usage = Usage.of(message)
+    return Charge(
+        call=message.id or at.key(),
+        role=role,
+        model=name,
+        input_tokens=usage.input_tokens if usage else 0,
+        output_tokens=usage.output_tokens if usage else 0,
+        cost_usd=None if cost is None else format(cost, "f"),
+        cached_input_tokens=usage.cached_input_tokens if usage else 0,
+        reservation=reservation,
+    )
+
+
+def _fields(charge: Charge, seconds: float) -> dict[str, Any]:
+    return {
+        "call": charge.call,
+        "role": charge.role,
+        "model": charge.model,
+        "input_tokens": charge.input_tokens,
+        "cached_input_tokens": charge.cached_input_tokens,
+        "output_tokens": charge.output_tokens,
+        "cost_usd": charge.cost_usd,
+        "seconds": round(seconds, 3),
+    }

@@ -1,0 +1,61 @@
+"""Asking a role for a value of a given shape, with one try at repair."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from agents.calls.call_key import place
+from agents.calls.journaled import model_call
+from agents.context.overflow import Messages
+from agents.models import Answer, Role, ask
+from agents.models.replies.structured import read
+from agents.ports import Ports
+from agents.prompts import past, render
+
+T = TypeVar("T", bound=BaseModel)
+
+
+async def ask_for(
+    runtime: Runtime[Ports],
+    role: Role,
+    messages: Messages,
+    schema: type[T],
+    *,
+    level: int = 0,
+) -> Answer[T]:
+    """The model's value; where its first reply does not fit, that of its second."""
+    first = await _ask(runtime, role, messages, schema, ordinal=0, level=level)
+    if first.value is not None:
+        return first
+    repair = render("repair", error=first.error, tool=schema.__name__)
+    again = [*messages, past(first.said or "(nothing)"), HumanMessage(repair)]
+    return await _ask(runtime, role, again, schema, ordinal=1, level=level)
+
+
+async def _ask(
+    runtime: Runtime[Ports],
+    role: Role,
+    messages: Messages,
+    schema: type[T],
+    *,
+    ordinal: int,
+    level: int,
+) -> Answer[T]:
+    ports = runtime.context
+    fresh: Answer[T] | None = None
+
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        nonlocal fresh
+        fresh = await ask(model, given, schema)
+        return fresh.message
+
+    at = place(runtime.execution_info, ordinal)
+    message = await model_call(
+        ports, role, at, messages, call, offered=(schema.__name__,), level=level
+    )
+    return fresh or read(message, schema)

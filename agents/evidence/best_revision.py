@@ -1,0 +1,95 @@
+"""The best of a job's revisions: what it hands back where nobody has approved the last one. Pure.
+
+Its answer, files and report of checks are all of one revision, the files and the report as a
+person's last edit of it has left them. The order: more of the checks passed; how its verification
+ended; the critic's score; the later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.graph.state import ArtifactFields
+
+State = Mapping[str, Any]
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What is handed back. `revision` is None where there is no answer yet; `earlier`: it is not
+    the last one, so the files have to be brought back to `workspace`."""
+
+    revision: int | None
+    answer: str
+    artifacts: Mapping[str, ArtifactFields]
+    workspace: str | None
+    checked: Mapping[str, Any] | None
+    verification: Mapping[str, Any] | None = None
+    earlier: bool = False
+
+
+def best(state: State) -> Best:
+    """The approved revision, which is the last; without approval the best one."""
+    answers: Sequence[Answer] = state.get("answers", [])
+    artifacts, checked = state.get("artifacts", {}), state.get("checked")
+    if not answers:
+        return Best(None, "", artifacts, state.get("workspace"), checked)
+    chosen = answers[-1]
+    if state.get("approved_by") is None:
+        chosen = max(answers, key=lambda answer: _rank(state, answer["revision"]))
+    text, revision = str(chosen["text"]), int(chosen["revision"])
+    left = _left(state, chosen)
+    if chosen is answers[-1] or "artifacts" not in left:
+        found = _verification(state, revision)
+        return Best(revision, text, artifacts, state.get("workspace"), checked, found)
+    report, found = _report(state, revision), _verification(state, revision)
+    return Best(revision, text, left["artifacts"], left["workspace"], report, found, earlier=True)
+
+
+def _left(state: State, answer: Answer) -> Mapping[str, Any]:
+    """What has the files of a revision: its last edit, else its answer."""
+    edits: Sequence[Mapping[str, Any]] = state.get("edits", ())
+    return next((e for e in reversed(edits) if e["revision"] == answer["revision"]), answer)
+
+
+def _rank(state: State, revision: int) -> tuple[int, int, float, int]:
+    report = _report(state, revision)
+    tests = report["tests"] if report else ()
+    passed = sum(test["outcome"] == "passed" for test in tests) if report else -1
+    return passed, _verified(state, revision), _score(state, revision), revision
+
+
+def _verified(state: State, revision: int) -> int:
+    """0: nothing that was run passed; 1: its verification did, and is no evidence; 2: it is."""
+    found = _verification(state, revision)
+    if found is None:
+        return 0
+    if found["holds"]:
+        return 2
+    run = next((run for run in state.get("runs", ()) if run["id"] == found["run"]), None)
+    return int(run is not None and run["succeeded"])
+
+
+def _verification(state: State, revision: int) -> Mapping[str, Any] | None:
+    """The last verification of a revision."""
+    found: Sequence[Mapping[str, Any]] = state.get("verifications", ())
+    return next((each for each in reversed(found) if each["revision"] == revision), None)
+
+
+def _score(state: State, revision: int) -> float:
+    scores = [
+        critique.get("score")
+        for critique in state.get("critiques", ())
+        if critique["revision"] == revision
+    ]
+    return -1.0 if not scores or scores[-1] is None else float(scores[-1])
+
+
+def _report(state: State, revision: int) -> Mapping[str, Any] | None:
+    """The last report on a revision, where it was checked."""
+    last = state.get("checked")
+    reports: Sequence[Mapping[str, Any]] = [*state.get("reports", ()), *([last] if last else [])]
+    return next((each for each in reversed(reports) if each["revision"] == revision), None)

@@ -1,0 +1,171 @@
+"""ModelCalls: around each call of the executor's model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
+
+from agents.calls.call_key import within
+from agents.calls.journaled import Whole, model_call
+from agents.context.overflow import Draft, Messages, tool_bytes
+from agents.context.trimming import trimmed
+from agents.errors import BudgetExhausted
+from agents.evidence.sources import has_sources
+from agents.executor.call_ids import with_own_ids
+from agents.executor.history import has_run, replies, this_pass
+from agents.executor.loop_detection import in_circles
+from agents.executor.plan_progress import at_reply
+from agents.failures.feedback import escalation_of
+from agents.models import MALFORMED, ReplyMalformed, malformed
+from agents.ports import Fact, Place, Ports
+from agents.prompts import past, render
+from agents.runs.program import VERIFY
+from agents.runs.record import EXECUTOR
+from agents.texts import weight
+from agents.tools.trace import runs_in, traces
+
+_ASKED = "asked_to_verify"
+"""Marks the reply of a model that was asked for a verification."""
+KEPT_BACK = "MALFORMED_FUNCTION_CALL"
+"""Gemini's word for it; Groq answers with an error instead."""
+
+Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
+
+
+class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
+    """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
+
+    async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
+        """One model call; in its place a closing word where the pass is to end.
+
+        A reply that is a broken call and nothing else is asked for once more.
+        """
+        ports = request.runtime.context
+        state = cast("dict[str, Any]", request.state)
+        if (closing := _closing(request.messages, state, ports)) is not None:
+            return AIMessage(closing)
+        try:
+            reply = await _reply(request, handler)
+            if await _lacks_verification(reply, state, ports):
+                reply = await _asked_to_verify(request, handler, reply)
+            return _callable(reply)
+        except BudgetExhausted:
+            if not replies(request.messages):
+                raise
+            return AIMessage(render("executor/spent"))  # what there is is run, and handed back
+
+
+def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
+    """The pass's last words at the bound on steps, after a run where nothing is to be repaired, or
+    a person wants to see each one, and where repairs or calls go in circles; else None."""
+    if replies(messages) >= ports.bounds.steps:
+        return render("executor/bound", steps=ports.bounds.steps)
+    if has_run(state["messages"]):
+        if not ports.bounds.mends:
+            return render("executor/unmended")
+        if ports.bounds.pauses:
+            return render("executor/paused")
+    why = escalation_of(state, ports).stopped or in_circles(state["messages"])
+    return render("executor/stuck", why=why) if why else None
+
+
+async def _lacks_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
+    """Whether a reply would end a pass that has made source files and declared no verification; a
+    model is asked for one once."""
+    if reply.tool_calls or reply.invalid_tool_calls or not state["asks"]:
+        return False
+    said = this_pass(state["messages"])
+    found = traces(said)
+    if any(run.get("tool") == VERIFY for run in runs_in(found)):
+        return False
+    if any(message.response_metadata.get(_ASKED) for message in said):
+        return False
+    made = {*state["made"], *(file["name"] for trace in found for file in trace["files"])}
+    return await has_sources(ports.workspace, made)
+
+
+async def _asked_to_verify(
+    request: ModelRequest[Ports], handler: Ask, answer: AIMessage
+) -> AIMessage:
+    """The reply to the question for a verification; the `answer`, where that calls nothing, or
+    there is no budget to ask."""
+    ask = HumanMessage(render("executor/verify"))
+    again = request.override(messages=[*request.messages, past(str(answer.text)), ask])
+    try:
+        reply = await _once(again, handler, ordinal=2)
+    except BudgetExhausted:
+        return answer
+    if not reply.tool_calls and not reply.invalid_tool_calls:
+        return answer
+    reply.response_metadata = {**reply.response_metadata, _ASKED: True}
+    return reply
+
+
+async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
+    reply = await _once(request, handler, ordinal=0)
+    if not malformed(reply) or reply.invalid_tool_calls:
+        return reply
+    repair = HumanMessage(render("executor/broken_call"))
+    broken = AIMessage(str(reply.text) or "(a broken call)")
+    again = request.override(messages=[*request.messages, broken, repair])
+    return await _once(again, handler, ordinal=1)
+
+
+async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        try:
+            response = await handler(
+                request.override(model=model, messages=cast("list[AnyMessage]", given))
+            )
+        except ReplyMalformed as error:
+            return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
+        reply = response.result[0]
+        assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's word for its type
+        return reply
+
+    state = cast("dict[str, Any]", request.state)
+    at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
+    ports = request.runtime.context
+    asked = request.override(messages=trimmed(request.messages, ports.bounds))
+    whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
+    level = escalation_of(state, ports).level
+
+    def moved(reply: AIMessage) -> Sequence[Fact]:
+        before = this_pass(state["messages"])
+        told = at_reply(before, reply, state.get("steps", 0))
+        return told.facts(Place(*state["outer"]), replies(before), state["revision"])
+
+    instructions = weight(str(request.system_message.text)) if request.system_message else 0
+    draft = Draft(asked.messages, instructions + tool_bytes(request.tools))
+    return await model_call(
+        ports, EXECUTOR, at, asked.messages, call, draft=draft, whole=whole, level=level, more=moved
+    )
+
+
+def _whole(request: ModelRequest[Ports]) -> Whole:
+    first = [request.system_message] if request.system_message else []
+    names = [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
+    return Whole([*first, *request.messages], names)
+
+
+def _callable(message: AIMessage) -> AIMessage:
+    """`message` with its broken calls among its calls, each with an id of its own, so that each of
+    them gets an answer."""
+    if not message.invalid_tool_calls:
+        return with_own_ids(message)
+    broken = [_as_call(call, index) for index, call in enumerate(message.invalid_tool_calls)]
+    calls = [*message.tool_calls, *broken]
+    return with_own_ids(message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []}))
+
+
+def _as_call(call: InvalidToolCall, index: int) -> ToolCall:
+    return ToolCall(
+        name=call["name"] or "unnamed",
+        args={MALFORMED: call["args"] or ""},
+        id=call["id"] or f"broken_{index}",
+        type="tool_call",
+    )

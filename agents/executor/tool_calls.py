@@ -1,0 +1,109 @@
+"""ToolCalls: around each call of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
+from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.types import Command
+from pydantic import BaseModel, ValidationError
+
+from agents.calls.call_key import digest, of_reply, within
+from agents.calls.journaled import finished, once
+from agents.calls.serializable import UNKEPT
+from agents.errors import ToolRefused
+from agents.executor.plan_progress import without_steps
+from agents.failures.feedback import after_run
+from agents.models import MALFORMED
+from agents.ports import Fact, Finished, Place, Ports
+from agents.tools.trace import Trace, of_use, runs_in
+
+FIRST_TOOL = 10
+"""Offset of a reply's first tool call; the call of the model and its repair come before."""
+
+Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+
+
+class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
+    """Makes each tool call once, and those of one reply in their order, one at a time."""
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
+        """One tool call, with its trace in the message's artifact."""
+        ports: Ports = cast("Ports", request.runtime.context)
+        call = request.tool_call
+        reply, index = _place(request)
+        at = within(reply, 0, FIRST_TOOL + index)
+
+        async def make() -> tuple[ToolMessage, Finished]:
+            message = await _answer(request, handler)
+            trace: Trace = message.artifact
+            facts = [Fact(at, trace["kind"], trace["data"])]
+            if trace["kind"] == "run_finished":
+                follows = await after_run(trace["data"], request.state, ports)
+                message.content = "\n\n".join(filter(None, (message.text, follows.text)))
+                if follows.repaired is not None:
+                    facts.append(Fact(at, "repaired", follows.repaired))
+            done = finished(message, facts=facts, workspace=ports.workspace.digest)
+            return message, done
+
+        async with ports.turn.of(reply.key(), index):
+            message = await once(ports, at.key(digest(call["name"], call["args"])), make)
+            if runs_in([message.artifact]):
+                ports.turn.count_run(reply.key())
+            return message
+
+
+def _place(request: ToolCallRequest) -> tuple[Place, int]:
+    """The place of the reply that makes the call, and which of its calls it is, from 0."""
+    ids = [call["id"] for call in request.state["messages"][-1].tool_calls]
+    return of_reply(request.state), ids.index(request.tool_call["id"])
+
+
+async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
+    """The tool's answer; a call that never reached its tool gets a trace of its own."""
+    call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
+    request = request.override(tool_call=call)
+    if why := _objection(request):
+        return _refused(call, f"{why} Call it again.")
+    try:
+        answer = await handler(request)
+    except ToolRefused as refused:
+        return _refused(call, str(refused))
+    assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
+    if answer.artifact is None:
+        answer.artifact = of_use(call["name"], None, ok=False, note=str(answer.text))
+    elif not answer.artifact["data"].get("ok", True):
+        answer.status = "error"
+    return answer
+
+
+def _objection(request: ToolCallRequest) -> str | None:
+    """What is wrong with a call's arguments, in one line: LangChain's words repeat all of them."""
+    call, tool = request.tool_call, request.tool
+    if call["args"].get(MALFORMED) == UNKEPT:
+        return f"the arguments of {call['name']} hold what cannot be kept: {UNKEPT}."
+    if MALFORMED in call["args"]:
+        return f"the arguments of {call['name']} were not valid JSON."
+    schema = tool.args_schema if tool is not None else None
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        return None
+    try:
+        schema.model_validate(call["args"])
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}."
+    return None
+
+
+def _refused(call: ToolCall, why: str) -> ToolMessage:
+    path = call["args"].get("path")
+    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    return ToolMessage(
+        f"error: {why}",
+        name=call["name"],
+        tool_call_id=call["id"],
+        status="error",
+        artifact=trace,
+    )

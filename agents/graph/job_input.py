@@ -1,0 +1,69 @@
+"""JobInput: what a job hands to the graph at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.graph.state import State
+from agents.ports import Earlier
+
+EARLIER_SHOWN = 3
+"""Finished jobs of the conversation that the planner and the executor see."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobInput:
+    """A job as the graph sees it.
+
+    `verify`: the argv that is to show that the work is done; `evidence` "none": the critic may
+    approve what nothing can execute. `checks`: it carries acceptance checks, which are in the
+    ports; `write_tests`: a tester writes some first; `questions`: the planner may ask what the task
+    leaves open; `parallel`: steps that need nothing of each other may be taken side by side.
+    `steps` is a plan of the caller's own; `earlier` the finished jobs of the conversation, oldest
+    first; `files` the paths that the workspace starts with.
+    """
+
+    task: str
+    steps: tuple[str, ...] = ()
+    review: bool = False
+    max_revisions: int = 3
+    on_exhausted: Literal["accept", "fail"] = "fail"
+    earlier: tuple[Earlier, ...] = ()
+    files: tuple[str, ...] = ()
+    checks: bool = False
+    write_tests: bool = False
+    questions: bool = False
+    parallel: bool = False
+    verify: tuple[str, ...] = ()
+    evidence: Literal["run", "none"] = "run"
+
+
+def initial_state(job: JobInput) -> State:
+    """The state that a job's first attempt starts from."""
+    return State(
+        job={
+            "task": job.task,
+            "steps": list(job.steps),
+            "review": job.review,
+            "max_revisions": job.max_revisions,
+            "on_exhausted": job.on_exhausted,
+            "earlier": [
+                {"task": each.task, "summary": each.summary}
+                for each in job.earlier[-EARLIER_SHOWN:]
+            ],
+            "files": sorted(job.files),
+            "checks": job.checks,
+            "write_tests": job.write_tests,
+            "questions": job.questions,
+            "parallel": job.parallel,
+            "verify": list(job.verify),
+            "evidence": job.evidence,
+        },
+        revision=0,
+        artifacts={},
+        feedback=None,
+        approved_by=None,
+        override=False,
+        exhausted=False,
+    )

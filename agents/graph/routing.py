@@ -1,0 +1,58 @@
+"""Where the graph goes next. Pure functions of the state."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.types import Send
+
+from agents.graph.decision import Action
+from agents.graph.state import State
+from agents.parallel.branch import branch_of
+
+_AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
+    Action.APPROVE: "summarize",
+    Action.REVISE: "executor",
+    Action.EDIT: "edit",
+    Action.DELEGATE: "critic",
+}
+
+
+def at_start(state: State) -> Literal["asker", "tester", "planner"]:
+    """To whoever may ask first, where the job wants that."""
+    return "asker" if state["job"].get("questions") else before_planning(state)
+
+
+def after_asker(state: State) -> Literal["questions", "tester", "planner"]:
+    """To the person, where there is something to ask."""
+    return "questions" if state.get("asked") else before_planning(state)
+
+
+def before_planning(state: State) -> Literal["tester", "planner"]:
+    """To the tester, where the job wants tests written."""
+    return "tester" if state["job"].get("write_tests") else "planner"
+
+
+def to_work(state: State) -> list[Send] | Literal["executor"]:
+    """To a branch for each step of the next wave, where there is one; else to the executor."""
+    waves, ended = state.get("waves", []), state.get("merged", 0)
+    if ended >= len(waves):
+        return "executor"
+    wave = waves[ended]
+    return [Send("branch", branch_of(state, wave, step)) for step in wave]
+
+
+def after_verification(state: State) -> Literal["review", "critic"]:
+    """To the person where one is asked, else to the critic."""
+    return "review" if state["job"]["review"] else "critic"
+
+
+def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:
+    """Where the person's latest decision leads."""
+    return _AFTER_REVIEW[state["decisions"][-1]["action"]]
+
+
+def after_critic(state: State) -> Literal["summarize", "executor"]:
+    """Back to the executor, unless approved or out of revisions."""
+    done = state["approved_by"] is not None or state["exhausted"]
+    return "summarize" if done else "executor"

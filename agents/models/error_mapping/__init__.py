@@ -1,0 +1,1 @@
+"""From what a provider's client raises to Fettle's own errors."""

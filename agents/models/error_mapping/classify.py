@@ -1,0 +1,74 @@
+"""From whatever a provider's client raises to Fettle's own errors.
+
+Goes by what the exceptions carry (an HTTP status, a cause) and not by their classes, so that no
+provider's library is imported for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+
+from agents.models.error_mapping.from_status import meaning
+from agents.models.errors import ModelError, ModelUnavailable
+
+_MESSAGE_CHARACTERS = 500
+_AWAY = (httpx.TransportError, TimeoutError, ConnectionError)
+_UNREADABLE = (json.JSONDecodeError, httpx.DecodingError)
+
+
+def classify(error: BaseException) -> ModelError | None:
+    """What `error` means, or None if it is no trouble with a model (a fault of ours, say)."""
+    chain = tuple(_causes(error))
+    for each in chain:
+        if isinstance(each, ModelError):
+            return each
+    for each in chain:
+        status = _status(each)
+        if status is not None:
+            return _by_status(status, each)
+    for each in chain:
+        if isinstance(each, _AWAY):
+            return ModelUnavailable(_message(each))
+        if isinstance(each, _UNREADABLE):
+            return ModelUnavailable(f"unreadable reply: {_message(each)}")
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def _status(error: BaseException) -> int | None:
+    """groq's errors have it as `status_code`, google-genai's as `code`."""
+    for name in ("status_code", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _by_status(status: int, error: BaseException) -> ModelError:
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    return meaning(status, _message(error), _details(error), headers)
+
+
+def _details(error: BaseException) -> Mapping[str, Any]:
+    """The error object of the provider's reply; groq keeps it in `body`, google in `details`."""
+    for name in ("body", "details"):
+        body = getattr(error, name, None)
+        if isinstance(body, dict):
+            inner = body.get("error", body)
+            return inner if isinstance(inner, dict) else {}
+    return {}
+
+
+def _message(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= _MESSAGE_CHARACTERS else text[:_MESSAGE_CHARACTERS] + " ..."

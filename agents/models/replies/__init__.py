@@ -1,0 +1,1 @@
+"""Reading replies: why one ended, the value in it, and text that other code can take."""

@@ -1,0 +1,93 @@
+"""Asking a model for a value of a given shape.
+
+The shape goes out as the one tool on offer, which the model must call; the value is that call's
+arguments. It is the one way that works alike on Groq (whose JSON-schema mode few of its models
+have), on Gemini (whose JSON mode excludes tools) and in a recording.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, ValidationError
+
+from agents.models.errors import ReplyMalformed, in_words
+from agents.models.replies.ending import cut_off, malformed
+
+T = TypeVar("T", bound=BaseModel)
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """Either a `value`, or an `error` that says in words for the model what was wrong.
+
+    `message` is the reply as it came, for usage and journal; `said` is its text or its calls as
+    text, to show the model what it wrote.
+    """
+
+    value: T | None
+    error: str | None
+    message: AIMessage
+
+    @property
+    def said(self) -> str:
+        """What the model wrote, in a form that every provider takes back as plain text."""
+        calls = [call["args"] for call in self.message.tool_calls]
+        broken = [call["args"] or "" for call in self.message.invalid_tool_calls]
+        parts = [str(self.message.text), *map(json.dumps, calls), *broken]
+        return "\n".join(part for part in parts if part)
+
+
+async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: type[T]) -> Answer[T]:
+    """One call of `model`; a reply that does not fit `schema` is an Answer with an `error`.
+
+    Raises what the model raises: ModelUnavailable, ModelRefused, RecordingDeparted.
+    """
+    bound = model.bind_tools([schema], tool_choice=_tool(schema))
+    try:
+        message = await bound.ainvoke(list(messages))
+    except ReplyMalformed as error:
+        message = AIMessage(content=error.said)
+    return read(message, schema)
+
+
+def read(message: AIMessage, schema: type[T]) -> Answer[T]:
+    """The value in a reply, fresh or out of a journal: the tool's call, else JSON in its text."""
+    name = _tool(schema)
+    for call in message.tool_calls:
+        if call["name"] == name:
+            return _validated(message, schema, json.dumps(call["args"]))
+    if cut_off(message):
+        return Answer(None, "the reply was cut off at the limit on its length", message)
+    if malformed(message):
+        return Answer(None, f"the arguments of {name} are not valid JSON", message)
+    text = str(message.text).strip()
+    fenced = _FENCED.search(text)
+    written = fenced[1].strip() if fenced else text
+    if written.startswith("{"):
+        return _validated(message, schema, written)
+    return Answer(None, f"the reply does not call {name}", message)
+
+
+@cache
+def _tool(schema: type[BaseModel]) -> str:
+    """The name of the tool that a schema becomes; to find it takes a millisecond, so once."""
+    name: str = convert_to_openai_tool(schema)["function"]["name"]
+    return name
+
+
+def _validated(message: AIMessage, schema: type[T], written: str) -> Answer[T]:
+    try:
+        return Answer(schema.model_validate_json(written), None, message)
+    except ValidationError as error:
+        return Answer(None, in_words(error), message)

@@ -1,0 +1,101 @@
+"""The router: a model says how difficult a task is, and so which models work on it.
+
+It is asked once, before the graph begins, and its decision is on record before any other call.
+Where it cannot be asked or read, the task is of medium difficulty (ADR 45).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from agents.calls.journaled import model_call
+from agents.context.overflow import Messages
+from agents.models import ModelError, Role, ask, read
+from agents.ports import Fact, Place, Ports
+from agents.prompts import render
+
+AUTO: Final = "auto"
+"""What a job names as its model that leaves the choice to the router."""
+ROUTER: Final[Role] = "router"
+REASON_CHARACTERS = 200
+_AT = Place("", "router", 0)
+"""No node of the graph: it is the same in every attempt."""
+
+
+class Difficulty(StrEnum):
+    """What a task takes."""
+
+    SIMPLE = "simple"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """What an operator has set: models by difficulty (`provider:model`, the first answers), and
+    whether a simple task does without a plan of its own."""
+
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plans_simple: bool = True
+
+
+class Judged(BaseModel):
+    """How difficult the task is."""
+
+    difficulty: Literal["simple", "medium", "hard"]
+    reason: str = Field("", description="why, in one short sentence")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision, by the model or, where that did not decide, by default."""
+
+    difficulty: Difficulty
+    reason: str
+    by: Literal["model", "default"]
+
+
+async def route(
+    ports: Ports, routes: Routes, task: str, files: int, own: str | None = None
+) -> Difficulty:
+    """Decide, and emit the event `routed`. Raises BudgetExhausted, Stopped.
+
+    `files` is how many come with the task; `own` the executor's model where the settings name one
+    for it: no difficulty changes that.
+    """
+    decided = await _asked(ports, task, files)
+    chain = routes.models.get(decided.difficulty, ())
+    fields: dict[str, Any] = {
+        "difficulty": str(decided.difficulty),
+        "model": own or (chain[0] if chain else None),
+        "reason": decided.reason,
+        "by": decided.by,
+    }
+    await ports.events.emit(Fact(_AT, "routed", fields))
+    return decided.difficulty
+
+
+async def _asked(ports: Ports, task: str, files: int) -> Decided:
+    request = render("router/task", task=task, files=files)
+    messages = [SystemMessage(render("router/system")), HumanMessage(request)]
+
+    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        return (await ask(model, given, Judged)).message
+
+    try:
+        message = await model_call(ports, ROUTER, _AT, messages, call, offered=(Judged.__name__,))
+    except ModelError as error:
+        return Decided(Difficulty.MEDIUM, f"the router did not answer: {error}", "default")
+    answer = read(message, Judged)
+    if answer.value is None:
+        reason = f"the router's reply could not be read: {answer.error}"
+        return Decided(Difficulty.MEDIUM, reason, "default")
+    reason = answer.value.reason[:REASON_CHARACTERS]
+    return Decided(Difficulty(answer.value.difficulty), reason, "model")

@@ -1,0 +1,95 @@
+"""Gemini's generateContent.
+
+Shapes: https://ai.google.dev/api/generate-content
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.errors import ModelRefused
+from agents.models.streams.protocol import Piece
+
+_WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent"
+_DECLINED = frozenset({"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"})
+_PLAIN = frozenset({"text", "thought"})
+
+
+class GeminiFold:
+    """A response out of those that it came in. Figures of usage count for all so far."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._response: dict[str, Any] = {}
+        self._candidate: dict[str, Any] = {}
+        self._parts: list[dict[str, Any]] = []
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
+        """See Fold."""
+        if error := event.get("error"):
+            raise error_in_reply(error)
+        self._response |= {name: value for name, value in event.items() if name != "candidates"}
+        self.ended = self.ended or "promptFeedback" in event
+        pieces: list[Piece] = []
+        for candidate in (event.get("candidates") or ())[:1]:  # we ask for one
+            self._candidate |= candidate
+            self.ended = self.ended or bool(candidate.get("finishReason"))
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                pieces += self._add(part)
+        return pieces
+
+    def _add(self, part: Mapping[str, Any]) -> Sequence[Piece]:
+        last = self._parts[-1] if self._parts else {}
+        joins = _same_kind(last, part)
+        if joins:
+            last["text"] += part["text"]
+        else:
+            self._parts.append(dict(part))
+        if "functionCall" in part:
+            return (Piece("tool", json.dumps(part["functionCall"].get("args") or {})),)
+        text = part.get("text")
+        return (Piece("reasoning" if part.get("thought") else "text", text),) if text else ()
+
+    def whole(self) -> dict[str, Any]:
+        """See Fold."""
+        if not self._candidate:
+            return self._response
+        content = {"role": "model", "parts": self._parts}
+        return {**self._response, "candidates": [{**self._candidate, "content": content}]}
+
+
+def _same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two parts are one text. Those with a signature stand for themselves."""
+    plain = "text" in one and "text" in other and {*one, *other} <= _PLAIN
+    return plain and one.get("thought") == other.get("thought")
+
+
+def is_reply(body: Mapping[str, Any]) -> bool:
+    """See Wire. A prompt that got no candidates was blocked, and the reply says why."""
+    if error := body.get("error"):
+        raise error_in_reply(error)
+    if body.get("candidates"):
+        return True
+    if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
+        raise ModelRefused(f"the provider blocked the prompt: {blocked}", status=200)
+    return False
+
+
+def declined(body: Mapping[str, Any]) -> str | None:
+    """See Wire."""
+    reason = body["candidates"][0].get("finishReason")
+    return str(reason) if reason in _DECLINED else None
+
+
+def streamed(request: httpx.Request) -> httpx.Request:
+    """See Wire: the path says it."""
+    path = request.url.path
+    if path.endswith(_WHOLE):
+        path = path.removesuffix(_WHOLE) + _STREAMED
+        request.url = request.url.copy_with(path=path, params={"alt": "sse"})
+    return request

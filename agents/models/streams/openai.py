@@ -1,0 +1,145 @@
+"""Chat completions: OpenAI, Groq, DeepSeek, OpenRouter, and most servers that one runs oneself.
+
+Shapes: https://platform.openai.com/docs/api-reference/chat-streaming
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.streams.protocol import Piece
+
+_REASONING = ("reasoning_content", "reasoning")
+"""What DeepSeek, vLLM and llama.cpp call it, and what Groq and OpenRouter do."""
+
+
+_HEAD = {
+    "id": "",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "",
+    "system_fingerprint": None,
+}
+"""What some clients insist on and some servers leave out."""
+
+
+class OpenAIFold:
+    """A completion out of its chunks. Fields it does not know are kept: texts are joined."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._head: dict[str, Any] = {}
+        self._choices: dict[int, _Choice] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
+        """See Fold."""
+        if error := event.get("error"):
+            raise error_in_reply(error)
+        usage = event.get("usage") or (event.get("x_groq") or {}).get("usage")
+        if usage:
+            self._head["usage"] = usage
+        for name in ("id", "created", "model", "system_fingerprint", "service_tier", "provider"):
+            if name in event:
+                self._head[name] = event[name]
+        pieces: list[Piece] = []
+        for each in event.get("choices") or ():
+            index = each.get("index", 0)
+            choice = self._choices.get(index) or self._choices.setdefault(index, _Choice())
+            pieces += choice.feed(each)
+            self.ended = self.ended or choice.finish is not None
+        return pieces
+
+    def whole(self) -> dict[str, Any]:
+        """See Fold."""
+        choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
+        return {**_HEAD, **self._head, "choices": choices}
+
+
+class _Choice:
+    def __init__(self) -> None:
+        self.finish: str | None = None
+        self._message: dict[str, Any] = {"role": "assistant"}
+        self._texts: dict[str, list[str]] = {}
+        self._calls: dict[int, dict[str, Any]] = {}
+
+    def feed(self, choice: Mapping[str, Any]) -> list[Piece]:
+        self.finish = choice.get("finish_reason") or self.finish
+        pieces = []
+        for name, value in (choice.get("delta") or {}).items():
+            if name == "tool_calls":
+                pieces += [self._call(each) for each in value or ()]
+            elif name == "role" or value is None:
+                continue
+            elif isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+                if value and name == "content":
+                    pieces.append(Piece("text", value))
+                elif value and name in _REASONING:
+                    pieces.append(Piece("reasoning", value))
+            elif isinstance(value, list):
+                self._message.setdefault(name, []).extend(value)
+            else:
+                self._message[name] = value
+        return pieces
+
+    def _call(self, part: Mapping[str, Any]) -> Piece:
+        index = part.get("index", len(self._calls))
+        call = self._calls.setdefault(
+            index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+        )
+        function = part.get("function") or {}
+        call["id"] = part.get("id") or call["id"]
+        call["function"]["name"] = function.get("name") or call["function"]["name"]
+        arguments = function.get("arguments") or ""
+        if not isinstance(arguments, str):  # some servers send the object itself
+            arguments = json.dumps(arguments)
+        call["function"]["arguments"] += arguments
+        return Piece("tool", arguments)
+
+    def whole(self, index: int) -> dict[str, Any]:
+        message = {"content": None, **self._message}
+        message |= {name: "".join(parts) for name, parts in self._texts.items()}
+        message["content"] = message["content"] or None
+        if self._calls:
+            message["tool_calls"] = [self._calls[place] for place in sorted(self._calls)]
+        finish = self.finish or ("tool_calls" if self._calls else "stop")
+        return {"index": index, "message": message, "finish_reason": finish}
+
+
+def is_reply(body: Mapping[str, Any]) -> bool:
+    """See Wire."""
+    if error := body.get("error"):
+        raise error_in_reply(error)
+    return bool(body.get("choices"))
+
+
+def declined(body: Mapping[str, Any]) -> str | None:
+    """See Wire."""
+    choice = body["choices"][0]
+    message = choice.get("message") or {}
+    if refusal := message.get("refusal"):
+        return str(refusal)
+    filtered = choice.get("finish_reason") == "content_filter"
+    return message.get("content") or "content_filter" if filtered else None
+
+
+def streamed(request: httpx.Request) -> httpx.Request:
+    """See Wire."""
+    body = {
+        **json.loads(request.content),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    headers = {k: v for k, v in request.headers.items() if k != "content-length"}
+    return httpx.Request(
+        request.method,
+        request.url,
+        headers=headers,
+        content=json.dumps(body).encode(),
+        extensions=request.extensions,
+    )

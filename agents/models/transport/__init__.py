@@ -1,0 +1,1 @@
+"""The HTTP connections on which providers are called."""

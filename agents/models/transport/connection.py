@@ -1,0 +1,204 @@
+"""The HTTP client through which providers are reached."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import reprlib
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from typing_extensions import override
+
+from agents.models.error_mapping.from_status import meaning
+from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
+from agents.models.listener import LISTENER
+from agents.models.replies.surrogates import mended
+from agents.models.streams import Wire
+from agents.models.transport.delivery import hand_over
+from agents.models.transport.sharded import Lanes
+
+_SHOWN_CHARACTERS = 120
+# A proxy that the environment names has the same or a narrower pattern, stands before this one and
+# so is still used.
+_ANYWHERE = "all://*"
+# For such a proxy: a call must wait for its provider, never for a free connection.
+_LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
+# What reading raises where JSON is of another shape than its wire's, or too deep to be read.
+_MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
+_STREAMS = ("text/event-stream", "application/x-ndjson")
+# Of the body that came, not of the one that is handed on.
+_OF_THE_BODY = frozenset(
+    {"content-length", "content-encoding", "content-type", "transfer-encoding"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a provider may keep us waiting, in seconds: until there is a connection, and for
+    the first token; no later one may take longer than that either."""
+
+    connect: float = 10.0
+    first_token: float = 60.0
+
+
+class ProviderClient(httpx.AsyncClient):
+    """Asks for streams and answers with whole replies; made by `connect`.
+
+    Raises ModelError for whatever is no reply, since each client has its own way with those: a
+    proxy's HTML page is an AttributeError in groq's and an empty answer, counted as success, in
+    google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
+    """
+
+    def __init__(self, wire: Wire, times: Times, **options: Any) -> None:
+        super().__init__(**options)
+        self._wire = wire
+        self._times = times
+
+    @override
+    async def send(
+        self, request: httpx.Request, *, stream: bool = False, **options: Any
+    ) -> httpx.Response:
+        request = self._wire.streamed(request)
+        # The time limits are ours: the clients have others, or none.
+        wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
+        request.extensions = {**request.extensions, "timeout": wait}
+        try:
+            async with asyncio.timeout(self._times.connect + self._times.first_token) as clock:
+                response = await super().send(request, stream=True, **options)
+                try:
+                    return await self._whole(response, clock)
+                finally:
+                    await response.aclose()
+        except httpx.ConnectTimeout as error:
+            told = f"no connection within {self._times.connect:g} s"
+            raise ModelUnavailable(told) from error
+        except TimeoutError as error:
+            told = f"no token within {self._times.first_token:g} s"
+            raise ModelUnavailable(told) from error
+
+    async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
+        if response.status_code != httpx.codes.OK:
+            raise _refusal(await response.aread(), response)
+        kind = response.headers.get("content-type", "")
+        if kind.startswith(_STREAMS):
+            body = await self._folded(response, kind, clock)
+        else:  # a server that cannot stream
+            await response.aread()
+            body = _read(response, kind)
+        with _of_its_shape(kind, body):
+            body = mended(body)
+            if not (isinstance(body, dict) and self._wire.is_reply(body)):
+                raise _unreadable(kind, json.dumps(body))
+            if (why := self._wire.declined(body)) is not None:
+                raise ModelRefused(f"the model declined to answer: {why}", status=200)
+        hand_over()
+        headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
+        return httpx.Response(
+            200,
+            headers=[*headers, ("content-type", self._wire.content_type)],
+            content=json.dumps(body).encode() + b"\n",
+            request=response.request,
+            extensions=response.extensions,
+        )
+
+    async def _folded(
+        self, response: httpx.Response, kind: str, clock: asyncio.Timeout
+    ) -> dict[str, Any]:
+        listener = LISTENER.get()
+        fold = self._wire.fold()
+        loop = asyncio.get_running_loop()
+        async for event in _events(response):
+            with _of_its_shape(kind, event):
+                pieces = fold.feed(event)
+                if not all(isinstance(piece.text, str) for piece in pieces):
+                    raise _unreadable(kind, json.dumps(event))
+            if pieces:
+                clock.reschedule(loop.time() + self._times.first_token)
+                if listener is not None:
+                    listener.hear(pieces)
+        if not fold.ended:
+            raise ModelUnavailable("the reply broke off", status=200)
+        with _of_its_shape(kind, "its events do not fit together"):
+            return fold.whole()
+
+
+def connect(
+    tls: ssl.SSLContext, wire: Wire, times: Times | None = None, **options: Any
+) -> ProviderClient:
+    """A client for one wire; `options` are httpx' own."""
+    return ProviderClient(
+        wire,
+        times or Times(),
+        verify=tls,
+        limits=_LIMITS,
+        mounts={_ANYWHERE: Lanes(tls)},
+        **options,
+    )
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    """The JSON objects of a stream: of server-sent events, or one a line.
+
+    Lines are cut at line feeds alone: JSON may hold other characters that Python's `splitlines`,
+    and so httpx' `aiter_lines`, takes for an end of a line.
+    """
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if event := _event(line):
+                yield event
+    if event := _event(rest):
+        yield event
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; None for what is no data: comments, names, blank lines, the end."""
+    data = line.removeprefix(b"data:").strip()
+    if not data.startswith(b"{"):
+        return None
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable("a stream", data.decode(errors="replace")) from error
+    return event if isinstance(event, dict) else None
+
+
+def _read(response: httpx.Response, kind: str) -> Any:
+    try:
+        return response.json()
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(kind, response.text) from error
+
+
+@contextlib.contextmanager
+def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
+    """What is read within the block is JSON from outside: of another shape it is no reply."""
+    try:
+        yield
+    except _MISSHAPEN as error:
+        raise _unreadable(kind, reprlib.repr(read)) from error
+
+
+def _refusal(body: bytes, response: httpx.Response) -> ModelError:
+    """What an error status means. The clients' own errors differ in what they keep of it."""
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        told = None
+    told = told[0] if isinstance(told, list) and told else told
+    error = told.get("error", told) if isinstance(told, dict) else None
+    details = error if isinstance(error, dict) else {}
+    text = details.get("message") or error or response.text[:_SHOWN_CHARACTERS].strip()
+    message = str(text or response.reason_phrase)
+    return meaning(response.status_code, message, details, response.headers)
+
+
+def _unreadable(kind: str, text: str) -> ModelUnavailable:
+    shown = text[:_SHOWN_CHARACTERS]
+    return ModelUnavailable(f"unreadable reply ({kind}): {shown!r}", status=200)

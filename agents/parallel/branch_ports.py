@@ -1,0 +1,118 @@
+"""The ports of a branch: those of its attempt, with files and a journal of its own.
+
+A job's record names one workspace, that of its last finished call; branches have one each. So each
+entry that a branch makes in the journal names the files as they were behind it, and a branch that
+starts anew after a crash gets its files back while it recalls its calls. The record keeps the
+workspace that the wave began with, until what the branches have made is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from agents.errors import BudgetExhausted, PriceUnknown
+from agents.executor.tool_call_sequencer import Turn
+from agents.parallel.coordinator import Abreast
+from agents.ports import Charge, Events, Fact, Finished, Journal, Ports, Workspace
+from agents.spending.budget import Budget, Most
+
+_END = b"\n"
+
+
+class BranchJournal:
+    """Journal over that of the attempt."""
+
+    def __init__(self, ports: Ports, workspace: Workspace, step: int) -> None:
+        self._journal: Journal = ports.journal
+        self._abreast = ports.abreast
+        self._workspace = workspace
+        self._step = step
+
+    async def recall(self, key: str) -> bytes | None:
+        """See `agents.ports.Journal`; the branch's files are then as that call has left them."""
+        entry = await self._journal.recall(key)
+        if entry is None:
+            return None
+        workspace, _, outcome = entry.partition(_END)
+        await self._workspace.turn_to(workspace.decode() or None)
+        return outcome
+
+    async def record(self, key: str, finished: Finished) -> None:
+        """See `agents.ports.Journal`."""
+        left = (self._workspace.digest or "").encode()
+        entry = replace(
+            finished,
+            outcome=left + _END + finished.outcome,
+            facts=[_of_step(fact, self._step) for fact in finished.facts],
+            workspace=None,
+        )
+        await self._journal.record(key, entry)
+        if finished.charge is not None:
+            self._abreast.call_ends(self._step)
+
+    async def paid(self, charge: Charge) -> None:
+        """See `agents.ports.Journal`."""
+        await self._journal.paid(charge)
+        self._abreast.call_ends(self._step)
+
+
+class BranchEvents:
+    """Events that say of which step they tell."""
+
+    def __init__(self, events: Events, step: int) -> None:
+        self._events = events
+        self._step = step
+
+    async def emit(self, fact: Fact) -> None:
+        """See `agents.ports.Events`."""
+        await self._events.emit(_of_step(fact, self._step))
+
+
+class BranchBudget:
+    """Budget that is not spent because a neighbour has set aside more than it will use: a call's
+    output is bounded far above what most replies have."""
+
+    def __init__(self, budget: Budget, abreast: Abreast, step: int) -> None:
+        self._budget = budget
+        self._abreast = abreast
+        self._step = step
+
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        """See `Budget`; waits while calls of other branches are under way."""
+        self._abreast.call_ends(self._step)  # the one before, if it was tried again
+        while True:
+            since = self._abreast.moves
+            try:
+                reservation = await self._budget.reserve(most)
+            except PriceUnknown:
+                raise
+            except BudgetExhausted:
+                if not await self._abreast.others_call_ends(self._step, since):
+                    raise
+            else:
+                self._abreast.call_begins(self._step)
+                return reservation
+
+    async def release(self, reservation: str) -> None:
+        """See `agents.spending.budget.Budget`."""
+        await self._budget.release(reservation)
+        self._abreast.call_ends(self._step)
+
+
+async def ports_of(ports: Ports, step: int, base: str | None) -> Ports:
+    """The ports of the branch that takes `step`, whose files begin as they were at `base`."""
+    workspace = ports.workspace.another()
+    await workspace.turn_to(base)
+    return replace(
+        ports,
+        workspace=workspace,
+        journal=BranchJournal(ports, workspace, step),
+        budget=BranchBudget(ports.budget, ports.abreast, step),
+        events=BranchEvents(ports.events, step),
+        turn=Turn(),
+    )
+
+
+def _of_step(fact: Fact, step: int) -> Fact:
+    return replace(fact, data={**fact.data, "step": step})

@@ -1,0 +1,231 @@
+"""In-memory twins of the ports: for tests, and for a graph without a service around it.
+
+They pass the same contract tests as the worker's. `MemoryRecord` is what survives a crash; the
+ports over it are what an attempt holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from agents.errors import BudgetExhausted, PriceUnknown, Stopped
+from agents.paths import checked
+from agents.ports import Artifact, Charge, Fact, Finished, Models, Ports
+from agents.spending.budget import Most
+from sandbox.media import media_type
+from sandbox.protocol import Sandbox
+
+
+@dataclass(slots=True)
+class MemoryRecord:
+    """What is on record of one job."""
+
+    outcomes: dict[str, bytes] = field(default_factory=dict)
+    facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    charges: dict[str, Charge] = field(default_factory=dict)
+    reserved: dict[str, Most] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    workspace: str | None = None
+
+    def tell(self, fact: Fact) -> None:
+        """Append a fact, unless it is known."""
+        self.facts.setdefault((fact.place.key(), fact.kind), fact)
+
+    def post(self, charge: Charge) -> None:
+        """Post a charge once, and settle what was set aside for it, as far as it is known."""
+        self.charges.setdefault(charge.call, charge)
+        made = self.reserved.pop(charge.reservation or "", None)
+        if made is not None:
+            tokens = 0 if charge.input_tokens + charge.output_tokens else made.tokens
+            cost = made.cost_usd if charge.cost_usd is None else Decimal(0)
+            self.reserved[charge.reservation or ""] = Most(made.model, tokens, cost)
+
+    @property
+    def tokens(self) -> int:
+        """What all model calls used, and what is set aside."""
+        used = sum(each.input_tokens + each.output_tokens for each in self.charges.values())
+        return used + sum(most.tokens for most in self.reserved.values())
+
+    @property
+    def cost_usd(self) -> Decimal:
+        """The same in money; what has no known price does not count."""
+        paid = sum((Decimal(each.cost_usd or 0) for each in self.charges.values()), Decimal(0))
+        return paid + sum((most.cost_usd or 0 for most in self.reserved.values()), Decimal(0))
+
+
+class MemoryJournal:
+    """Journal over a record."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def recall(self, key: str) -> bytes | None:
+        """See `agents.ports.Journal`."""
+        return self._record.outcomes.get(key)
+
+    async def record(self, key: str, finished: Finished) -> None:
+        """See `agents.ports.Journal`; what is on record stays."""
+        if key in self._record.outcomes:
+            return
+        self._record.outcomes[key] = finished.outcome
+        for fact in finished.facts:
+            self._record.tell(fact)
+        if finished.charge is not None:
+            self._record.post(finished.charge)
+        self._record.workspace = finished.workspace or self._record.workspace
+
+    async def paid(self, charge: Charge) -> None:
+        """See `agents.ports.Journal`."""
+        self._record.post(charge)
+
+
+class MemoryEvents:
+    """Events over a record."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def emit(self, fact: Fact) -> None:
+        """See `agents.ports.Events`."""
+        self._record.tell(fact)
+
+
+class MemoryBudget:
+    """Budget over a record; None is no limit."""
+
+    def __init__(
+        self, record: MemoryRecord, most: int | None = None, cost_usd: Decimal | None = None
+    ) -> None:
+        self._record = record
+        self._most = most
+        self._cost_usd = cost_usd
+
+    async def reserve(self, most: Callable[[], Most]) -> str | None:
+        """See `agents.spending.budget.Budget`."""
+        if self._most is None and self._cost_usd is None:
+            return None
+        asked = most()
+        if self._cost_usd is not None and asked.cost_usd is None:
+            raise PriceUnknown(f"no price is known for {asked.model}")
+        if self._most is not None and self._record.tokens + asked.tokens > self._most:
+            raise BudgetExhausted(f"{self._record.tokens} of {self._most} tokens are spent")
+        cost = self._record.cost_usd + (asked.cost_usd or 0)
+        if self._cost_usd is not None and cost > self._cost_usd:
+            raise BudgetExhausted(f"${self._record.cost_usd} of ${self._cost_usd} are spent")
+        name = secrets.token_hex(8)
+        self._record.reserved[name] = asked
+        return name
+
+    async def release(self, reservation: str) -> None:
+        """See `agents.spending.budget.Budget`."""
+        self._record.reserved.pop(reservation, None)
+
+
+@dataclass(slots=True)
+class MemoryCancel:
+    """Cancel that someone sets."""
+
+    cancelled: bool = False
+
+    async def check(self) -> None:
+        """See `agents.ports.Cancel`."""
+        if self.cancelled:
+            raise Stopped("the job was cancelled")
+
+
+class MemoryWorkspace:
+    """Workspace over a record's blobs, as the record's last finished call left it.
+
+    `files` are what a new job starts with.
+    """
+
+    def __init__(self, record: MemoryRecord, files: Mapping[str, bytes] | None = None) -> None:
+        self._record = record
+        self._manifest: dict[str, tuple[str, int]] = {}
+        self._digest = record.workspace
+        if record.workspace is not None:
+            self._manifest = json.loads(record.blobs[record.workspace])
+        elif files:
+            self._lay(files, frozenset())
+
+    @property
+    def digest(self) -> str | None:
+        """See `agents.ports.Workspace`."""
+        return self._digest
+
+    def list(self) -> Mapping[str, int]:
+        """See `agents.ports.Workspace`."""
+        return {path: size for path, (_, size) in sorted(self._manifest.items())}
+
+    async def read(self, path: str) -> bytes | None:
+        """See `agents.ports.Workspace`."""
+        entry = self._manifest.get(checked(path))
+        return None if entry is None else self._record.blobs[entry[0]]
+
+    async def files(self) -> Mapping[str, bytes]:
+        """See `agents.ports.Workspace`."""
+        return {path: self._record.blobs[digest] for path, (digest, _) in self._manifest.items()}
+
+    async def apply(
+        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+    ) -> Sequence[Artifact]:
+        """See `agents.ports.Workspace`."""
+        return self._lay({checked(path): content for path, content in changed.items()}, deleted)
+
+    async def keep(self, content: bytes) -> str:
+        """See `agents.ports.Workspace`."""
+        return self._put(content)
+
+    async def kept(self, digest: str) -> bytes:
+        """See `agents.ports.Workspace`."""
+        return self._record.blobs[digest]
+
+    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+        """See `agents.ports.Workspace`."""
+        files = json.loads(self._record.blobs[digest]) if digest else {}
+        return {path: content for path, (content, _) in files.items()}
+
+    def another(self) -> MemoryWorkspace:
+        """See `agents.ports.Workspace`."""
+        other = MemoryWorkspace(self._record)
+        other._manifest, other._digest = dict(self._manifest), self._digest
+        return other
+
+    async def turn_to(self, digest: str | None) -> None:
+        """See `agents.ports.Workspace`."""
+        self._manifest = json.loads(self._record.blobs[digest]) if digest else {}
+        self._digest = digest
+
+    def _lay(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
+        for path in deleted:
+            self._manifest.pop(path, None)
+        artifacts = []
+        for path, content in changed.items():
+            digest = self._put(content)
+            self._manifest[path] = (digest, len(content))
+            artifacts.append(Artifact(path, digest, len(content), media_type(path, content)))
+        self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())
+        return artifacts
+
+    def _put(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._record.blobs[digest] = content
+        return digest
+
+
+def ports_over(record: MemoryRecord, sandbox: Sandbox, models: Models) -> Ports:
+    """All of an attempt's ports over a record, with nothing that stops or bounds it."""
+    return Ports(
+        journal=MemoryJournal(record),
+        events=MemoryEvents(record),
+        budget=MemoryBudget(record),
+        cancel=MemoryCancel(),
+        workspace=MemoryWorkspace(record),
+        sandbox=sandbox,
+        models=models,
+    )

@@ -1,0 +1,109 @@
+"""Prompts: Jinja files in `agents/prompts/`, where a missing value is an error.
+
+A template marks what a model can do without: `{{ text | spare }}`, and `{% filter spare %}` around
+more than one. A marked part is cut where a model's context is too small (`agents.context`); the
+rest never is: the task, what was answered about it, our own text. A mark changes no letter.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from agents.graph.state import State
+
+PROMPTS = Path(__file__).parent
+_MARK = "_mark"
+_SPARE: Final = "spare"
+"""Where a message has its spare parts, [[start, end], ...]. No provider's client sends them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A text for a model, and its spare parts as (start, end) in characters, in order."""
+
+    text: str
+    spare: tuple[tuple[int, int], ...] = ()
+
+    def then(self, other: Prompt) -> Prompt:
+        """Both, the other one on a line of its own."""
+        offset = len(self.text) + 1
+        moved = ((offset + start, offset + end) for start, end in other.spare)
+        return Prompt(f"{self.text}\n{other.text}", (*self.spare, *moved))
+
+    def message(self) -> HumanMessage:
+        """As a model is sent it."""
+        return HumanMessage(self.text, additional_kwargs=_kwargs(self.spare))
+
+
+def render(name: str, **values: Any) -> str:
+    """The prompt in `NAME.md.j2`, filled in. Raises jinja2.UndefinedError for a missing value."""
+    return prompt(name, **values).text
+
+
+def prompt(name: str, **values: Any) -> Prompt:
+    """The same, with its spare parts."""
+    mark = secrets.token_hex(16)  # occurs in no value
+    template = _environment().get_template(f"{name}.md.j2")
+    pieces = template.render({**values, _MARK: mark}).split(mark)
+    length, spare = 0, []
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            spare.append((length, length + len(piece)))
+        length += len(piece)
+    return Prompt("".join(pieces), tuple(spare))
+
+
+def task_prompt(name: str, state: State, **values: Any) -> Prompt:
+    """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it."""
+    job = state["job"]
+    return prompt(
+        name,
+        task=job["task"],
+        earlier=job["earlier"],
+        files=job["files"],
+        clarified=state.get("clarified", []),
+        **values,
+    )
+
+
+def past(text: str) -> AIMessage:
+    """A reply that is only there to be looked back at: all of it is spare."""
+    return AIMessage(text, additional_kwargs=_kwargs([(0, len(text))]))
+
+
+def spare_in(message: BaseMessage) -> list[tuple[int, int]]:
+    """The spare parts of a message; none where it has no marks."""
+    marks = message.additional_kwargs.get(_SPARE, ())
+    return [(start, end) for start, end, *_ in marks]  # older jobs saved a rank as well
+
+
+def _kwargs(spare: Sequence[tuple[int, int]]) -> dict[str, object]:
+    return {_SPARE: [list(part) for part in spare]} if spare else {}
+
+
+@pass_context
+def _spare(context: Context, text: str) -> str:
+    return f"{context[_MARK]}{text}{context[_MARK]}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(PROMPTS),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - text for models: there is no HTML to escape
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["spare"] = _spare
+    return environment

@@ -1,0 +1,92 @@
+"""A finished call of a model as one turn of a recording: text for a file that people read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from langchain_core.messages import AIMessage, BaseMessage
+
+from agents.models.chains import Role
+from agents.models.replies.ending import cut_off, malformed
+from agents.recordings.recording import (
+    BrokenCall,
+    RecordedCall,
+    RecordedReply,
+    RecordedTurn,
+    RecordedUsage,
+)
+from agents.recordings.redaction import Redaction
+from agents.recordings.request import own_messages, request_of
+from agents.spending.pricing import Usage
+
+_WIDTH = 100
+_ODD = re.compile("[^\\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+"""What YAML's plain and block styles would lose, or read as an end of line."""
+
+
+def turn_of(
+    role: Role,
+    model: str,
+    messages: Sequence[BaseMessage],
+    tools: Sequence[str],
+    reply: AIMessage,
+    redaction: Redaction,
+) -> RecordedTurn:
+    """One call as a turn, without secrets. `messages` are all that the model was given."""
+    return RecordedTurn(
+        role=role,
+        model=model,
+        after=own_messages(messages),
+        request=request_of(messages, tools, redaction),
+        reply=_reply(reply, redaction),
+    )
+
+
+def written(turn: RecordedTurn) -> str:
+    """The turn as an item of the list `turns`: the same turn gives the same text."""
+    plain = turn.model_dump(mode="json", exclude_defaults=True)
+    return yaml.dump([plain], Dumper=_Readable, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
+    usage = Usage.of(message)
+    ending = message.response_metadata.get("finish_reason")
+    empty = not (str(message.text) or message.tool_calls or message.invalid_tool_calls)
+    telling = cut_off(message) or malformed(message) or empty
+    return RecordedReply(
+        content=redaction.text(str(message.text)),
+        tool_calls=tuple(
+            RecordedCall(name=call["name"], args=redaction.value(call["args"]))
+            for call in message.tool_calls
+        ),
+        broken_calls=tuple(
+            BrokenCall(name=call["name"] or "", args=redaction.text(call["args"] or ""))
+            for call in message.invalid_tool_calls
+        ),
+        finish=str(ending or "stop") if telling else None,
+        usage=usage
+        and RecordedUsage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+        ),
+    )
+
+
+class _Readable(yaml.SafeDumper):
+    """Texts of several lines stand as blocks, so that a prompt reads as the model read it."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - equal values are written twice
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    block = "|" if "\n" in text.rstrip("\n") else None
+    style = '"' if _ODD.search(text) else block
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Readable.add_representer(str, _text)

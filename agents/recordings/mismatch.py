@@ -1,0 +1,96 @@
+"""How a recording says that a job went another way."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+
+from agents.models.chains import Role
+from agents.models.errors import RecordingDeparted
+from agents.recordings.recording import RecordedTurn, Recording, bare
+from agents.recordings.request import RecordedRequest
+
+MOST_LINES = 60
+MOST_CHARACTERS = 300
+
+
+def departed(
+    recording: Recording, role: Role, asked: RecordedRequest, after: int
+) -> RecordingDeparted:
+    """The error for a question that no turn answers: how it differs from the turn of this role
+    whose difference is the shortest."""
+    lines = [
+        f"recording {recording.name!r} has no answer for this request",
+        f"role: {role}",
+        f"after: {after} (the model's own messages in the request)",
+    ]
+    shown = [
+        _difference(turn, number, asked, recording)
+        for number, turn in enumerate(recording.turns, 1)
+        if turn.role == role
+    ]
+    nearest = min(shown, key=len, default=None)
+    if nearest is None:
+        nearest = [*_asked(asked), f"no turn of the recording is a {role}'s"]
+    return RecordingDeparted("\n".join([*lines, *nearest]))
+
+
+def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> RecordingDeparted:
+    """The error for a question that several turns answer equally well."""
+    turns = " and ".join(map(str, numbers))
+    return RecordingDeparted(
+        f"recording {recording.name!r}: turns {turns} answer the same request of the {role};"
+        " tell them apart with `after`"
+    )
+
+
+def not_offered(
+    recording: Recording, number: int, tool: str, offered: list[str]
+) -> RecordingDeparted:
+    """The error for a reply that calls a tool which the request does not offer."""
+    return RecordingDeparted(
+        f"recording {recording.name!r}: turn {number} calls {tool!r},"
+        f" but the request offers {', '.join(offered) or 'no tools'}"
+    )
+
+
+def _difference(
+    turn: RecordedTurn, number: int, asked: RecordedRequest, recording: Recording
+) -> list[str]:
+    if turn.request is not None and recording.strict:
+        return [f"recorded: turn {number}", *_first_difference(turn.request, asked)]
+    place = "" if turn.after is None else f", after: {turn.after}"
+    lines = [*_asked(asked), f"nearest: turn {number} ({turn.match}{place})"]
+    text = asked.texts[-1][1]
+    if turn.answers(text):
+        return [*lines, "the text is the same, but its place is not: see `after`"]
+    return [*lines, *_unified(bare(turn.question), bare(text), f"turn {number}", "asked")]
+
+
+def _first_difference(recorded: RecordedRequest, asked: RecordedRequest) -> Iterator[str]:
+    """What differs between two whole requests: the first message, the tools, or what is before."""
+    pairs = zip_longest(recorded.texts, asked.texts, fillvalue=("nothing", ""))
+    for number, ((who, was), (speaker, now)) in enumerate(pairs, 1):
+        if (who, was) != (speaker, now):
+            yield f"message {number} differs:"
+            yield from _unified(was, now, f"recorded ({who})", f"asked ({speaker})")
+            return
+    if recorded.tools != asked.tools:
+        yield f"tools differ: recorded {list(recorded.tools)}, asked {list(asked.tools)}"
+        return
+    yield "an earlier message of the conversation differs; those shown by this turn are the same"
+
+
+def _unified(old: str, new: str, was: str, now: str) -> Iterator[str]:
+    """A difference that a job's record can hold; where it begins is what matters."""
+    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), was, now, lineterm="")
+    for line in islice(lines, MOST_LINES):
+        yield line if len(line) <= MOST_CHARACTERS else line[:MOST_CHARACTERS] + " ..."
+    if next(lines, None) is not None:
+        yield "..."
+
+
+def _asked(asked: RecordedRequest) -> list[str]:
+    text = asked.texts[-1][1]
+    return ["asked:", *(f"  {line}" for line in bare(text).split("\n"))]

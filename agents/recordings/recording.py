@@ -1,0 +1,161 @@
+"""The model's side of a job, written down in a file that people read and write.
+
+    about: Written by hand. No provider was called.
+    turns:
+      - role: executor
+        expect: |
+          Sort the list.
+        reply:
+          tool_calls:
+            - name: python
+              args: {code: "print(sorted([2, 1]))"}
+          usage: {input_tokens: 31, output_tokens: 9}
+      - role: executor
+        match: contains
+        expect: "[1, 2]"
+        after: 1
+        reply:
+          content: It is sorted.
+
+`RecordedTurn` says what the fields mean. When a job departs from its recording, the error shows the
+request as it was; from there it goes into `expect`.
+
+Fettle writes recordings too (`agents.recordings.dump`): there a turn has the whole `request` in
+place of `expect`, and playing is strict. `strict: false` at the top of the file compares only the
+last message, as with `expect`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agents.models.chains import Role
+from agents.models.errors import ModelNotConfigured, in_words
+from agents.recordings.request import RecordedRequest
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RecordedUsage(_Written):
+    """Token figures that the reply reports."""
+
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+    cached_input_tokens: int = Field(default=0, ge=0)
+
+
+class RecordedCall(_Written):
+    """One tool call of a reply."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class BrokenCall(_Written):
+    """A tool call whose arguments were no valid JSON: their text, as it came."""
+
+    name: str
+    args: str
+
+
+class RecordedReply(_Written):
+    """What the model says: text, tool calls or both.
+
+    `finish` is the provider's word for why the reply ended, where that matters: it was cut off,
+    broken or empty.
+    """
+
+    content: str = ""
+    tool_calls: tuple[RecordedCall, ...] = ()
+    broken_calls: tuple[BrokenCall, ...] = ()
+    finish: str | None = None
+    usage: RecordedUsage | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not (self.content or self.tool_calls or self.broken_calls or self.finish):
+            raise ValueError("a reply has content, tool_calls or both")
+        return self
+
+
+class RecordedTurn(_Written):
+    """One question that the recording knows, and its answer.
+
+    `expect` is the text of the request's last message, compared without trailing whitespace:
+    the whole of it (`exact`) or a part (`contains`). `after` is how many of the request's messages
+    are the model's own; without it the turn fits anywhere. `request` stands in place of `expect`
+    where the whole request is known; `model` is who answered.
+    """
+
+    role: Role
+    model: str | None = None
+    expect: str | None = None
+    match: Literal["exact", "contains"] = "exact"
+    after: int | None = Field(default=None, ge=0)
+    request: RecordedRequest | None = None
+    reply: RecordedReply
+
+    @model_validator(mode="after")
+    def _knows_its_question(self) -> Self:
+        if (self.expect is None) == (self.request is None):
+            raise ValueError("a turn has either expect or request")
+        return self
+
+    @property
+    def question(self) -> str:
+        """The text of the last message that it expects."""
+        return self.request.texts[-1][1] if self.request else self.expect or ""
+
+    def answers(self, text: str) -> bool:
+        """Whether this turn knows the question, wherever in the conversation it is asked."""
+        expected, asked = bare(self.question), bare(text)
+        return expected == asked if self.match == "exact" else expected in asked
+
+
+class Recording(_Written):
+    """A whole file. `about` says who wrote it and whether a provider was called.
+
+    `strict`: a turn with a `request` answers that very request and no other.
+    """
+
+    name: str
+    about: str
+    strict: bool = True
+    turns: tuple[RecordedTurn, ...]
+
+    @cached_property
+    def holds_requests(self) -> bool:
+        """Whether whole requests are compared."""
+        return self.strict and any(turn.request is not None for turn in self.turns)
+
+
+def bare(text: str) -> str:
+    """The text without whitespace at the ends of its lines and at its own: nobody sees it."""
+    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
+
+
+def load(directory: Path, name: str) -> Recording:
+    """Reads `NAME.yaml`. `name` comes out of `ModelName.parse`, so it is no path.
+
+    Raises ModelNotConfigured if there is no such recording or it is not well written.
+    """
+    path = directory / f"{name}.yaml"
+    known = sorted(each.stem for each in directory.glob("*.yaml"))
+    if name not in known:
+        there_are = f"there are {', '.join(known)}" if known else "there are none"
+        raise ModelNotConfigured(f"no recording {name!r} in {directory}; {there_are}")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        written = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506 - both are safe
+        return Recording.model_validate({**(written or {}), "name": name})
+    except ValidationError as error:
+        raise ModelNotConfigured(f"{path} is no recording: {in_words(error)}") from error
+    except (yaml.YAMLError, TypeError) as error:
+        raise ModelNotConfigured(f"{path} is no recording: {error}") from error

@@ -1,0 +1,124 @@
+"""A program, and one run of it in a fresh sandbox."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agents.ports import Ports
+from agents.runs.installed import with_packages
+from agents.runs.pytest_report import FILE, Report, lacking, report_in
+from agents.tools.inside import source
+from sandbox.protocol import Command, Limits, RunResult
+
+VERIFY: Final = "verify"
+"""The tool of a verification."""
+STRICT = ("bash", "-e", "-o", "pipefail", "-c")
+"""A step that fails ends a command line, in the middle of a pipe, too."""
+_NOTHING: Final = "there was nothing to run"
+_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a run runs: for which `tool`, as `text` that people read, and as the sandbox gets it.
+
+    `seconds` is the time it may take, where that is less than the job's limit. `tests`: it runs
+    pytest, and leaves a report of each test.
+    """
+
+    tool: str
+    text: str
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    seconds: float | None = None
+    tests: bool = False
+
+    @classmethod
+    def python(cls, code: str) -> Program:
+        """`code` as `sandbox.protocol.Command.python` has it."""
+        return cls("python", code, Command.python(code).argv)
+
+    @classmethod
+    def shell(cls, command: str, seconds: float | None = None) -> Program:
+        """`command` as bash runs it."""
+        return cls("shell", command, (*STRICT, command), seconds=seconds)
+
+    @classmethod
+    def verify(cls, words: Sequence[str]) -> Program:
+        """An argv, which no shell reads. Its text is one that `shlex.split` takes apart again."""
+        text, tests = shlex.join(words), _of_pytest(words)
+        if tests is None:
+            return cls(VERIFY, text, tuple(words))
+        asked = json.dumps({"words": tests}).encode()
+        argv = Command.python(source("testing")).argv
+        return cls(VERIFY, text, argv, stdin=asked, tests=True)
+
+    @classmethod
+    def again(cls, tool: str, text: str) -> Program:
+        """The program of a run on record."""
+        match tool:
+            case "shell":
+                return cls.shell(text)
+            case "python":
+                return cls.python(text)
+            case _:
+                return cls.verify(shlex.split(text))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is blank lines and comments: to run nothing shows nothing."""
+        lines = map(str.strip, self.text.splitlines())
+        return all(not line or line.startswith("#") for line in lines)
+
+    def within(self, limits: Limits) -> Limits:
+        """The job's `limits`, as they hold for this program."""
+        if self.seconds is None:
+            return limits
+        return replace(limits, wall_seconds=min(limits.wall_seconds, self.seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a program did. `lack` says why it has failed although it may have ended with 0."""
+
+    result: RunResult
+    lack: str | None = None
+    report: Report | None = None
+
+    @property
+    def green(self) -> bool:
+        """Whether it ended by itself with 0, and no test says otherwise."""
+        return self.result.succeeded and self.lack is None
+
+
+async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) -> Seen:
+    """Run it in a fresh sandbox over `files`, with the installed packages; nothing is kept.
+
+    Raises what the sandbox raises: its trouble is not the program's failure.
+    """
+    command = Command(program.argv, with_packages(files), program.stdin)
+    result = await ports.sandbox.run(command, program.within(ports.limits))
+    changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
+    report = report_in(changed) if program.tests else None
+    changed.pop(FILE, None)
+    result = replace(result, changed=changed, deleted=result.deleted - {FILE})
+    lack = _NOTHING if program.empty else None
+    return Seen(result, lacking(report, result) if report else lack, report)
+
+
+def _is_cache(path: str) -> bool:
+    """Whether a file is what a program keeps for its next start: no work of the job's."""
+    return not _CACHES.isdisjoint(path.split("/"))
+
+
+def _of_pytest(words: Sequence[str]) -> list[str] | None:
+    """pytest's own arguments; None for another program."""
+    if words and words[0] == "pytest":
+        return list(words[1:])
+    if len(words) > 2 and words[0] in {"python", "python3"} and [*words[1:3]] == ["-m", "pytest"]:
+        return list(words[3:])
+    return None

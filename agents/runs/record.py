@@ -1,0 +1,136 @@
+"""A run as it is reported and kept: see `jobs.events` for its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from agents.errors import PathOutside
+from agents.failures.classify import classify
+from agents.failures.failure import FailureClass
+from agents.graph.state import ArtifactFields, Run
+from agents.paths import checked
+from agents.ports import Artifact, Ports, Workspace
+from agents.runs.installed import belongs_to_install
+from agents.runs.program import Program, Seen, execute
+from agents.texts import head_and_tail
+from sandbox.protocol import RunResult, Stream
+
+EXECUTOR: Final = "executor"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run's record, and the result that it was made of."""
+
+    run: Run
+    result: RunResult
+
+
+async def run_and_keep(
+    ports: Ports, program: Program, number: int, revision: int, by: str
+) -> tuple[Ran, Seen]:
+    """Run it over the workspace's files, and keep what it left. Raises what the sandbox raises."""
+    seen = await execute(ports, program, await ports.workspace.files())
+    return await recorded(ports, program, seen, number, revision, by), seen
+
+
+async def recorded(
+    ports: Ports,
+    program: Program,
+    seen: Seen,
+    number: int,
+    revision: int,
+    by: str,
+) -> Ran:
+    """Keep what a run left; its record."""
+    result, on = seen.result, ports.workspace.digest
+    changed, nameless = _storable(result.changed)
+    deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
+    artifacts: Sequence[Artifact] = ()
+    if changed or deleted:
+        artifacts = await ports.workspace.apply(changed, deleted)
+    kept = ports.bounds.kept
+    run: Run = {
+        "id": f"r{number}",
+        "number": number,
+        "revision": revision,
+        "by": by,
+        "tool": program.tool,
+        "code": await kept_text(ports.workspace, program.text, kept),
+        "end": result.end.value,
+        "exit_code": result.exit_code,
+        "signal": result.signal,
+        "stdout": await kept_stream(ports.workspace, result.stdout, kept),
+        "stderr": await kept_stream(ports.workspace, result.stderr, kept),
+        "seconds": round(result.seconds, 3),
+        "succeeded": seen.green,
+        "failure": None if seen.green else failure(result, program, seen.lack),
+        "on": on,
+        "workspace": ports.workspace.digest,
+        "artifacts": [asdict(artifact) for artifact in artifacts],
+        "refused": [*result.refused, *nameless],
+    }
+    if program.seconds is not None:
+        run["wall_seconds"] = program.within(ports.limits).wall_seconds
+    if seen.report is not None:
+        run["tests"] = seen.report.fields()
+    return Ran(run, result)
+
+
+def last_number(runs: Sequence[Run]) -> int:
+    """The highest number that a run bears, 0 where there is none. It may be more than there are
+    runs: branches do not all make as many as their neighbours."""
+    return max((run["number"] for run in runs), default=0)
+
+
+async def whole_program(run: Run, ports: Ports) -> bytes:
+    """All of what a run has run."""
+    code = run["code"]
+    return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
+
+
+def failure(result: RunResult, program: Program, lack: str | None = None) -> dict[str, Any]:
+    """{class, cause, exception} of a run of `program` that did not succeed."""
+    found = classify(result, shell=program.tool == "shell").fields()
+    return {**found, "cause": lack} if lack and found["class"] == FailureClass.UNKNOWN else found
+
+
+def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
+    """The files that a workspace can hold, and in words those that it cannot."""
+    files: dict[str, bytes] = {}
+    refused: list[str] = []
+    for path, content in changed.items():
+        if belongs_to_install(path):
+            refused.append(f"{path}: only install puts files there")
+            continue
+        try:
+            files[checked(path)] = content
+        except PathOutside as error:
+            refused.append(str(error))
+    return files, refused
+
+
+async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:
+    """{text, dropped_bytes, digest} of a text that is all there."""
+    return await kept_stream(workspace, Stream(text), limit)
+
+
+async def kept_stream(workspace: Workspace, stream: Stream, limit: int) -> dict[str, Any]:
+    """{text, dropped_bytes, digest}: of a long text its head and tail, and the whole by digest."""
+    digest = None
+    if len(stream.text) > limit:
+        digest = await workspace.keep(stream.text.encode(errors="replace"))
+    text = head_and_tail(stream.text, limit)
+    return {"text": text, "dropped_bytes": stream.dropped_bytes, "digest": digest}
+
+
+def still_there(
+    before: Mapping[str, ArtifactFields],
+    made: Iterable[ArtifactFields],
+    files: Mapping[str, int],
+) -> dict[str, ArtifactFields]:
+    """By name, the latest version of each file that was made and is among the workspace's files."""
+    latest = {**before, **{artifact["name"]: artifact for artifact in made}}
+    return {name: artifact for name, artifact in sorted(latest.items()) if name in files}
