@@ -1,7 +1,7 @@
 """Ledger: everything an attempt puts on record goes through here, in order, fenced by its epoch.
 
-A fact that belongs to no call waits in a buffer and goes out with the next write, of whatever
-kind, so that a step of the graph costs one round trip and not three. Keys of facts are
+An event that belongs to no call waits in a buffer and goes out with the next write, of whatever
+kind, so that a step of the graph costs one round trip and not three. Keys of events are
 deterministic: what a crashed attempt has said already is not said again.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from agents.ports import Charge, Fact, Finished
+from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.events import NewEvent
@@ -101,7 +101,7 @@ class Ledger:
         """See agents.ports.Journal."""
         self._known[key] = finished.outcome
         batch = self._batch()
-        batch.events.extend(_event(fact) for fact in finished.facts)
+        batch.events.extend(_event(event) for event in finished.events)
         batch.journal[key] = finished.outcome
         batch.workspace = finished.workspace or batch.workspace
         if finished.charge is not None:
@@ -119,9 +119,9 @@ class Ledger:
         except StoreUnavailable:
             self._owed.append(paid)  # the money is gone: it goes on record with the next write
 
-    async def emit(self, fact: Fact) -> None:
+    async def emit(self, event: Event) -> None:
         """See agents.ports.Events: visible with the next write."""
-        self._waiting.append(_event(fact))
+        self._waiting.append(_event(event))
 
     def start_from(self, workspace: str | None) -> None:
         """Name the workspace the job starts from; on record with the next write."""
@@ -167,7 +167,7 @@ class Ledger:
             self._owed.clear()
 
     def _batch(self) -> Batch:
-        """The batch that is not under way yet, with every fact that waited before it."""
+        """The batch that is not under way yet, with every event that waited before it."""
         if self._open is None:
             self._open = Batch()
             self._sending = asyncio.create_task(self._send(self._open, self._sending))
@@ -229,8 +229,8 @@ def _looked_at(sent: asyncio.Task[None]) -> None:
         sent.exception()
 
 
-def _event(fact: Fact) -> NewEvent:
-    return NewEvent(fact.place.key(fact.kind), fact.kind, fact.data)
+def _event(event: Event) -> NewEvent:
+    return NewEvent(event.key.key(event.kind), event.kind, event.data)
 
 
 def _charge(charge: Charge) -> jobs_store.Charge:

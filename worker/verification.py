@@ -10,9 +10,9 @@ from typing import Any
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.report_format import in_words, told
-from agents.ports import Fact, Place, Ports
+from agents.ports import CallKey, Event, Ports
 
-PLACE = Place("", "verification", 0)
+PLACE = CallKey("", "verification", 0)
 
 
 async def verified(ports: Ports) -> dict[str, Any]:
@@ -21,7 +21,7 @@ async def verified(ports: Ports) -> dict[str, Any]:
     files = await ports.workspace.files()
     report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
     checked = await told(report, ports)
-    await ports.events.emit(Fact(PLACE, "checked", {"revision": None, **checked}))
+    await ports.events.emit(Event(PLACE, "checked", {"revision": None, **checked}))
     return checked
 
 

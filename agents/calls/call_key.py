@@ -11,33 +11,33 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.runtime import ExecutionInfo
 
 from agents.executor.history import replies
-from agents.ports import Place
+from agents.ports import CallKey
 
 PER_REPLY = 1_000
 """Places kept for one reply of the model and the tool calls in it."""
 
 
-def place(info: ExecutionInfo | None, ordinal: int = 0) -> Place:
+def call_key(info: ExecutionInfo | None, ordinal: int = 0) -> CallKey:
     """The place of the graph task at work. The same after a crash: LangGraph makes a task's id
     from the checkpoint that it starts from."""
     if info is None:
         raise RuntimeError("not inside a node of the graph")
     namespace, _, _ = info.checkpoint_ns.rpartition("|")
-    return Place(namespace, info.task_id, ordinal)
+    return CallKey(namespace, info.task_id, ordinal)
 
 
-def within(outer: Place, reply: int, offset: int = 0) -> Place:
+def for_call(outer: CallKey, reply: int, offset: int = 0) -> CallKey:
     """The place of a call inside one pass of the executor, whose own place is `outer`.
 
     Calls are counted by the model's replies before them and not by graph tasks: the pass keeps no
     checkpoints of its own, and one that starts anew after a crash finds its calls where they were.
     """
-    return Place(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
+    return CallKey(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
 
 
-def of_reply(state: Mapping[str, Any]) -> Place:
+def for_reply(state: Mapping[str, Any]) -> CallKey:
     """The place of the reply whose calls are at work, in a pass of the executor."""
-    return within(Place(*state["outer"]), replies(state["messages"]))
+    return for_call(CallKey(*state["outer"]), replies(state["messages"]))
 
 
 def digest(*parts: Any) -> str:
@@ -46,7 +46,7 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def said(messages: Sequence[BaseMessage]) -> list[list[Any]]:
+def message_values(messages: Sequence[BaseMessage]) -> list[list[Any]]:
     """What messages say, as plain values, without ids and figures that differ between two calls."""
     return [
         [

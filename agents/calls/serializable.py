@@ -13,16 +13,16 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.models import MALFORMED
 
-UNKEPT = "a whole number beyond 64 bits, a name that is no text, or hundreds of levels"
+UNSERIALIZABLE = "a whole number beyond 64 bits, a name that is no text, or hundreds of levels"
 
 
-def keepable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
+def make_serializable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
     """`message`; where `serde` cannot write it, with those of its calls whose arguments are the
     cause as malformed ones, as plain text, and without what else cannot be written."""
     if _fits(message, serde):
         return message
     calls = [
-        call if _fits(call["args"], serde) else {**call, "args": {MALFORMED: UNKEPT}}
+        call if _fits(call["args"], serde) else {**call, "args": {MALFORMED: UNSERIALIZABLE}}
         for call in message.tool_calls
     ]
     metadata = {

@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from agents.calls.call_key import place
-from agents.calls.journaled import model_call
+from agents.calls.call_key import call_key
+from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.models import Answer, Role, ask
 from agents.models.replies.structured import read
@@ -20,7 +20,7 @@ from agents.prompts import past, render
 T = TypeVar("T", bound=BaseModel)
 
 
-async def ask_for(
+async def ask_role(
     runtime: Runtime[Ports],
     role: Role,
     messages: Messages,
@@ -54,7 +54,7 @@ async def _ask(
         fresh = await ask(model, given, schema)
         return fresh.message
 
-    at = place(runtime.execution_info, ordinal)
+    at = call_key(runtime.execution_info, ordinal)
     message = await model_call(
         ports, role, at, messages, call, offered=(schema.__name__,), level=level
     )

@@ -54,7 +54,7 @@ class Draft:
         return cls(messages, TOOL_BYTES * len(offered))
 
 
-async def asked_within(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
+async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
     """The reply to as much of the request as the model has room for.
 
     Where its provider refuses that as too long, to less: to what the refusal allows, else to half.

@@ -16,7 +16,7 @@ from typing import cast
 from langchain_core.messages import ToolMessage
 
 from agents.calls.call_key import digest
-from agents.calls.journaled import finished, once
+from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import carried_by, report_of, unpassed
 from agents.checks.judge import judge
 from agents.evidence.declared import NO_RUN, Declared, by_program, declared_in, red, short, standing
@@ -25,7 +25,7 @@ from agents.evidence.record import Experiment, Verification, experiment, unverif
 from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
 from agents.graph.state import Run, State
-from agents.ports import Fact, Finished, Place, Ports
+from agents.ports import CallKey, Event, Finished, Ports
 from agents.runs.program import Program, Seen, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
 from agents.tools.trace import of_run
@@ -37,7 +37,7 @@ Without = Callable[[Sequence[str]], Awaitable[tuple[bool, RunResult]]]
 """Runs a verification with some files replaced: whether it is green, and what it did."""
 
 
-async def verify_files(state: State, ports: Ports, at: Place) -> tuple[Verification, list[Run]]:
+async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
     """The verification of the files as they are, and the run that was made for it, if one was.
 
     Runs are journaled like tool calls: a crash does not repeat one that has finished. Raises what
@@ -65,7 +65,7 @@ class _Work:
 
     state: State
     ports: Ports
-    at: Place
+    at: CallKey
     files: Mapping[str, bytes]
     sources: Sequence[str]
 
@@ -115,7 +115,7 @@ class _Work:
             unkept = replace(seen.result, changed={}, deleted=frozenset(), refused=())
             seen = Seen(unkept, seen.lack, seen.report)
             ran = await recorded(ports, program, seen, number, state["revision"], EXECUTOR)
-            facts = [Fact(self.at, "run_finished", ran.run)]
+            events = [Event(self.at, "run_finished", ran.run)]
             reds, model = (
                 failed_verifications(state.get("runs", [])),
                 ports.models.name(EXECUTOR, level),
@@ -123,12 +123,12 @@ class _Work:
             if ran.run["succeeded"] and (
                 data := await repaired(ran.run, reds, model, level, ports)
             ):
-                facts.append(Fact(self.at, "repaired", data))
+                events.append(Event(self.at, "repaired", data))
             message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
-            return message, finished(message, facts=facts)
+            return message, finished_call(message, events=events)
 
         key = digest("verification", ports.workspace.digest, program.tool, program.text)
-        run: Run = (await once(ports, self.at.key(key), make)).artifact["data"]
+        run: Run = (await journaled(ports, self.at.key(key), make)).artifact["data"]
         return run
 
     async def _tried(
@@ -142,12 +142,12 @@ class _Work:
             experiments, problem = await _experiments(str(found["command"]), tried, without)
             told = {"experiments": experiments, "problem": problem, "holds": problem is None}
             message = ToolMessage("", tool_call_id="experiment", artifact=told)
-            return message, finished(message)
+            return message, finished_call(message)
 
         key = digest(
             "experiment", self.ports.workspace.digest, found["command"], [*map(list, tried)]
         )
-        outcome = (await once(self.ports, self.at.key(key), make)).artifact
+        outcome = (await journaled(self.ports, self.at.key(key), make)).artifact
         return cast("Verification", {**found, **outcome})
 
 

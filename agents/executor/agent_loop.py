@@ -20,14 +20,14 @@ from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
-from agents.calls.journaled import answered_by
-from agents.executor.history import closing_words, replies, this_pass
-from agents.executor.model_calls import ModelCalls
+from agents.calls.journal import answered_by
+from agents.executor.history import final_answer, replies, this_pass
+from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
-from agents.executor.tool_calls import ToolCalls
+from agents.executor.tool_calls import ToolCallMiddleware
 from agents.failures.feedback import escalation_of
 from agents.graph.state import ArtifactFields, Messages, Run
-from agents.ports import Fact, Place, Ports
+from agents.ports import CallKey, Event, Ports
 from agents.prompts import Prompt, render
 from agents.texts import bounded
 from agents.tools.build import build_tools
@@ -37,7 +37,7 @@ from agents.tools.trace import runs_in, traces
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 
-class Pass(AgentState[Any]):
+class LoopState(AgentState[Any]):
     """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
     `made` names the files that the job has made before it, `reds` are its verifications that failed
     since one passed. `asks`: a model that declares no verification is asked for one.
@@ -60,11 +60,11 @@ class Pass(AgentState[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoopRequest:
     """What a pass begins with; `prompt` is what is asked of it. The others: see `Pass`."""
 
     prompt: Prompt
-    at: Place
+    at: CallKey
     revision: int
     runs_before: int
     level: int
@@ -77,7 +77,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class LoopResult:
     """What a pass has left. `said` begins with its request; `made` are the files of its calls;
     `steps` tell which steps of the plan are finished with it; `stopped` says why it was ended for
     going in circles, or is None."""
@@ -87,7 +87,7 @@ class Passed:
     runs: list[Run]
     made: list[ArtifactFields]
     level: int
-    steps: Sequence[Fact] = ()
+    steps: Sequence[Event] = ()
     stopped: str | None = None
 
 
@@ -98,17 +98,17 @@ def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
     a crash recalls them all, and a long pass costs one write a call.
     """
     return create_agent(
-        model=PerJob(),
+        model=ModelPlaceholder(),
         tools=build_tools(bodies),
         system_prompt=render("executor/system", tools=[body.__name__ for body in bodies]),
-        middleware=(ModelCalls(), ToolCalls()),
-        state_schema=Pass,
+        middleware=(ModelCallMiddleware(), ToolCallMiddleware()),
+        state_schema=LoopState,
         context_schema=Ports,
         checkpointer=False,
     )
 
 
-async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
+async def run_loop(agent: Agent, asked: LoopRequest, ports: Ports) -> LoopResult:
     """One pass, over these ports."""
     got = await agent.ainvoke(
         {
@@ -128,9 +128,9 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
     )
     said: list[AnyMessage] = got["messages"][len(asked.history) :]
     found, escalated = traces(said), escalation_of(got, ports)
-    return Passed(
+    return LoopResult(
         said=said,
-        answer=bounded(closing_words(said), ports.bounds.answer),
+        answer=bounded(final_answer(said), ports.bounds.answer),
         runs=runs_in(found),
         made=[file for trace in found for file in trace["files"]],
         level=escalated.level,
@@ -139,13 +139,13 @@ async def take(agent: Agent, asked: Request, ports: Ports) -> Passed:
     )
 
 
-def _ended(got: Mapping[str, Any], at: Place) -> Sequence[Fact]:
+def _ended(got: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
     """The steps that are finished with the pass: none, where it was not the model that ended it."""
     said = this_pass(got["messages"])
     if not said or answered_by(said[-1]) is None:
         return ()
     moved = at_end(said, got.get("steps", 0))
-    return moved.facts(at, replies(said), got["revision"])
+    return moved.events(at, replies(said), got["revision"])
 
 
 def _unsaved(config: RunnableConfig) -> RunnableConfig:
@@ -157,8 +157,8 @@ def _unsaved(config: RunnableConfig) -> RunnableConfig:
     return {**config, "configurable": {**config["configurable"], "__pregel_durability": "async"}}
 
 
-class PerJob(BaseChatModel):
-    """The agent is compiled once a process; `ModelCalls` puts each job's model in its place.
+class ModelPlaceholder(BaseChatModel):
+    """The agent is compiled once a process; `ModelCallMiddleware` puts each job's model in its place.
 
     Raises RuntimeError when it is asked itself: the middleware is missing.
     """

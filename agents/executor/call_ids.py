@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 
-def with_own_ids(message: AIMessage) -> AIMessage:
+def with_unique_ids(message: AIMessage) -> AIMessage:
     """`message` with an id for each of its calls. One that is missing or taken is made from the
     call's place, so that a reply gets the same ids whenever it is read from the journal."""
     ids = [call["id"] for call in message.tool_calls]

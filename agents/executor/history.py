@@ -27,7 +27,7 @@ def has_run(messages: Sequence[AnyMessage]) -> bool:
     return any(trace["kind"] == "run_finished" for trace in traces(this_pass(messages)))
 
 
-def closing_words(messages: Sequence[AnyMessage]) -> str:
+def final_answer(messages: Sequence[AnyMessage]) -> str:
     """The last thing that the model said in this pass; empty where it only called tools."""
     for message in reversed(this_pass(messages)):
         if isinstance(message, AIMessage) and (text := str(message.text).strip()):

@@ -12,21 +12,21 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.calls.journaled import answered_by
+from agents.calls.journal import answered_by
 from agents.executor.history import this_pass
 from agents.executor.plan_progress import without_steps
 
-TIMES = 5
+MAX_REPEATS = 5
 """Replies in a row with the same calls, by the same model, before a pass ends."""
 
 
-def in_circles(messages: Sequence[AnyMessage]) -> str | None:
+def repeated_call(messages: Sequence[AnyMessage]) -> str | None:
     """Why a pass is to end for the last of its replies, or None."""
-    replies = [each for each in this_pass(messages) if isinstance(each, AIMessage)][-TIMES:]
+    replies = [each for each in this_pass(messages) if isinstance(each, AIMessage)][-MAX_REPEATS:]
     made = [_made(reply) for reply in replies]
-    if len(made) < TIMES or not replies[-1].tool_calls or made.count(made[-1]) < TIMES:
+    if len(made) < MAX_REPEATS or not replies[-1].tool_calls or made.count(made[-1]) < MAX_REPEATS:
         return None
-    return f"the same call was made {TIMES} times in a row"
+    return f"the same call was made {MAX_REPEATS} times in a row"
 
 
 def _made(reply: AIMessage) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""ModelCalls: around each call of the executor's model."""
+"""ModelCallMiddleware: around each call of the executor's model."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
 
-from agents.calls.call_key import within
-from agents.calls.journaled import Whole, model_call
+from agents.calls.call_key import for_call
+from agents.calls.journal import FullRequest, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
 from agents.context.trimming import trimmed
 from agents.errors import BudgetExhausted
 from agents.evidence.sources import has_sources
-from agents.executor.call_ids import with_own_ids
+from agents.executor.call_ids import with_unique_ids
 from agents.executor.history import has_run, replies, this_pass
-from agents.executor.loop_detection import in_circles
+from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
 from agents.models import MALFORMED, ReplyMalformed, malformed
-from agents.ports import Fact, Place, Ports
+from agents.ports import CallKey, Event, Ports
 from agents.prompts import past, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
@@ -36,7 +36,7 @@ KEPT_BACK = "MALFORMED_FUNCTION_CALL"
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
 
-class ModelCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
+class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
 
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
@@ -69,7 +69,7 @@ def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Po
             return render("executor/unmended")
         if ports.bounds.pauses:
             return render("executor/paused")
-    why = escalation_of(state, ports).stopped or in_circles(state["messages"])
+    why = escalation_of(state, ports).stopped or repeated_call(state["messages"])
     return render("executor/stuck", why=why) if why else None
 
 
@@ -128,16 +128,16 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         return reply
 
     state = cast("dict[str, Any]", request.state)
-    at = within(Place(*state["outer"]), replies(state["messages"]), ordinal)
+    at = for_call(CallKey(*state["outer"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
     asked = request.override(messages=trimmed(request.messages, ports.bounds))
     whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
     level = escalation_of(state, ports).level
 
-    def moved(reply: AIMessage) -> Sequence[Fact]:
+    def moved(reply: AIMessage) -> Sequence[Event]:
         before = this_pass(state["messages"])
         told = at_reply(before, reply, state.get("steps", 0))
-        return told.facts(Place(*state["outer"]), replies(before), state["revision"])
+        return told.events(CallKey(*state["outer"]), replies(before), state["revision"])
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0
     draft = Draft(asked.messages, instructions + tool_bytes(request.tools))
@@ -146,20 +146,22 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     )
 
 
-def _whole(request: ModelRequest[Ports]) -> Whole:
+def _whole(request: ModelRequest[Ports]) -> FullRequest:
     first = [request.system_message] if request.system_message else []
     names = [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
-    return Whole([*first, *request.messages], names)
+    return FullRequest([*first, *request.messages], names)
 
 
 def _callable(message: AIMessage) -> AIMessage:
     """`message` with its broken calls among its calls, each with an id of its own, so that each of
     them gets an answer."""
     if not message.invalid_tool_calls:
-        return with_own_ids(message)
+        return with_unique_ids(message)
     broken = [_as_call(call, index) for index, call in enumerate(message.invalid_tool_calls)]
     calls = [*message.tool_calls, *broken]
-    return with_own_ids(message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []}))
+    return with_unique_ids(
+        message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    )
 
 
 def _as_call(call: InvalidToolCall, index: int) -> ToolCall:

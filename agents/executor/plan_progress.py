@@ -15,12 +15,12 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from agents.calls.call_key import within
-from agents.ports import Fact, Place
+from agents.calls.call_key import for_call
+from agents.ports import CallKey, Event
 from agents.tools.trace import run_in
 
 ARGUMENT = "plan_steps"
-OFFSET = 500
+STEP_EVENT_OFFSET = 500
 """Of a reply's places, those from here on are its steps'."""
 
 Named = tuple[int, ...]
@@ -28,18 +28,22 @@ Named = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StepChanges:
     """Steps that are finished, and then those that begin; numbers from 1."""
 
     finished: tuple[int, ...] = ()
     started: tuple[int, ...] = ()
 
-    def facts(self, outer: Place, reply: int, revision: int) -> Sequence[Fact]:
+    def events(self, outer: CallKey, reply: int, revision: int) -> Sequence[Event]:
         """The events that tell of it; `reply` is how many there were before in this pass."""
         told = [*(("step_finished", step) for step in self.finished)]
         told += [("step_started", step) for step in self.started]
         return [
-            Fact(within(outer, reply, OFFSET + step), kind, {"step": step, "revision": revision})
+            Event(
+                for_call(outer, reply, STEP_EVENT_OFFSET + step),
+                kind,
+                {"step": step, "revision": revision},
+            )
             for kind, step in told
         ]
 
@@ -49,16 +53,16 @@ def without_steps(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if name != ARGUMENT}
 
 
-def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> Moved:
+def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> StepChanges:
     """What a `reply` moves behind the `messages` of its pass; `steps` is how many the plan has."""
     now = _walked(messages, steps)
     return _moved(now, _all(_named(reply, steps, now.at)))
 
 
-def at_end(messages: Iterable[BaseMessage], steps: int) -> Moved:
+def at_end(messages: Iterable[BaseMessage], steps: int) -> StepChanges:
     """What is finished with the model's last words in a pass."""
     now = _walked(messages, steps)
-    return Moved(finished=tuple(sorted(now.open)) if now.well else ())
+    return StepChanges(finished=tuple(sorted(now.open)) if now.well else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,9 @@ def _well(message: ToolMessage) -> bool | None:
     return None if run is None else bool(run["succeeded"])
 
 
-def _moved(now: _Standing, named: Sequence[int]) -> Moved:
+def _moved(now: _Standing, named: Sequence[int]) -> StepChanges:
     left = now.open.difference(named) if now.well else ()
-    return Moved(
+    return StepChanges(
         finished=tuple(sorted(step for step in left if step < max(named, default=0))),
         started=tuple(step for step in named if step not in now.open),
     )

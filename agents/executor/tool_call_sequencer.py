@@ -1,4 +1,4 @@
-"""Turn: the tool calls of one reply, one at a time, in the order in which the reply makes them.
+"""ToolCallSequencer: the tool calls of one reply, one at a time, in the order in which the reply makes them.
 
 They are graph tasks of their own, and nobody promises in which order tasks start.
 """
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Turn:
+class ToolCallSequencer:
     """The order of one attempt. Who waits while an earlier call fails, fails with its exception.
 
     Otherwise a call that comes later would slip in before the graph stops, and would be made before

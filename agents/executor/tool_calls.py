@@ -1,4 +1,4 @@
-"""ToolCalls: around each call of a tool."""
+"""ToolCallMiddleware: around each call of a tool."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
-from agents.calls.call_key import digest, of_reply, within
-from agents.calls.journaled import finished, once
-from agents.calls.serializable import UNKEPT
+from agents.calls.call_key import digest, for_call, for_reply
+from agents.calls.journal import finished_call, journaled
+from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
 from agents.models import MALFORMED
-from agents.ports import Fact, Finished, Place, Ports
+from agents.ports import CallKey, Event, Finished, Ports
 from agents.tools.trace import Trace, of_use, runs_in
 
-FIRST_TOOL = 10
+TOOL_CALL_OFFSET = 10
 """Offset of a reply's first tool call; the call of the model and its repair come before."""
 
 Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
 
-class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
+class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     """Makes each tool call once, and those of one reply in their order, one at a time."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
@@ -34,31 +34,31 @@ class ToolCalls(AgentMiddleware[AgentState[Any], Ports, Any]):
         ports: Ports = cast("Ports", request.runtime.context)
         call = request.tool_call
         reply, index = _place(request)
-        at = within(reply, 0, FIRST_TOOL + index)
+        at = for_call(reply, 0, TOOL_CALL_OFFSET + index)
 
         async def make() -> tuple[ToolMessage, Finished]:
             message = await _answer(request, handler)
             trace: Trace = message.artifact
-            facts = [Fact(at, trace["kind"], trace["data"])]
+            events = [Event(at, trace["kind"], trace["data"])]
             if trace["kind"] == "run_finished":
                 follows = await after_run(trace["data"], request.state, ports)
                 message.content = "\n\n".join(filter(None, (message.text, follows.text)))
                 if follows.repaired is not None:
-                    facts.append(Fact(at, "repaired", follows.repaired))
-            done = finished(message, facts=facts, workspace=ports.workspace.digest)
+                    events.append(Event(at, "repaired", follows.repaired))
+            done = finished_call(message, events=events, workspace=ports.workspace.digest)
             return message, done
 
-        async with ports.turn.of(reply.key(), index):
-            message = await once(ports, at.key(digest(call["name"], call["args"])), make)
+        async with ports.sequencer.of(reply.key(), index):
+            message = await journaled(ports, at.key(digest(call["name"], call["args"])), make)
             if runs_in([message.artifact]):
-                ports.turn.count_run(reply.key())
+                ports.sequencer.count_run(reply.key())
             return message
 
 
-def _place(request: ToolCallRequest) -> tuple[Place, int]:
+def _place(request: ToolCallRequest) -> tuple[CallKey, int]:
     """The place of the reply that makes the call, and which of its calls it is, from 0."""
     ids = [call["id"] for call in request.state["messages"][-1].tool_calls]
-    return of_reply(request.state), ids.index(request.tool_call["id"])
+    return for_reply(request.state), ids.index(request.tool_call["id"])
 
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
@@ -82,8 +82,8 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
 def _objection(request: ToolCallRequest) -> str | None:
     """What is wrong with a call's arguments, in one line: LangChain's words repeat all of them."""
     call, tool = request.tool_call, request.tool
-    if call["args"].get(MALFORMED) == UNKEPT:
-        return f"the arguments of {call['name']} hold what cannot be kept: {UNKEPT}."
+    if call["args"].get(MALFORMED) == UNSERIALIZABLE:
+        return f"the arguments of {call['name']} hold what cannot be kept: {UNSERIALIZABLE}."
     if MALFORMED in call["args"]:
         return f"the arguments of {call['name']} were not valid JSON."
     schema = tool.args_schema if tool is not None else None

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from agents.calls.journaled import answered_by
+from agents.calls.journal import answered_by
 from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
 from agents.failures.workspace_change import Change, change

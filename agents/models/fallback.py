@@ -21,7 +21,7 @@ Ask = Callable[[str, Any], Awaitable[AIMessage]]
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class SkippedModel:
     """A model that should have answered before the one that did; `reason` is in words."""
 
     model: str
@@ -29,12 +29,12 @@ class PassedOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class FallbackReply:
     """The reply, the model that gave it, and those that did not."""
 
     message: AIMessage
     model: str
-    passed_over: Sequence[PassedOver] = ()
+    passed_over: Sequence[SkippedModel] = ()
 
     def fields(self) -> dict[str, Any]:
         """What an event tells of those passed over; nothing where the first one answered."""
@@ -44,19 +44,19 @@ class Answered:
         return {"fell_back_from": told}
 
 
-async def first_to_answer(models: Models, role: str, level: int, ask: Ask) -> Answered:
+async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -> FallbackReply:
     """The first reply that a model of the role's chain gives.
 
     A model that was unavailable a moment ago is asked only where all others are, too. Raises what
     the last one raised; but ModelUnavailable where one of them may answer later.
     """
     chain = models.chain(role, level)
-    over: list[PassedOver] = []
+    over: list[SkippedModel] = []
     later: ModelUnavailable | None = None
     absent = {name: why for name in chain if (why := models.absent(name)) is not None}
     if absent and len(absent) < len(chain):
         later = ModelUnavailable(next(iter(absent.values())))
-        over = [PassedOver(name, why) for name, why in absent.items()]
+        over = [SkippedModel(name, why) for name, why in absent.items()]
         chain = [name for name in chain if name not in absent]
     for place, name in enumerate(chain, start=1):
         try:
@@ -68,15 +68,15 @@ async def first_to_answer(models: Models, role: str, level: int, ask: Ask) -> An
             goes_on = another_may_answer(error)
             if not goes_on and not (later and isinstance(error, ModelRefused)):
                 raise
-            over.append(PassedOver(name, str(error)))
+            over.append(SkippedModel(name, str(error)))
             if not goes_on or place == len(chain):
                 raise _of_all(over, later or error) from error
         else:
-            return Answered(message, name, over)
+            return FallbackReply(message, name, over)
     raise AssertionError("a chain has at least one model")
 
 
-def _of_all(over: Sequence[PassedOver], error: ModelError) -> ModelError:
+def _of_all(over: Sequence[SkippedModel], error: ModelError) -> ModelError:
     """The error of a chain none of which answered: `error` itself where there is only one."""
     if len(over) == 1:
         return error

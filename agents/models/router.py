@@ -15,17 +15,17 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from agents.calls.journaled import model_call
+from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.models import ModelError, Role, ask, read
-from agents.ports import Fact, Place, Ports
+from agents.ports import CallKey, Event, Ports
 from agents.prompts import render
 
 AUTO: Final = "auto"
 """What a job names as its model that leaves the choice to the router."""
 ROUTER: Final[Role] = "router"
 REASON_CHARACTERS = 200
-_AT = Place("", "router", 0)
+_AT = CallKey("", "router", 0)
 """No node of the graph: it is the same in every attempt."""
 
 
@@ -78,7 +78,7 @@ async def route(
         "reason": decided.reason,
         "by": decided.by,
     }
-    await ports.events.emit(Fact(_AT, "routed", fields))
+    await ports.events.emit(Event(_AT, "routed", fields))
     return decided.difficulty
 
 

@@ -8,10 +8,10 @@ from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.calls.call_key import place
-from agents.calls.structured_call import ask_for
+from agents.calls.call_key import call_key
+from agents.calls.structured_call import ask_role
 from agents.graph.state import State
-from agents.ports import Fact, Ports
+from agents.ports import Event, Ports
 from agents.prompts import render, task_prompt
 
 MOST = 3
@@ -34,9 +34,9 @@ async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
     request = task_prompt("asker/task", state)
     messages = [SystemMessage(render("asker/system", most=MOST)), request.message()]
-    answer = await ask_for(runtime, "planner", messages, Questions)
+    answer = await ask_role(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"
     data = {"questions": asked, "note": note}
-    await runtime.context.events.emit(Fact(place(runtime.execution_info), "asked", data))
+    await runtime.context.events.emit(Event(call_key(runtime.execution_info), "asked", data))
     return {"asked": asked}

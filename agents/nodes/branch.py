@@ -7,15 +7,15 @@ from typing import Any, Protocol, cast
 
 from langgraph.runtime import Runtime
 
-from agents.calls.call_key import place
+from agents.calls.call_key import call_key
 from agents.errors import BudgetExhausted
-from agents.executor.agent_loop import Agent, Passed, Request, take
+from agents.executor.agent_loop import Agent, LoopRequest, LoopResult, run_loop
 from agents.graph.state import Run
 from agents.nodes.executor import task_of
 from agents.parallel.branch import Branch
 from agents.parallel.branch_ports import ports_of
 from agents.parallel.joined import joined
-from agents.ports import Fact, Ports
+from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, render
 
 
@@ -39,9 +39,9 @@ def build_branch(agent: Agent) -> Node:
         given = cast("Branch", state)
         step = given["step"]
         ports = await ports_of(runtime.context, step, given["base"])
-        at = place(runtime.execution_info)
+        at = call_key(runtime.execution_info)
         async with ports.abreast.one(step):
-            request = Request(
+            request = LoopRequest(
                 prompt=_request(given, ports),
                 at=at,
                 revision=given["revision"],
@@ -55,7 +55,7 @@ def build_branch(agent: Agent) -> Node:
                 "text": done.answer,
                 "runs": [run["id"] for run in done.runs],
             }
-            await ports.events.emit(Fact(at, "step_finished", told))
+            await ports.events.emit(Event(at, "step_finished", told))
         left = {
             "step": step,
             "text": done.answer,
@@ -71,13 +71,13 @@ def build_branch(agent: Agent) -> Node:
     return branch
 
 
-async def _as_far_as_paid(agent: Agent, request: Request, ports: Ports) -> Passed:
+async def _as_far_as_paid(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
     """The pass; where not even its first call can be paid, one that has left nothing: what the
     others have made is merged all the same, and the joining pass ends the job with it."""
     try:
-        return await take(agent, request, ports)
+        return await run_loop(agent, request, ports)
     except BudgetExhausted:
-        return Passed([], render("executor/spent"), [], [], request.level)
+        return LoopResult([], render("executor/spent"), [], [], request.level)
 
 
 def _request(given: Branch, ports: Ports) -> Prompt:

@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.calls.call_key import place
-from agents.calls.structured_call import ask_for
+from agents.calls.call_key import call_key
+from agents.calls.structured_call import ask_role
 from agents.checks.check_reports import shown
 from agents.evidence.revision_policy import Next, after_critique
 from agents.evidence.verdict import (
@@ -26,7 +26,7 @@ from agents.evidence.verdict import (
 )
 from agents.graph.state import Run, State
 from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.ports import Fact, Ports, Workspace
+from agents.ports import Event, Ports, Workspace
 from agents.prompts import prompt, render
 from agents.runs.record import EXECUTOR
 from agents.runs.report import ending_of
@@ -69,7 +69,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     then = _next(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":
         critique = {**critique, "ends": then.ends}
-    await ports.events.emit(Fact(place(runtime.execution_info), "critiqued", critique))
+    await ports.events.emit(Event(call_key(runtime.execution_info), "critiqued", critique))
     if critique["verdict"] == "approve":
         return {"critiques": [critique], "approved_by": critique["by"]}
     return {
@@ -97,7 +97,7 @@ async def _judgement(
     """
     level = state.get("level", 0)
     try:
-        answer = await ask_for(runtime, CRITIC, messages, Verdict, level=level)
+        answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level)
     except (ModelRefused, ModelNotConfigured):
         return judged(state, None, REFUSED)
     except ModelUnavailable:

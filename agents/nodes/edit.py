@@ -7,10 +7,10 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.calls.call_key import digest, place
-from agents.calls.journaled import finished, once
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
 from agents.graph.state import State
-from agents.ports import Fact, Finished, Ports
+from agents.ports import Event, Finished, Ports
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
 from agents.tools.trace import of_run, runs_in, traces
@@ -20,17 +20,17 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Run the code of the latest decision, in the revision that the person looked at."""
     ports = runtime.context
     decision = state["decisions"][-1]
-    at = place(runtime.execution_info)
+    at = call_key(runtime.execution_info)
     number = last_number(state.get("runs", [])) + 1
 
     async def make() -> tuple[ToolMessage, Finished]:
         program = Program.python(decision["code"])
         ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
         message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
-        fact = Fact(at, "run_finished", ran.run)
-        return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)
+        event = Event(at, "run_finished", ran.run)
+        return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 
-    message = await once(ports, at.key(digest("edit", decision["code"])), make)
+    message = await journaled(ports, at.key(digest("edit", decision["code"])), make)
     found = traces([message])
     made = [file for trace in found for file in trace["files"]]
     artifacts = still_there(state["artifacts"], made, ports.workspace.list())

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.calls.call_key import place
+from agents.calls.call_key import call_key
 from agents.checks.check_reports import carried_by, failing
 from agents.evidence.declared import last_declaration
 from agents.evidence.verdict import verification_of
-from agents.executor.agent_loop import Agent, Request, take
+from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
 from agents.graph.state import State
 from agents.parallel.joined import joined
-from agents.ports import Fact, Ports
+from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of
@@ -35,9 +35,9 @@ def build_executor(agent: Agent) -> Node:
     async def executor(state: State, *, runtime: Runtime[Ports]) -> dict[str, Any]:
         ports = runtime.context
         revision = state["revision"] + 1
-        at = place(runtime.execution_info)
+        at = call_key(runtime.execution_info)
         runs = state.get("runs", [])
-        request = Request(
+        request = LoopRequest(
             prompt=_request(state, ports),
             at=at,
             revision=revision,
@@ -49,11 +49,11 @@ def build_executor(agent: Agent) -> Node:
             asks=_has_no_verification(state),
             steps=len(state["plan"]),
         )
-        done = await take(agent, request, ports)
+        done = await run_loop(agent, request, ports)
         answered = {"revision": revision, "text": done.answer}
-        for fact in done.steps:
-            await ports.events.emit(fact)
-        await ports.events.emit(Fact(at, "answered", answered))
+        for event in done.steps:
+            await ports.events.emit(event)
+        await ports.events.emit(Event(at, "answered", answered))
         left = ports.workspace.digest
         artifacts = still_there(state["artifacts"], done.made, ports.workspace.list())
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}

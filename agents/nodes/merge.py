@@ -9,13 +9,13 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.calls.call_key import digest, place
-from agents.calls.journaled import finished, once
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
 from agents.graph.state import State
 from agents.parallel.events import tell_started
 from agents.parallel.merging import Merged, merged
 from agents.paths import beyond
-from agents.ports import Artifact, Fact, Finished, Ports, Workspace
+from agents.ports import Artifact, Event, Finished, Ports, Workspace
 from agents.runs.record import still_there
 
 
@@ -35,7 +35,7 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     them is next, and does the rest of the plan, too.
     """
     ports, base = runtime.context, state.get("workspace")
-    at = place(runtime.execution_info)
+    at = call_key(runtime.execution_info)
     wave = state["waves"][state.get("merged", 0)]
     ended = [each for each in state["branches"] if each["step"] in wave]
     left = {each["step"]: each["workspace"] for each in ended}
@@ -45,10 +45,10 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         gathered = await _gathered(ports, base, left)
         data = await _laid(ports.workspace, gathered)
         message = ToolMessage("", tool_call_id="merge", artifact=data)
-        fact = Fact(at, "merged", data)
-        return message, finished(message, facts=(fact,), workspace=ports.workspace.digest)
+        event = Event(at, "merged", data)
+        return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 
-    message = await once(ports, at.key(digest("merge", base, sorted(left.items()))), make)
+    message = await journaled(ports, at.key(digest("merge", base, sorted(left.items()))), make)
     data: Mapping[str, Any] = message.artifact
     count = state.get("merged", 0) + 1
     clean = not data["conflicts"] and not data["left_out"]

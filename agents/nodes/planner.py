@@ -9,12 +9,12 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
 
-from agents.calls.call_key import place
-from agents.calls.structured_call import ask_for
+from agents.calls.call_key import call_key
+from agents.calls.structured_call import ask_role
 from agents.graph.state import State
 from agents.parallel.events import tell_started
 from agents.parallel.waves import Waves, waves
-from agents.ports import Fact, Ports
+from agents.ports import Event, Ports
 from agents.prompts import render, task_prompt
 
 DEFAULT_PLAN = (
@@ -73,13 +73,13 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     found = await _planned(state, runtime)
     data: dict[str, Any] = {"steps": found.steps, "source": found.source, "note": found.note}
     if found.waves is None:
-        await ports.events.emit(Fact(place(runtime.execution_info), "planned", data))
+        await ports.events.emit(Event(call_key(runtime.execution_info), "planned", data))
         return {"plan": found.steps}
     in_order = [list(wave) for wave in found.waves.waves]
     if not in_order:
         said = f"the steps are taken one after the other: {found.waves.why}"
         data["note"] = "; ".join(filter(None, (found.note, said)))
-    told = Fact(place(runtime.execution_info), "planned", {**data, "waves": in_order})
+    told = Event(call_key(runtime.execution_info), "planned", {**data, "waves": in_order})
     await ports.events.emit(told)
     first = in_order[0] if in_order else ()
     await tell_started(ports, runtime.execution_info, first, state["revision"] + 1)
@@ -97,11 +97,11 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
         return Planned(list(DEFAULT_PLAN), "default", waves=why if parallel else None)
     messages = _messages(state, ports)
     if not parallel:
-        plain = await ask_for(runtime, "planner", messages, Plan)
+        plain = await ask_role(runtime, "planner", messages, Plan)
         if plain.value is not None:
             return Planned(plain.value.steps, "model")
         return Planned(list(DEFAULT_PLAN), "default", _unread(plain.error))
-    answer = await ask_for(runtime, "planner", messages, ParallelPlan)
+    answer = await ask_role(runtime, "planner", messages, ParallelPlan)
     if answer.value is None:
         why = Waves(why="the plan is the default one")
         return Planned(list(DEFAULT_PLAN), "default", _unread(answer.error), why)

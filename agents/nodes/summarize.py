@@ -8,16 +8,16 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.calls.call_key import digest, place
-from agents.calls.journaled import finished, once
-from agents.calls.structured_call import ask_for
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
+from agents.calls.structured_call import ask_role
 from agents.errors import BudgetExhausted
 from agents.evidence.best_revision import Best, best
 from agents.evidence.verdict import CRITIC
 from agents.graph.outcome import why_it_ended
 from agents.graph.state import State
 from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.ports import Fact, Finished, Ports
+from agents.ports import Event, Finished, Ports
 from agents.prompts import prompt, render
 from agents.texts import head_and_tail, one_line
 
@@ -32,8 +32,8 @@ async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         await _bring_back(kept, runtime)
     answer = await worded(state["job"]["task"], kept.answer, runtime)
     text = summary(state, answer)
-    fact = Fact(place(runtime.execution_info), "summarized", {"text": text})
-    await runtime.context.events.emit(fact)
+    event = Event(call_key(runtime.execution_info), "summarized", {"text": text})
+    await runtime.context.events.emit(event)
     if not kept.earlier:
         return {"summary": text}
     left = {"artifacts": dict(kept.artifacts), "workspace": kept.workspace}
@@ -47,10 +47,10 @@ async def _bring_back(kept: Best, runtime: Runtime[Ports]) -> None:
     async def make() -> tuple[ToolMessage, Finished]:
         await ports.workspace.turn_to(kept.workspace)
         message = ToolMessage("", tool_call_id="best")
-        return message, finished(message, workspace=ports.workspace.digest)
+        return message, finished_call(message, workspace=ports.workspace.digest)
 
-    at = place(runtime.execution_info)
-    await once(ports, at.key(digest("best", kept.revision, kept.workspace)), make)
+    at = call_key(runtime.execution_info)
+    await journaled(ports, at.key(digest("best", kept.revision, kept.workspace)), make)
 
 
 def summary(state: State, answer: str) -> str:
@@ -102,7 +102,7 @@ async def worded(task: str, answer: str, runtime: Runtime[Ports]) -> str:
     request = prompt("summary/task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
     messages = [SystemMessage(render("summary/system")), request.message()]
     try:
-        said = (await ask_for(runtime, "summary", messages, Summary)).value
+        said = (await ask_role(runtime, "summary", messages, Summary)).value
     except _AWAY:
         said = None
     return one_line(said.text if said is not None else answer, ANSWER_KEPT)

@@ -8,14 +8,14 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agents.calls.call_key import digest, place
-from agents.calls.journaled import finished, once
-from agents.calls.structured_call import ask_for
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
+from agents.calls.structured_call import ask_role
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.vacuous_tests import Kept, empty_solution, readable, sieved
 from agents.graph.state import State
-from agents.ports import Fact, Finished, Ports
+from agents.ports import Event, Finished, Ports
 from agents.prompts import render, task_prompt
 
 TESTER: Final = "tester"
@@ -48,7 +48,7 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     ports = runtime.context
     request = task_prompt("task", state)
     messages = [SystemMessage(render("tester/system", most=MOST_FILES)), request.message()]
-    answer = await ask_for(runtime, TESTER, messages, Tests)
+    answer = await ask_role(runtime, TESTER, messages, Tests)
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"
         kept = Kept({}, (), ())
@@ -58,15 +58,15 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         note = "" if kept.files else "no test of the tester's can be used: the job goes on without"
     interface = answer.value.interface if answer.value and kept.files else ""
     data = {**kept.told(), "interface": interface, "note": note}
-    at = place(runtime.execution_info)
-    await ports.events.emit(Fact(at, "tests_written", data))
+    at = call_key(runtime.execution_info)
+    await ports.events.emit(Event(at, "tests_written", data))
     return {"tests": dict(kept.files), "interface": interface}
 
 
 async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> Kept:
     """One run of them over the files that the job begins with and an empty solution, journaled."""
     ports = runtime.context
-    at = place(runtime.execution_info, BEHIND_CALLS)
+    at = call_key(runtime.execution_info, BEHIND_CALLS)
     fit, unfit = readable(files, ports.workspace.list())
     if not fit:
         return Kept({}, (), unfit)
@@ -77,7 +77,7 @@ async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str)
         report = await judge(ports.sandbox, files, Checks(fit), ports.limits)
         tests = [[test.id, test.outcome, test.detail] for test in report.tests]
         message = ToolMessage("", tool_call_id="trial", artifact=tests)
-        return message, finished(message)
+        return message, finished_call(message)
 
-    tests = (await once(ports, at.key(digest("trial", fit)), make)).artifact
+    tests = (await journaled(ports, at.key(digest("trial", fit)), make)).artifact
     return sieved(fit, tests, unfit)

@@ -7,14 +7,14 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
-from agents.calls.call_key import digest, place
-from agents.calls.journaled import finished, once
+from agents.calls.call_key import call_key, digest
+from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import carried_by
 from agents.checks.judge import judge
 from agents.checks.report_format import told
 from agents.evidence.verification import verify_files
 from agents.graph.state import State
-from agents.ports import Fact, Finished, Ports
+from agents.ports import Event, Finished, Ports
 
 
 async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -24,17 +24,17 @@ async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     if state["job"].get("checks") or state.get("tests"):
         checked = await _checked(state, runtime)
         change = {"checked": checked, "reports": [checked]}
-    at = place(runtime.execution_info)
+    at = call_key(runtime.execution_info)
     known: Any = {**state, **change}
     found, runs = await verify_files(known, ports, at)
-    await ports.events.emit(Fact(at, "verified", found))
+    await ports.events.emit(Event(at, "verified", found))
     return {**change, "verifications": [found], "runs": runs}
 
 
 async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One run of all checks, journaled like a tool call: a crash does not repeat it."""
     ports = runtime.context
-    at = place(runtime.execution_info)
+    at = call_key(runtime.execution_info)
     carried = carried_by(state, ports)
 
     async def make() -> tuple[ToolMessage, Finished]:
@@ -42,8 +42,8 @@ async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         report = await judge(ports.sandbox, files, carried, ports.limits)
         checked = {"revision": state["revision"], **await told(report, ports)}
         message = ToolMessage("", tool_call_id="checks", artifact=checked)
-        return message, finished(message, facts=(Fact(at, "checked", checked),))
+        return message, finished_call(message, events=(Event(at, "checked", checked),))
 
     key = at.key(digest("checks", ports.workspace.digest, carried.command, dict(carried.files)))
-    checked: dict[str, Any] = (await once(ports, key, make)).artifact
+    checked: dict[str, Any] = (await journaled(ports, key, make)).artifact
     return checked

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agents.errors import BudgetExhausted, PriceUnknown
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.parallel.coordinator import Abreast
-from agents.ports import Charge, Events, Fact, Finished, Journal, Ports, Workspace
+from agents.ports import Charge, Event, Events, Finished, Journal, Ports, Workspace
 from agents.spending.budget import Budget, Most
 
 _END = b"\n"
@@ -44,7 +44,7 @@ class BranchJournal:
         entry = replace(
             finished,
             outcome=left + _END + finished.outcome,
-            facts=[_of_step(fact, self._step) for fact in finished.facts],
+            events=[_of_step(event, self._step) for event in finished.events],
             workspace=None,
         )
         await self._journal.record(key, entry)
@@ -64,9 +64,9 @@ class BranchEvents:
         self._events = events
         self._step = step
 
-    async def emit(self, fact: Fact) -> None:
+    async def emit(self, event: Event) -> None:
         """See `agents.ports.Events`."""
-        await self._events.emit(_of_step(fact, self._step))
+        await self._events.emit(_of_step(event, self._step))
 
 
 class BranchBudget:
@@ -110,9 +110,9 @@ async def ports_of(ports: Ports, step: int, base: str | None) -> Ports:
         journal=BranchJournal(ports, workspace, step),
         budget=BranchBudget(ports.budget, ports.abreast, step),
         events=BranchEvents(ports.events, step),
-        turn=Turn(),
+        sequencer=ToolCallSequencer(),
     )
 
 
-def _of_step(fact: Fact, step: int) -> Fact:
-    return replace(fact, data={**fact.data, "step": step})
+def _of_step(event: Event, step: int) -> Event:
+    return replace(event, data={**event.data, "step": step})

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from langgraph.runtime import ExecutionInfo
 
-from agents.calls.call_key import place
-from agents.ports import Fact, Ports
+from agents.calls.call_key import call_key
+from agents.ports import Event, Ports
 
 
 async def tell_started(
@@ -17,4 +17,4 @@ async def tell_started(
     """Emit `step_started` for each step of a wave, from the node behind which it goes off."""
     for step in wave:
         data = {"step": step, "revision": revision}
-        await ports.events.emit(Fact(place(info, step), "step_started", data))
+        await ports.events.emit(Event(call_key(info, step), "step_started", data))

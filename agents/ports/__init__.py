@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agents.checks.checks import Checks
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.models.errors import ModelUnavailable
 from agents.models.listener import Listener
 from agents.parallel.coordinator import Abreast
@@ -25,7 +25,7 @@ from sandbox.protocol import Limits, Sandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallKey:
     """Where in the graph something happens: deterministic over crashes and workers.
 
     `namespace` is the checkpoint namespace, `node` the graph task's id, `ordinal` counts within it.
@@ -41,10 +41,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """An event to be: `kind` and `data` as `jobs.events` lists them; `place` makes its key."""
+class Event:
+    """An event to be emitted: `kind` and `data` as `jobs.events` lists them."""
 
-    place: Place
+    key: CallKey
     kind: str
     data: Mapping[str, Any]
 
@@ -71,7 +71,7 @@ class Finished:
     """A finished call: its outcome as bytes, and what came of it."""
 
     outcome: bytes
-    facts: Sequence[Fact] = ()
+    events: Sequence[Event] = ()
     charge: Charge | None = None
     workspace: str | None = None
 
@@ -93,10 +93,10 @@ class Journal(Protocol):
 
 
 class Events(Protocol):
-    """Facts that belong to no call: a plan, a critique. They become visible in order."""
+    """Events that belong to no call: a plan, a critique. They become visible in order."""
 
-    async def emit(self, fact: Fact) -> None:
-        """Append a fact; a known place and kind is not appended again."""
+    async def emit(self, event: Event) -> None:
+        """Append an event; a known key and kind is not appended again."""
         ...
 
 
@@ -119,7 +119,7 @@ class Artifact:
 
 
 class Workspace(Protocol):
-    """The job's files. One writer at a time: tool calls take their `Ports.turn`.
+    """The job's files. One writer at a time: tool calls take their `Ports.sequencer`.
 
     Nothing here is a path of the host; raises `agents.errors.PathOutside` for a name that no
     workspace can hold.
@@ -219,7 +219,7 @@ class Ports:
     models: Models
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
-    turn: Turn = field(default_factory=Turn)
+    sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
     """Held by the tool call at work: tools touch the workspace one at a time."""
     abreast: Abreast = field(default_factory=Abreast)
     """Where branches of the attempt wait for each other."""

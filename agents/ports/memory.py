@@ -15,7 +15,7 @@ from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.paths import checked
-from agents.ports import Artifact, Charge, Fact, Finished, Models, Ports
+from agents.ports import Artifact, Charge, Event, Finished, Models, Ports
 from agents.spending.budget import Most
 from sandbox.media import media_type
 from sandbox.protocol import Sandbox
@@ -26,15 +26,15 @@ class MemoryRecord:
     """What is on record of one job."""
 
     outcomes: dict[str, bytes] = field(default_factory=dict)
-    facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    events: dict[tuple[str, str], Event] = field(default_factory=dict)
     charges: dict[str, Charge] = field(default_factory=dict)
     reserved: dict[str, Most] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     workspace: str | None = None
 
-    def tell(self, fact: Fact) -> None:
-        """Append a fact, unless it is known."""
-        self.facts.setdefault((fact.place.key(), fact.kind), fact)
+    def tell(self, event: Event) -> None:
+        """Append an event, unless it is known."""
+        self.events.setdefault((event.key.key(), event.kind), event)
 
     def post(self, charge: Charge) -> None:
         """Post a charge once, and settle what was set aside for it, as far as it is known."""
@@ -73,8 +73,8 @@ class MemoryJournal:
         if key in self._record.outcomes:
             return
         self._record.outcomes[key] = finished.outcome
-        for fact in finished.facts:
-            self._record.tell(fact)
+        for event in finished.events:
+            self._record.tell(event)
         if finished.charge is not None:
             self._record.post(finished.charge)
         self._record.workspace = finished.workspace or self._record.workspace
@@ -90,9 +90,9 @@ class MemoryEvents:
     def __init__(self, record: MemoryRecord) -> None:
         self._record = record
 
-    async def emit(self, fact: Fact) -> None:
+    async def emit(self, event: Event) -> None:
         """See `agents.ports.Events`."""
-        self._record.tell(fact)
+        self._record.tell(event)
 
 
 class MemoryBudget:

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.prebuilt import ToolRuntime
 
-from agents.calls.call_key import of_reply
+from agents.calls.call_key import for_reply
 from agents.ports import Ports
 from agents.tools.trace import Trace, runs_in, traces
 
@@ -27,5 +27,5 @@ def next_run(runtime: Runtime) -> int:
     ports: Ports = runtime.context
     state = runtime.state
     earlier = len(runs_in(traces(state["messages"])))
-    mine = earlier + ports.turn.runs(of_reply(state).key())
+    mine = earlier + ports.sequencer.runs(for_reply(state).key())
     return int(state["runs_before"]) + mine * int(state["apart"]) + 1

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command as Resume
 
 from agents.checks.checks import Checks
-from agents.executor.tool_call_sequencer import Turn as Order
+from agents.executor.tool_call_sequencer import ToolCallSequencer as Order
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
@@ -93,7 +93,7 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
         finally:
             await pool.aclose()
     unsaid = len(path.turns) - len(provider.requests) + len(list(person))
-    repaired = [fact.data for fact in record.facts.values() if fact.kind == "repaired"]
+    repaired = [event.data for event in record.events.values() if event.kind == "repaired"]
     repairs = tuple(repair["level"] for repair in repaired)
     return Walked(path, end, repairs, await _files(path, record), unsaid)
 
@@ -153,7 +153,7 @@ async def _to_the_end(
                 case _:
                     raise
             feed = None
-            ports = replace(ports, workspace=MemoryWorkspace(record), turn=Order())
+            ports = replace(ports, workspace=MemoryWorkspace(record), sequencer=Order())
 
 
 def _end(ended: Outcome) -> str:

@@ -58,7 +58,9 @@ async def fly(jobs: int, seconds: float) -> float:
 
 def _check(record: MemoryRecord) -> None:
     """Both sides must have done the same."""
-    tools = [fact for fact in record.facts.values() if fact.kind in ("tool_used", "run_finished")]
+    tools = [
+        event for event in record.events.values() if event.kind in ("tool_used", "run_finished")
+    ]
     done = (len(record.charges), len(tools))
     assert done == (model.FLIGHT_CALLS, model.FLIGHT_TOOLS), done
 

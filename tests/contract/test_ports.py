@@ -11,7 +11,7 @@ import pytest
 from support.graph.port_harness import HARNESSES, Harness
 
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
-from agents.ports import Charge, Fact, Finished, Place
+from agents.ports import CallKey, Charge, Event, Finished
 from agents.spending.budget import Most
 
 
@@ -21,12 +21,12 @@ async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
         yield made
 
 
-def at(ordinal: int) -> Place:
-    return Place("executor:1", "task", ordinal)
+def at(ordinal: int) -> CallKey:
+    return CallKey("executor:1", "task", ordinal)
 
 
-def fact(ordinal: int, kind: str = "tool_used", **data: object) -> Fact:
-    return Fact(at(ordinal), kind, {"n": ordinal, **data})
+def event(ordinal: int, kind: str = "tool_used", **data: object) -> Event:
+    return Event(at(ordinal), kind, {"n": ordinal, **data})
 
 
 def charge(call: str, tokens: int = 10) -> Charge:
@@ -52,9 +52,9 @@ async def test_what_was_recorded_is_recalled_now_and_after_a_crash(harness: Harn
 async def test_all_that_came_of_a_call_is_on_record_with_it(harness: Harness) -> None:
     held = await harness.attempt()
     await held.workspace.apply({"a.txt": b"a"})
-    done = Finished(b"1", (fact(1), fact(2, "run_finished")), charge("c1"), held.workspace.digest)
+    done = Finished(b"1", (event(1), event(2, "run_finished")), charge("c1"), held.workspace.digest)
     await held.journal.record("call", done)
-    assert await harness.facts() == [("tool_used", {"n": 1}), ("run_finished", {"n": 2})]
+    assert await harness.events() == [("tool_used", {"n": 1}), ("run_finished", {"n": 2})]
     assert await harness.charges() == [charge("c1")]
     assert await (await harness.attempt()).workspace.read("a.txt") == b"a"
 
@@ -70,23 +70,23 @@ async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness
 
 async def test_facts_are_told_in_order_and_once(harness: Harness) -> None:
     held = await harness.attempt()
-    await held.events.emit(fact(1, "planned"))
-    await held.journal.record("call", Finished(b"1", (fact(1),)))
-    await held.events.emit(fact(1, "planned"))
-    await held.events.emit(fact(1, "answered"))
-    await held.journal.record("next", Finished(b"2", (fact(1), fact(2))))
-    kinds = [(kind, data["n"]) for kind, data in await harness.facts()]
+    await held.events.emit(event(1, "planned"))
+    await held.journal.record("call", Finished(b"1", (event(1),)))
+    await held.events.emit(event(1, "planned"))
+    await held.events.emit(event(1, "answered"))
+    await held.journal.record("next", Finished(b"2", (event(1), event(2))))
+    kinds = [(kind, data["n"]) for kind, data in await harness.events()]
     assert kinds == [("planned", 1), ("tool_used", 1), ("answered", 1), ("tool_used", 2)]
 
 
 async def test_the_next_attempt_does_not_say_it_again(harness: Harness) -> None:
     first = await harness.attempt()
-    await first.events.emit(fact(1, "planned"))
+    await first.events.emit(event(1, "planned"))
     await first.journal.record("call", Finished(b"1"))
     second = await harness.attempt()
-    await second.events.emit(fact(1, "planned"))
+    await second.events.emit(event(1, "planned"))
     await second.journal.record("next", Finished(b"2"))
-    assert await harness.facts() == [("planned", {"n": 1})]
+    assert await harness.events() == [("planned", {"n": 1})]
 
 
 async def test_a_call_is_charged_once(harness: Harness) -> None:

@@ -143,7 +143,7 @@ class DiesBehindChecks(MemoryJournal):
 
     async def record(self, key: str, finished: Finished) -> None:
         await super().record(key, finished)
-        if any(fact.kind == "checked" for fact in finished.facts):
+        if any(event.kind == "checked" for event in finished.events):
             raise Crash
 
 

@@ -109,7 +109,7 @@ async def test_the_bug_is_seen_and_then_gone(stage: Stage) -> None:
         *("started", "finished", "started", "started", "finished"),
         *("finished", "finished", "finished", "answered"),
     ]
-    steps = [fact["step"] for fact in journey.told("step_started")]
+    steps = [event["step"] for event in journey.told("step_started")]
     assert (steps, journey.told("step_finished")[-1]["step"]) == ([1, 2, 3], 3)
     assert "ZeroDivisionError: division by zero" in first["stderr"]["text"]
     assert evidence(journey) == ("python check_divide.py", ["divide.py"])

@@ -49,13 +49,13 @@ class CrashingJournal(MemoryJournal):
             raise Crash
 
 
-def facts(journey: Journey) -> Counter[str]:
+def events(journey: Journey) -> Counter[str]:
     """What was told, in any order: branches do not wait for each other. Calls differ in seconds."""
     return Counter(
         "model_called"
-        if fact.kind == "model_called"
-        else f"{fact.kind} {sorted(fact.data.items())}"
-        for fact in journey.record.facts.values()
+        if event.kind == "model_called"
+        else f"{event.kind} {sorted(event.data.items())}"
+        for event in journey.record.events.values()
     )
 
 
@@ -87,7 +87,7 @@ async def test_a_crash_anywhere_repeats_no_finished_call(
     assert len(journey.record.charges) == MODEL_CALLS
     assert set(sandbox.ran) == set(PROGRAMS)
     assert len(sandbox.ran) <= len(PROGRAMS) + 2  # what was in flight in either branch
-    assert facts(journey) == facts(smooth)
+    assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
 
@@ -109,7 +109,7 @@ class LateTrouble(PlannedSandbox):
 
     def _ended(self) -> bool:
         assert self.record is not None
-        return any(fact.kind == "step_finished" for fact in self.record.facts.values())
+        return any(event.kind == "step_finished" for event in self.record.events.values())
 
 
 async def test_a_branch_that_has_ended_is_not_repeated_when_another_crashes(
@@ -124,7 +124,7 @@ async def test_a_branch_that_has_ended_is_not_repeated_when_another_crashes(
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
     assert len(journey.record.charges) == MODEL_CALLS
-    assert facts(journey) == facts(smooth)
+    assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
 
@@ -138,7 +138,7 @@ async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
     assert [told["step"] for told in journey.told("step_finished")] == [1]
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
-    assert facts(journey) == facts(smooth)
+    assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
 
@@ -168,7 +168,7 @@ async def test_a_drained_job_goes_on_in_every_branch(tmp_path: Path, smooth: Jou
     assert sorted(sandbox.ran) == ["one", "two"]  # what was at work came to its end
     await journey.go_on()
     assert sorted(sandbox.ran) == sorted(PROGRAMS)
-    assert facts(journey) == facts(smooth)
+    assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
 

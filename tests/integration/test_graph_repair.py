@@ -24,7 +24,7 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import build
 from agents.graph.job_input import JobInput
 from agents.models import Chains, ModelOptions, ModelPool
@@ -235,7 +235,9 @@ async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) ->
     journey.ports = replace(whole, journal=Dies(journey.record))
     with pytest.raises(Crash):
         await journey.begin(JobInput(TASK))
-    journey.ports = replace(whole, workspace=MemoryWorkspace(journey.record), turn=Turn())
+    journey.ports = replace(
+        whole, workspace=MemoryWorkspace(journey.record), sequencer=ToolCallSequencer()
+    )
     await journey.go_on()
     asked = [told["model"] for told in journey.told("model_called") if told["role"] == "executor"]
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2

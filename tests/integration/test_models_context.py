@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from agents.context.overflow import Draft, asked_within
+from agents.context.overflow import Draft, ask_within_context
 from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
 from agents.models.error_mapping.overlong import LEARNED_SECONDS, LearnedLimit
 from agents.prompts import past, prompt
@@ -68,7 +68,9 @@ async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> N
             return await model.ainvoke(list(given))
 
         for _ in range(2):
-            reply = await asked_within(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+            reply = await ask_within_context(
+                model, "summary", Draft.of(MESSAGES, ["Summary"]), send
+            )
             assert reply.text == "ok"
         await model.aclose()
     refused, less, at_once = server.requests
@@ -93,7 +95,7 @@ async def test_what_a_refusal_has_told_expires() -> None:
 
         for at in (0.0, LEARNED_SECONDS - 1, LEARNED_SECONDS):
             times.append(at)
-            await asked_within(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+            await ask_within_context(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
         await model.aclose()
     refused, less, still_less, whole = map(characters, server.requests)
     assert less < refused

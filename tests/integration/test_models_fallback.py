@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import PlannedSandbox
 
-from agents.calls.journaled import model_call
+from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.models import (
     Chains,
@@ -22,13 +22,13 @@ from agents.models import (
     ReplyMalformed,
 )
 from agents.models.role_models import RoleModels
-from agents.ports import Place, Ports
+from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Tokens, Turn, always
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
 BIG = "groq:openai/gpt-oss-120b"
-AT = Place("ns", "node", 0)
+AT = CallKey("ns", "node", 0)
 
 
 @dataclass
@@ -47,8 +47,8 @@ class Scene:
 
     @property
     def told(self) -> dict[str, Any]:
-        (fact,) = self.record.facts.values()
-        return dict(fact.data)
+        (event,) = self.record.events.values()
+        return dict(event.data)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ async def test_where_all_are_away_the_job_comes_later() -> None:
         assert (len(it.groq.requests), len(it.gemini.requests)) == (2, 2)
     assert FIRST in str(caught.value)
     assert SECOND in str(caught.value)
-    assert it.record.outcomes == it.record.charges == it.record.facts == {}
+    assert it.record.outcomes == it.record.charges == it.record.events == {}
 
 
 async def test_one_that_may_answer_later_counts_more_than_one_that_never_will() -> None:

@@ -14,12 +14,12 @@ from support.graph.graphs import PlannedSandbox
 from support.processes.deployment import ok
 from support.servers import redis_servers
 
-from agents.calls.journaled import model_call
+from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.errors import Stopped
 from agents.models import ModelOptions, ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Place, Ports
+from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryCancel, MemoryRecord, ports_over
 from agents.spending.rate_limit import NoLimit, RateLimit
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
@@ -70,7 +70,7 @@ async def call(ports: Ports) -> AIMessage:
         return got
 
     question = [HumanMessage("What is 6 times 7?")]
-    return await model_call(ports, "executor", Place("", "n", 0), question, ask)
+    return await model_call(ports, "executor", CallKey("", "n", 0), question, ask)
 
 
 @pytest.fixture

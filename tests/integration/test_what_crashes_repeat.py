@@ -24,7 +24,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from support.graph.graphs import ANSWERS, CALLS, TASK, TURNS, Crash, Journey, PlannedSandbox
 
 from agents.executor import agent_loop
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput
 from agents.ports import Finished
@@ -123,7 +123,7 @@ class Journal(MemoryJournal):
             self.death.at(BEHIND[self.ended])
 
 
-class NoTurn(Turn):
+class NoTurn(ToolCallSequencer):
     """Lets a tool call go ahead whose predecessor is not made again: its result is a pending write
     of the pass. A pass without checkpoints of its own makes all calls of a reply again, in order.
     """
@@ -175,8 +175,11 @@ async def repeated(arrangement: Arrangement, graph: Graph, cut: str, folder: Pat
     death.dead = False
     if not arrangement.pending:
         saver.forget_pending(journey.thread)
-    workspace, turn = MemoryWorkspace(journey.record), NoTurn() if arrangement.inside else Turn()
-    journey.ports = journey.with_ports(workspace=workspace, turn=turn)
+    workspace, turn = (
+        MemoryWorkspace(journey.record),
+        NoTurn() if arrangement.inside else ToolCallSequencer(),
+    )
+    journey.ports = journey.with_ports(workspace=workspace, sequencer=turn)
     await journey._on(None)
     assert (await journey.outcome()).approved_by == "critic"
     return journal.made - CALLS

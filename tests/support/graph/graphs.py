@@ -15,7 +15,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
 from agents.evidence.sources import unloadable
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
@@ -205,7 +205,9 @@ class Journey:
 
     async def go_on(self) -> dict[str, Any]:
         """As the next worker would: a workspace as the record has it, the same journal."""
-        self.ports = self.with_ports(workspace=MemoryWorkspace(self.record), turn=Turn())
+        self.ports = self.with_ports(
+            workspace=MemoryWorkspace(self.record), sequencer=ToolCallSequencer()
+        )
         return await self._on(None)
 
     async def decide(self, action: str, **more: Any) -> dict[str, Any]:
@@ -227,10 +229,10 @@ class Journey:
 
     def told(self, *kinds: str) -> list[Mapping[str, Any]]:
         """The data of the events of these kinds, in order."""
-        return [fact.data for fact in self.record.facts.values() if fact.kind in kinds]
+        return [event.data for event in self.record.events.values() if event.kind in kinds]
 
     def kinds(self) -> list[str]:
-        return [fact.kind for fact in self.record.facts.values()]
+        return [event.kind for event in self.record.events.values()]
 
 
 def only(items: Iterable[Any], where: Callable[[Any], bool] = lambda _: True) -> Any:

@@ -63,8 +63,8 @@ class Harness(Protocol):
         """A new attempt at the job; the one before it is dead."""
         ...
 
-    async def facts(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Kind and data of the facts on record, in order, without those of the job's own life."""
+    async def events(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Kind and data of the events on record, in order, without those of the job's own life."""
         ...
 
     async def charges(self) -> Sequence[Charge]:
@@ -92,8 +92,8 @@ class MemoryHarness:
             MemoryWorkspace(self.record),
         )
 
-    async def facts(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        return [(fact.kind, fact.data) for fact in self.record.facts.values()]
+    async def events(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        return [(event.kind, event.data) for event in self.record.events.values()]
 
     async def charges(self) -> Sequence[Charge]:
         return list(self.record.charges.values())
@@ -133,7 +133,7 @@ class StoreHarness:
             await ManifestWorkspace.open(self.blobs, record.workspace),
         )
 
-    async def facts(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    async def events(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
         told = await self.operations.store.events(self.job_id)
         return [(event.kind, event.data) for event in told if event.kind not in OF_THE_JOB]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.executor.loop_detection import TIMES, in_circles
+from agents.executor.loop_detection import MAX_REPEATS, repeated_call
 from agents.models import ANSWERED_BY
 
 
@@ -20,19 +20,19 @@ def pass_of(*lines: str, model: str = "m", **more: Any) -> list[AnyMessage]:
     return messages
 
 
-SAME = ["ls"] * TIMES
+SAME = ["ls"] * MAX_REPEATS
 
 
 def test_the_same_call_again_and_again_is_a_circle_whatever_it_is_told_to_be_for() -> None:
     why = "the same call was made 5 times in a row"
-    assert in_circles(pass_of(*SAME)) == why
-    assert in_circles([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == why
+    assert repeated_call(pass_of(*SAME)) == why
+    assert repeated_call([*pass_of("pwd", *SAME[1:], plan_steps=[1]), *pass_of("ls")[1:]]) == why
 
 
 def test_what_differs_is_none() -> None:
-    assert in_circles(pass_of(*SAME[1:])) is None
-    assert in_circles(pass_of(*SAME[1:], "pwd")) is None
-    assert in_circles(pass_of("ls", "ls", "pwd", "ls", "ls")) is None
-    assert in_circles([*pass_of(*SAME[1:]), *pass_of("ls", model="n")[1:]]) is None
-    assert in_circles([*pass_of(*SAME[1:]), *pass_of("ls")]) is None  # a pass of its own
-    assert in_circles(pass_of(*[""] * TIMES)) is None
+    assert repeated_call(pass_of(*SAME[1:])) is None
+    assert repeated_call(pass_of(*SAME[1:], "pwd")) is None
+    assert repeated_call(pass_of("ls", "ls", "pwd", "ls", "ls")) is None
+    assert repeated_call([*pass_of(*SAME[1:]), *pass_of("ls", model="n")[1:]]) is None
+    assert repeated_call([*pass_of(*SAME[1:]), *pass_of("ls")]) is None  # a pass of its own
+    assert repeated_call(pass_of(*[""] * MAX_REPEATS)) is None

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableBinding
 
-from agents.context.overflow import Draft, asked_within, size, tool_bytes
+from agents.context.overflow import Draft, ask_within_context, size, tool_bytes
 from agents.models import ContextExceeded, ModelName, ModelOptions, ProviderModel, build
 from agents.prompts import past
 from agents.tools.build import build_tools
@@ -39,7 +39,7 @@ async def asked(model: ProviderModel, *messages: BaseMessage) -> list[int]:
         return AIMessage("ok")
 
     draft = Draft(messages, tool_bytes(build_tools(TOOLS)))
-    assert (await asked_within(model, "executor", draft, send)).text == "ok"
+    assert (await ask_within_context(model, "executor", draft, send)).text == "ok"
     return sent
 
 

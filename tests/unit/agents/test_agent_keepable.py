@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agents.calls.serializable import UNKEPT, keepable
+from agents.calls.serializable import UNSERIALIZABLE, make_serializable
 from agents.models import MALFORMED
 from agents.spending.pricing import Usage
 
@@ -36,16 +36,16 @@ def test_arguments_that_no_record_can_hold(case: str, blocks: bool) -> None:
     given = reply({"a": UNKEEPABLE[case]}, {"a": "half a pair \ud83d"}, blocks=blocks)
     with pytest.raises(TypeError):
         SERDE.dumps_typed(given)
-    kept = keepable(given, SERDE)
+    kept = make_serializable(given, SERDE)
     SERDE.dumps_typed(kept)
     bad, good = kept.tool_calls
-    assert (bad["args"], bad["id"]) == ({MALFORMED: UNKEPT}, "c0")
+    assert (bad["args"], bad["id"]) == ({MALFORMED: UNSERIALIZABLE}, "c0")
     assert (good, kept.id, kept.text) == (given.tool_calls[1], "m", "So.")
 
 
 def test_all_else_is_left_alone() -> None:
     given = reply({"a": (1 << 64) - 1, "b": [{"c": None}]})
-    assert keepable(given, SERDE) is given
+    assert make_serializable(given, SERDE) is given
 
 
 def test_tokens_that_no_record_can_hold_are_not_told() -> None:
@@ -53,7 +53,7 @@ def test_tokens_that_no_record_can_hold_are_not_told() -> None:
     facts = {"token_usage": {"prompt_tokens": 10**30}, "finish_reason": "stop"}
     given = AIMessage("So.", usage_metadata=usage, response_metadata=facts)
     assert Usage.of(given) is None
-    kept = keepable(given, SERDE)
+    kept = make_serializable(given, SERDE)
     SERDE.dumps_typed(kept)
     assert (kept.usage_metadata, kept.response_metadata) == (None, {"finish_reason": "stop"})
 
@@ -65,6 +65,8 @@ def test_of_two_calls_with_one_id_only_the_bad_one_is_replaced(blocks: bool) -> 
     content = given.content
     if not isinstance(content, str):
         content = [{**each, "id": "c"} if "id" in each else each for each in content]
-    kept = keepable(given.model_copy(update={"tool_calls": same, "content": content}), SERDE)
+    kept = make_serializable(
+        given.model_copy(update={"tool_calls": same, "content": content}), SERDE
+    )
     SERDE.dumps_typed(kept)
-    assert [call["args"] for call in kept.tool_calls] == [{MALFORMED: UNKEPT}, {"a": 1}]
+    assert [call["args"] for call in kept.tool_calls] == [{MALFORMED: UNSERIALIZABLE}, {"a": 1}]

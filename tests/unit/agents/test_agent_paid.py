@@ -11,10 +11,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import Journey, PlannedSandbox, turn
 
-from agents.calls.journaled import model_call
+from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.models import Redaction
-from agents.ports import Place
+from agents.ports import CallKey
 from agents.ports.memory import MemoryWorkspace
 
 
@@ -38,7 +38,7 @@ async def test_a_paid_answer_counts(tmp_path: Path, why: BaseException) -> None:
         return got
 
     with pytest.raises(type(why)):
-        await model_call(ports, "executor", Place("", "n", 0), [HumanMessage("hi")], call)
+        await model_call(ports, "executor", CallKey("", "n", 0), [HumanMessage("hi")], call)
     (charge,) = journey.record.charges.values()
     assert (charge.input_tokens, charge.output_tokens) == (100, 10)
     assert journey.record.outcomes == {}

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from agents.executor.tool_call_sequencer import Turn
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 
 
 async def test_calls_go_in_the_order_of_the_reply_however_they_start() -> None:
-    turn, made = Turn(), []
+    turn, made = ToolCallSequencer(), []
 
     async def call(index: int) -> None:
         async with turn.of("reply", index):
@@ -21,7 +21,7 @@ async def test_calls_go_in_the_order_of_the_reply_however_they_start() -> None:
 
 
 async def test_calls_behind_a_failed_one_fail_with_it_and_are_not_made() -> None:
-    turn, made = Turn(), []
+    turn, made = ToolCallSequencer(), []
 
     async def call(index: int) -> None:
         async with turn.of("reply", index):
@@ -40,7 +40,7 @@ async def test_calls_behind_a_failed_one_fail_with_it_and_are_not_made() -> None
 
 
 async def test_replies_do_not_wait_for_each_other() -> None:
-    turn = Turn()
+    turn = ToolCallSequencer()
     async with turn.of("first"):
         pass
     async with asyncio.timeout(1), turn.of("second"):

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 from support.jobs.job_examples import House, held
 
-from agents.ports import Charge, Fact, Finished, Place
+from agents.ports import CallKey, Charge, Event, Finished
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.record import JobRecord
 from jobs.store import Charge as Payment
@@ -60,8 +60,8 @@ def finished(call: str) -> Finished:
     return Finished(call.encode(), charge=Charge(call, "executor", "groq:small", 10, 5, "0.001"))
 
 
-def fact(ordinal: int, kind: str) -> Fact:
-    return Fact(Place("", "executor", ordinal), kind, {})
+def fact(ordinal: int, kind: str) -> Event:
+    return Event(CallKey("", "executor", ordinal), kind, {})
 
 
 async def charged(store: Moody, job_id: str) -> list[str]:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agents.calls.call_key import digest, said
-from agents.calls.serializable import keepable
-from agents.context.overflow import Draft, Messages, asked_within
+from agents.calls.call_key import digest, message_values
+from agents.calls.serializable import make_serializable
+from agents.context.overflow import Draft, Messages, ask_within_context
 from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
-from agents.models.fallback import first_to_answer
-from agents.ports import Charge, Fact, Finished, Place, Ports
+from agents.models.fallback import ask_first_available
+from agents.ports import CallKey, Charge, Event, Finished, Ports
 from agents.spending.budget import BudgetToll
 
 M = TypeVar("M", bound=BaseMessage)
@@ -31,14 +31,14 @@ _SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class FullRequest:
     """A request as the model gets it: all messages, and the names of the tools on offer."""
 
     messages: Sequence[BaseMessage]
     tools: Sequence[str]
 
 
-async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
+async def journaled(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
     """The message that `call` answers, now or before the crash. See `finished`."""
     known = await ports.journal.recall(key)
     if known is not None:
@@ -50,30 +50,30 @@ async def once(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Fin
     return message
 
 
-def finished(
+def finished_call(
     message: BaseMessage,
     *,
-    facts: Sequence[Fact] = (),
+    events: Sequence[Event] = (),
     charge: Charge | None = None,
     workspace: str | None = None,
 ) -> Finished:
     """A finished call whose outcome is a message."""
     _, outcome = _SERDE.dumps_typed(message)
-    return Finished(outcome, facts, charge, workspace)
+    return Finished(outcome, events, charge, workspace)
 
 
 async def model_call(
     ports: Ports,
     role: Role,
-    at: Place,
+    at: CallKey,
     messages: Messages,
     call: Callable[[Any, Messages], Awaitable[AIMessage]],
     *,
     offered: Sequence[str] = (),
     draft: Draft | None = None,
-    whole: Whole | None = None,
+    whole: FullRequest | None = None,
     level: int = 0,
-    more: Callable[[AIMessage], Sequence[Fact]] = lambda _: (),
+    more: Callable[[AIMessage], Sequence[Event]] = lambda _: (),
 ) -> AIMessage:
     """One call of the model of `role`, made once. `offered` are the names of its tools.
 
@@ -82,10 +82,10 @@ async def model_call(
     `draft`, as that model has room for. The charge and the event name the one that answered.
     `whole` is the request as the model gets it, where there is more to it than `messages` and
     `offered` say. A recording's turn is kept before the call is on record: the event names it.
-    `more` are facts that the reply itself tells.
+    `more` are events that the reply itself tells.
     """
     name = ports.models.name(role, level)
-    given = whole or Whole(messages, offered)
+    given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)
 
     toll: BudgetToll
@@ -94,13 +94,13 @@ async def model_call(
         nonlocal toll
         toll = BudgetToll(ports.budget, ports.prices, name, ports.cancel.check)
         with tolled(toll):
-            return await asked_within(model, role, drawn, partial(call, model))
+            return await ask_within_context(model, role, drawn, partial(call, model))
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
         with heard_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
-            got = await first_to_answer(ports.models, role, level, ask)
-        message = _signed(keepable(got.message, _SERDE), got.model)
+            got = await ask_first_available(ports.models, role, level, ask)
+        message = _signed(make_serializable(got.message, _SERDE), got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
         charge = _charge(message, role, got.model, at, cost, toll.reservation)
@@ -112,10 +112,12 @@ async def model_call(
             except BaseException:  # however it is given up, the answer has been paid for
                 await ports.journal.paid(charge)
                 raise
-        fact = Fact(at, "model_called", fields)
-        return message, finished(message, facts=(fact, *more(message)), charge=charge)
+        event = Event(at, "model_called", fields)
+        return message, finished_call(message, events=(event, *more(message)), charge=charge)
 
-    return await once(ports, at.key(digest(role, name, offered, said(messages))), make)
+    return await journaled(
+        ports, at.key(digest(role, name, offered, message_values(messages))), make
+    )
 
 
 def answered_by(message: BaseMessage) -> str | None:
@@ -133,7 +135,7 @@ def _charge(
     message: AIMessage,
     role: str,
     name: str,
-    at: Place,
+    at: CallKey,
     cost: Decimal | None,
     reservation: str | None,
 ) -> Charge:
