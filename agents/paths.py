@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 from agents.errors import PathOutside
 from agents.runs.installed import FOLDER, belongs_to_install
-from sandbox import paths as room
+from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
-ROOM = "/work/"
+SANDBOX_PREFIX = "/work/"
 """Where a room has the workspace: code sees its files there, so models name them so."""
 
 
@@ -30,33 +30,33 @@ def checked(path: str) -> str:
 
 def in_workspace(path: str) -> str:
     """`path` without the room's name for the workspace; what is left is not checked."""
-    return path.strip().removeprefix(ROOM)
+    return path.strip().removeprefix(SANDBOX_PREFIX)
 
 
-def objection(files: Mapping[str, int], laid: Mapping[str, int], limits: Limits) -> str | None:
+def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) -> str | None:
     """Why a workspace of `files` cannot take those of `laid`, by path with sizes in bytes; or None.
 
     What is refused here would otherwise stop the next run, as if the sandbox had failed.
     """
-    if any(map(belongs_to_install, laid)):
+    if any(map(belongs_to_install, new)):
         return f"only install puts files into {FOLDER}/"
-    return beyond(files, laid, limits)
+    return exceeded_limit(files, new, limits)
 
 
-def beyond(
+def exceeded_limit(
     files: Mapping[str, int],
-    laid: Mapping[str, int],
+    new: Mapping[str, int],
     limits: Limits,
     deleted: Collection[str] = (),
 ) -> str | None:
     """The same for any path, once the `deleted` files are gone."""
-    after = {path: size for path, size in {**files, **laid}.items() if path not in deleted}
+    after = {path: size for path, size in {**files, **new}.items() if path not in deleted}
     try:
-        room.require(after)
+        sandbox_paths.require(after)
     except ValueError as error:
         return str(error)
-    if laid and max(laid.values()) > limits.file_bytes:
-        return f"{max(laid.values())} bytes; a file has at most {limits.file_bytes}"
+    if new and max(new.values()) > limits.file_bytes:
+        return f"{max(new.values())} bytes; a file has at most {limits.file_bytes}"
     if len(after) > limits.workspace_files:
         return f"the workspace has at most {limits.workspace_files} files"
     if sum(after.values()) > limits.workspace_bytes:
@@ -69,7 +69,7 @@ def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | 
     with a `/`. None where there is no such directory.
     """
     bare = in_workspace(path).rstrip("/")
-    prefix = "" if bare in {"", ".", ROOM.rstrip("/")} else checked(bare) + "/"
+    prefix = "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
     below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
     if prefix and not below:
         return None

@@ -72,9 +72,9 @@ def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
 
 def fitting(lines: list[str], width: int) -> list[str]:
     """As many of the lines, from the first on, as `width` characters have room for."""
-    room = width
+    left = width
     for number, line in enumerate(lines):
-        room -= len(line)
-        if room < 0:
+        left -= len(line)
+        if left < 0:
             return lines[:number]
     return lines

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.checks.cases import read as read_cases
+from agents.checks.cases import parse_cases as read_cases
 from agents.checks.checks import Checks
 from agents.graph.build import build
 from agents.models import Chains, ModelOptions, ModelPool
@@ -117,7 +117,9 @@ class WorkerContext:
             models=models,
             limits=self.limits,
             last_try=record.retries >= RETRIES,
-            bounds=replace(self.bounds, mends=spec.repair, pauses=spec.shows_each_run),
+            bounds=replace(
+                self.bounds, allow_repair=spec.repair, pause_each_run=spec.shows_each_run
+            ),
             pages=self.pages,
             packages=self.packages,
             checks=await self.checks(record),
@@ -196,10 +198,10 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         limits=limits(settings),
         bounds=Bounds(
             steps=settings.max_steps,
-            abreast=settings.parallel_steps,
+            max_parallel_steps=settings.parallel_steps,
             history=settings.history_characters,
             conversation=settings.conversation_characters,
-            sums_up=bool(settings.summary_model),
+            summarize_with_model=bool(settings.summary_model),
         ),
         spending=Spending.allowed(settings, Credentials(store.redis)),
         turns=asyncio.Semaphore(settings.runs_at_once),

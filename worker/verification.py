@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from agents.checks.report_format import in_words, told
+from agents.checks.report_format import report_data, report_summary
 from agents.ports import CallKey, Event, Ports
 
 PLACE = CallKey("", "verification", 0)
@@ -20,11 +20,11 @@ async def verified(ports: Ports) -> dict[str, Any]:
     await ports.cancel.check()
     files = await ports.workspace.files()
     report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
-    checked = await told(report, ports)
+    checked = await report_data(report, ports)
     await ports.events.emit(Event(PLACE, "checked", {"revision": None, **checked}))
     return checked
 
 
 def answer(checked: dict[str, Any]) -> str:
     """What the job answers."""
-    return f"{in_words(checked)}."
+    return f"{report_summary(checked)}."

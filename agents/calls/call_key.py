@@ -37,7 +37,7 @@ def for_call(outer: CallKey, reply: int, offset: int = 0) -> CallKey:
 
 def for_reply(state: Mapping[str, Any]) -> CallKey:
     """The place of the reply whose calls are at work, in a pass of the executor."""
-    return for_call(CallKey(*state["outer"]), replies(state["messages"]))
+    return for_call(CallKey(*state["key"]), replies(state["messages"]))
 
 
 def digest(*parts: Any) -> str:

@@ -19,10 +19,19 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
 from agents.context.overflow import Draft, Messages, ask_within_context
-from agents.models import ANSWERED_BY, ModelName, Role, Usage, heard_by, tolled, turn_of, written
+from agents.models import (
+    ANSWERED_BY,
+    ModelName,
+    Role,
+    Usage,
+    dump_turn,
+    guarded,
+    listened_by,
+    record_turn,
+)
 from agents.models.fallback import ask_first_available
 from agents.ports import CallKey, Charge, Event, Finished, Ports
-from agents.spending.budget import BudgetToll
+from agents.spending.budget import BudgetGuard
 
 M = TypeVar("M", bound=BaseMessage)
 
@@ -88,27 +97,29 @@ async def model_call(
     given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)
 
-    toll: BudgetToll
+    guard: BudgetGuard
 
     async def ask(name: str, model: Any) -> AIMessage:
-        nonlocal toll
-        toll = BudgetToll(ports.budget, ports.prices, name, ports.cancel.check)
-        with tolled(toll):
+        nonlocal guard
+        guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check)
+        with guarded(guard):
             return await ask_within_context(model, role, drawn, partial(call, model))
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
-        with heard_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
+        with listened_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
             got = await ask_first_available(ports.models, role, level, ask)
         message = _signed(make_serializable(got.message, _SERDE), got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
-        charge = _charge(message, role, got.model, at, cost, toll.reservation)
+        charge = _charge(message, role, got.model, at, cost, guard.reservation)
         fields = {**_fields(charge, seconds), **got.fields()}
         if ports.redaction is not None:
-            turn = turn_of(role, got.model, given.messages, given.tools, message, ports.redaction)
+            turn = record_turn(
+                role, got.model, given.messages, given.tools, message, ports.redaction
+            )
             try:
-                fields["recorded"] = await ports.workspace.keep(written(turn).encode())
+                fields["recorded"] = await ports.workspace.keep(dump_turn(turn).encode())
             except BaseException:  # however it is given up, the answer has been paid for
                 await ports.journal.paid(charge)
                 raise

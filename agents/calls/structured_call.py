@@ -15,7 +15,7 @@ from agents.context.overflow import Messages
 from agents.models import Answer, Role, ask
 from agents.models.replies.structured import read
 from agents.ports import Ports
-from agents.prompts import past, render
+from agents.prompts import past_reply, render
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -33,7 +33,7 @@ async def ask_role(
     if first.value is not None:
         return first
     repair = render("repair", error=first.error, tool=schema.__name__)
-    again = [*messages, past(first.said or "(nothing)"), HumanMessage(repair)]
+    again = [*messages, past_reply(first.said or "(nothing)"), HumanMessage(repair)]
     return await _ask(runtime, role, again, schema, ordinal=1, level=level)
 
 

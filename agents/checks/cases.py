@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.checks.copied_files import beside
+from agents.checks.copied_files import without_clashes
 from agents.checks.report import JudgedBy, Outcome, Report, Test
 from agents.runs.installed import with_packages
 from agents.texts import head_and_tail
 from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
 
-WALLS = 5
+TOTAL_WALL_TIMES = 5
 """All cases together may take so many times the wall time of one run."""
 MATCH_SECONDS = 5.0
 SHOWN = 400
@@ -53,7 +53,7 @@ class Case:
     expect_files: Mapping[str, str] = field(default_factory=dict)
 
 
-def read(text: str) -> tuple[Case, ...]:
+def parse_cases(text: str) -> tuple[Case, ...]:
     """Cases from JSON, as `POST /jobs` takes them: a list of objects without a null."""
     cases = []
     for number, given in enumerate(json.loads(text), 1):
@@ -62,7 +62,7 @@ def read(text: str) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-async def tried(
+async def run_cases(
     sandbox: Sandbox,
     files: Mapping[str, bytes],
     cases: Sequence[Case],
@@ -72,7 +72,7 @@ async def tried(
     """Run `cases`, one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
     shown, seconds = died(End.EXITED, 0.0), 0.0
-    until = time.monotonic() + WALLS * limits.wall_seconds
+    until = time.monotonic() + TOTAL_WALL_TIMES * limits.wall_seconds
     for case in cases:
         left = until - time.monotonic()
         if left <= 0:
@@ -91,7 +91,7 @@ async def _tried(
     sandbox: Sandbox, files: Mapping[str, bytes], case: Case, limits: Limits
 ) -> tuple[Test, RunResult]:
     over = {path: text.encode() for path, text in case.files.items()}
-    whole = with_packages({**beside(files, over), **over})
+    whole = with_packages({**without_clashes(files, over), **over})
     kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
         result = await sandbox.run(

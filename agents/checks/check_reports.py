@@ -17,7 +17,7 @@ DETAIL_SHOWN = 800
 State = Mapping[str, Any]
 
 
-def carried_by(state: State, ports: Ports) -> Checks:
+def checks_of(state: State, ports: Ports) -> Checks:
     """The caller's checks, and those that the tester wrote; of one name, the caller's count."""
     given = ports.checks or Checks()
     return replace(given, files={**state.get("tests", {}), **given.files})
@@ -29,7 +29,7 @@ def report_of(state: State) -> dict[str, Any] | None:
     return checked if checked and checked["revision"] == state["revision"] else None
 
 
-def unpassed(state: State) -> str | None:
+def unpassed_checks(state: State) -> str | None:
     """How the checks stand in the way, in words; None where they do not."""
     checked = report_of(state)
     if checked is None or checked["passed"]:
@@ -44,8 +44,8 @@ def failing(state: State) -> dict[str, Any]:
     """{failing: [test], passing: how many}, for the executor's prompt."""
     checked = report_of(state)
     tests = checked["tests"] if checked else []
-    told = [_cut(test) for test in tests if test["outcome"] != "passed"]
-    return {"failing": told[:FAILING_SHOWN], "passing": len(tests) - len(told)}
+    cut = [_cut(test) for test in tests if test["outcome"] != "passed"]
+    return {"failing": cut[:FAILING_SHOWN], "passing": len(tests) - len(cut)}
 
 
 def shown(state: State) -> dict[str, Any] | None:
@@ -54,8 +54,8 @@ def shown(state: State) -> dict[str, Any] | None:
     if checked is None:
         return None
     tests = sorted(checked["tests"], key=lambda test: test["outcome"] == "passed")
-    told = [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]
-    return {"judged_by": None, "notices": [], **checked, "tests": told}
+    cut = [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]
+    return {"judged_by": None, "notices": [], **checked, "tests": cut}
 
 
 def _cut(test: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ _AT_START = ("sitecustomize", "usercustomize")
 """What an interpreter imports by itself when it starts, if it is there."""
 
 
-def copied(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, bytes]:
+def files_under_test(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, bytes]:
     """Those of a workspace's `files` that count under checks with the paths `checks`.
 
     A file of the same path gives way, and so does one that is where a check's directory is to be,
@@ -21,12 +21,12 @@ def copied(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, byt
     packages = {f"{path.removesuffix('.py')}/__init__.py" for path in checks}
     return {
         path: content
-        for path, content in beside(files, checks).items()
+        for path, content in without_clashes(files, checks).items()
         if path not in packages and not _configures(path.split("/"))
     }
 
 
-def beside(files: Mapping[str, bytes], others: Collection[str]) -> dict[str, bytes]:
+def without_clashes(files: Mapping[str, bytes], others: Collection[str]) -> dict[str, bytes]:
     """Those of `files` that can be in one directory with files of the paths `others`."""
     taken = set(others)
     above = {parent for path in others for parent in _parents(path)}

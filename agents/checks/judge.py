@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.checks import cases
 from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
-from agents.checks.copied_files import copied
+from agents.checks.copied_files import files_under_test
 from agents.checks.notices import notices
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
@@ -45,7 +45,7 @@ async def judge(
     if checks.files or not checks.cases:
         reports.append(await _of_files(sandbox, files, checks, limits))
     if checks.cases:
-        reports.append(await cases.tried(sandbox, files, checks.cases, limits))
+        reports.append(await cases.run_cases(sandbox, files, checks.cases, limits))
     return merged(reports)
 
 
@@ -53,32 +53,32 @@ async def _of_files(
     sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
 ) -> Report:
     planned = plan(checks)
-    own = copied(files, checks.files)
+    work_files = files_under_test(files, checks.files)
     if planned.kind == "command":  # a case whose exit code decides
         case = cases.Case(" ".join(planned.words), planned.words, files=checks.files)
-        report = await cases.tried(sandbox, own, [case], limits, JUDGED_BY["command"])
+        report = await cases.run_cases(sandbox, work_files, [case], limits, JUDGED_BY["command"])
     else:
-        report = await _supervised(sandbox, planned, checks, own, limits)
+        report = await _supervised(sandbox, planned, checks, work_files, limits)
     return replace(report, notices=await asyncio.to_thread(notices, files, checks.files))
 
 
 async def _supervised(
-    sandbox: Sandbox, planned: Plan, checks: Checks, own: Mapping[str, bytes], limits: Limits
+    sandbox: Sandbox, planned: Plan, checks: Checks, work_files: Mapping[str, bytes], limits: Limits
 ) -> Report:
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
-    laid = with_packages(own)
+    placed = with_packages(work_files)
     order = {
         **asdict(planned),
         "files": dict(checks.files),
-        "own": sorted({path.partition("/")[0] for path in own}),
-        "packages": START in laid,
+        "own": sorted({path.partition("/")[0] for path in work_files}),
+        "packages": START in placed,
         "hidden": hidden,
         "seconds": max(limits.wall_seconds - OWN_SECONDS, 0.5),
     }
     text = json.dumps(order).encode()
     command = Command(
         argv=("python", "-c", program()),
-        files={f"{hidden}/{path}": content for path, content in laid.items()},
+        files={f"{hidden}/{path}": content for path, content in placed.items()},
         stdin=b"%010d" % len(text) + text + secret.encode(),
     )
     wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))

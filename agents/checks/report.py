@@ -46,7 +46,7 @@ class Report:
         every = all(test.outcome == "passed" for test in self.tests)
         return self.problem is None and bool(self.tests) and every
 
-    def told(self, run: Mapping[str, Any]) -> dict[str, Any]:
+    def as_data(self, run: Mapping[str, Any]) -> dict[str, Any]:
         """As plain values, as events and views have it; `run` is its run in the same form."""
         return {
             "passed": self.passed,

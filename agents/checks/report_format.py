@@ -10,7 +10,7 @@ from agents.ports import Ports
 from agents.texts import head_and_tail
 
 
-async def told(report: Report, ports: Ports) -> dict[str, Any]:
+async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
     """{passed, judged_by, problem, tests: [{id, outcome, detail}], notices: [{file, line, what}],
     run: {end, exit_code, signal, stdout}, seconds}; `stdout` is what the tests printed, or one case
     to both of its streams, cut to size like a run's.
@@ -30,10 +30,10 @@ async def told(report: Report, ports: Ports) -> dict[str, Any]:
         "signal": result.signal,
         "stdout": stdout,
     }
-    return report.told(run)
+    return report.as_data(run)
 
 
-def in_words(checked: Mapping[str, Any]) -> str:
+def report_summary(checked: Mapping[str, Any]) -> str:
     """One line: how many passed, and what is in the way. Pure."""
     tests = checked["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)

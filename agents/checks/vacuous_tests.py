@@ -48,14 +48,14 @@ Drop = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UsefulTests:
     """What is left: files by path, the names of their tests, and what was thrown out."""
 
     files: Mapping[str, str]
     tests: tuple[str, ...]
     dropped: tuple[Drop, ...]
 
-    def told(self) -> dict[str, Any]:
+    def event_data(self) -> dict[str, Any]:
         """As the event `tests_written` tells of it."""
         return {
             "files": sorted(self.files),
@@ -64,8 +64,8 @@ class Kept:
         }
 
 
-def readable(
-    files: Mapping[str, str], there: Collection[str]
+def usable_files(
+    files: Mapping[str, str], present: Collection[str]
 ) -> tuple[dict[str, str], tuple[Drop, ...]]:
     """The files that can be tried, and why the others cannot. `there` are the workspace's."""
     fit: dict[str, str] = {}
@@ -78,7 +78,7 @@ def readable(
             unfit.append((name[:100], f"it cannot be read: {error}"))
             continue
         base = path.rpartition("/")[2]
-        if not (base.startswith("test_") and base.endswith(".py")) or path in there:
+        if not (base.startswith("test_") and base.endswith(".py")) or path in present:
             unfit.append((path, "its name is not test_NAME.py, or is taken"))
         elif not tests:
             unfit.append((path, "there is no test in it"))
@@ -88,7 +88,7 @@ def readable(
 
 
 def empty_solution(
-    files: Mapping[str, str], interface: str, there: Collection[str]
+    files: Mapping[str, str], interface: str, present: Collection[str]
 ) -> dict[str, bytes]:
     """The modules that the tests import, that `interface` promises and that are not `there`, as
     files that do nothing. Without them no test could be collected, and all would seem to fail.
@@ -99,7 +99,7 @@ def empty_solution(
             path = f"{name.replace('.', '/')}.py"
             top = name.partition(".")[0]
             known = top in _LIBRARIES or any(
-                each.startswith((f"{top}/", f"{top}.")) for each in there
+                each.startswith((f"{top}/", f"{top}.")) for each in present
             )
             if not known and re.search(rf"\b{re.escape(top)}\b", interface):
                 found[path] = _EMPTY.encode()
@@ -110,9 +110,9 @@ def empty_solution(
     }
 
 
-def sieved(
+def drop_vacuous_tests(
     files: Mapping[str, str], tried: Sequence[Sequence[str]], unfit: Sequence[Drop] = ()
-) -> Kept:
+) -> UsefulTests:
     """What stays of `files` after a trial that told [id, outcome, detail] of each test."""
     kept: dict[str, str] = {}
     names: list[str] = []
@@ -123,12 +123,12 @@ def sieved(
         dropped += [(name, _USELESS[outcomes[name]]) for name in sorted(useless)]
         left = [test.name for test in expected(path, text) if test.name not in useless]
         if left:
-            behind = len(path) + len("::")
+            prefix = len(path) + len("::")
             kept[path] = _without(
-                text, {name[behind:] for name in useless}, [name[behind:] for name in left]
+                text, {name[prefix:] for name in useless}, [name[prefix:] for name in left]
             )
             names += left
-    return Kept(kept, tuple(names), tuple(dropped))
+    return UsefulTests(kept, tuple(names), tuple(dropped))
 
 
 def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _without(text: str, useless: Collection[str], left: Collection[str]) -> str:
     """The source without the functions that are `useless`, and without the classes of which
     nothing is `left`; both are names behind the file's, with `::` between class and function.
     """
-    gone: list[ast.stmt] = []
+    dropped_nodes: list[ast.stmt] = []
 
     def look(nodes: Sequence[ast.stmt], above: str) -> None:
         for node in nodes:
@@ -164,15 +164,15 @@ def _without(text: str, useless: Collection[str], left: Collection[str]) -> str:
                 continue
             name = above + node.name
             if not isinstance(node, ast.ClassDef):
-                gone.extend([node] if name in useless else [])
+                dropped_nodes.extend([node] if name in useless else [])
             elif any(each.startswith(f"{name}::") for each in left):
                 look(node.body, f"{name}::")
             elif any(each.startswith(f"{name}::") for each in useless):
-                gone.append(node)
+                dropped_nodes.append(node)
 
     look(ast.parse(text).body, "")
     lines = text.splitlines(keepends=True)
-    for node in sorted(gone, key=lambda each: each.lineno, reverse=True):
+    for node in sorted(dropped_nodes, key=lambda each: each.lineno, reverse=True):
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(each.lineno for each in decorators)])
         del lines[first - 1 : node.end_lineno]

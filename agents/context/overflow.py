@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agents.context.trimming import latest, text_of
 from agents.models import ContextExceeded, ProviderModel, Role, too_long
-from agents.prompts import spare_in
+from agents.prompts import trimmable_parts
 from agents.texts import head_and_tail, weight
 
 BYTES_A_TOKEN = 3
@@ -80,7 +80,7 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
 def cut(messages: Messages, most: int | None) -> Messages:
     """The messages in `most` bytes, or in as few as they can be; None: as they are.
 
-    All spare parts and tool outputs are cut alike, in their middle, and the oldest exchanges go.
+    All trimmable parts and tool outputs are cut alike, in the middle; the oldest exchanges go.
     """
     if most is None or size(messages) <= most:
         return messages
@@ -108,7 +108,7 @@ def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
 
 def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
     text = text_of(message)
-    parts = [(0, len(text))] if isinstance(message, ToolMessage) else spare_in(message)
+    parts = [(0, len(text))] if isinstance(message, ToolMessage) else trimmable_parts(message)
     if all(end - start <= limit for start, end in parts):
         return message
     pieces, done = [], 0
@@ -152,8 +152,8 @@ def _allowed(
     """The bytes that the next request may have, after one of `given` was refused."""
     sent = size(given)
     allowed = _room(model, of) or 0
-    if model and model.most_input and error.took:
-        bytes_a_token = (sent + of.beside) / error.took
+    if model and model.most_input and error.used:
+        bytes_a_token = (sent + of.beside) / error.used
         allowed = int(bytes_a_token * model.most_input * _MARGIN) - of.beside
     return allowed if 0 < allowed < sent else sent // 2
 

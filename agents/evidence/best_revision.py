@@ -18,7 +18,7 @@ Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestRevision:
     """What is handed back. `revision` is None where there is no answer yet; `earlier`: it is not
     the last one, so the files have to be brought back to `workspace`."""
 
@@ -31,12 +31,12 @@ class Best:
     earlier: bool = False
 
 
-def best(state: State) -> Best:
+def best_revision(state: State) -> BestRevision:
     """The approved revision, which is the last; without approval the best one."""
     answers: Sequence[Answer] = state.get("answers", [])
     artifacts, checked = state.get("artifacts", {}), state.get("checked")
     if not answers:
-        return Best(None, "", artifacts, state.get("workspace"), checked)
+        return BestRevision(None, "", artifacts, state.get("workspace"), checked)
     chosen = answers[-1]
     if state.get("approved_by") is None:
         chosen = max(answers, key=lambda answer: _rank(state, answer["revision"]))
@@ -44,9 +44,11 @@ def best(state: State) -> Best:
     left = _left(state, chosen)
     if chosen is answers[-1] or "artifacts" not in left:
         found = _verification(state, revision)
-        return Best(revision, text, artifacts, state.get("workspace"), checked, found)
+        return BestRevision(revision, text, artifacts, state.get("workspace"), checked, found)
     report, found = _report(state, revision), _verification(state, revision)
-    return Best(revision, text, left["artifacts"], left["workspace"], report, found, earlier=True)
+    return BestRevision(
+        revision, text, left["artifacts"], left["workspace"], report, found, earlier=True
+    )
 
 
 def _left(state: State, answer: Answer) -> Mapping[str, Any]:

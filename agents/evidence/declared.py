@@ -46,12 +46,14 @@ async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) ->
 
 def last_declaration(state: State) -> Run | None:
     """The last `verify` of the model's own."""
-    ours = {each["run"] for each in state.get("verifications", ()) if each["source"] != "model"}
+    not_declared = {
+        each["run"] for each in state.get("verifications", ()) if each["source"] != "model"
+    }
     runs = (run for run in reversed(state.get("runs", [])) if run.get("tool") == VERIFY)
-    return next((run for run in runs if run["id"] not in ours), None)
+    return next((run for run in runs if run["id"] not in not_declared), None)
 
 
-def standing(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
+def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
     """A run of this program over the very files that are there, which it left as they were."""
     now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.kept)
     same = (run for run in reversed(runs) if run.get("tool") == program.tool)
@@ -76,7 +78,7 @@ def by_program(state: State) -> Verification:
     return {**found, "source": "program", "run": rests["id"], "command": short(rests)}
 
 
-def red(run: Run, state: State) -> str | None:
+def why_no_evidence(run: Run, state: State) -> str | None:
     """Why the run of a verification is no evidence by itself, or None."""
     last = state["runs"][-1] if state.get("runs") else run
     if last["by"] != EXECUTOR and not last["succeeded"]:  # a person's edit is what they look at

@@ -42,14 +42,14 @@ def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
         return Next(exhausted=True, level=level)
-    why = standstill(state, critiques)
+    why = no_progress(state, critiques)
     stronger = level + 1 < levels
-    if stronger and (why is not None or worn_out(state, critiques)):
+    if stronger and (why is not None or has_used_its_repairs(state, critiques)):
         return Next(exhausted=False, level=level + 1)
     return Next(exhausted=why is not None, level=level, ends=why)
 
 
-def standstill(state: State, critiques: Critiques) -> str | None:
+def no_progress(state: State, critiques: Critiques) -> str | None:
     """Why another revision by the same model would bring nothing, or None."""
     if _same_twice(state, critiques):
         return "two revisions in a row came to the same"
@@ -75,7 +75,7 @@ def _better(figures: Sequence[float | None], delta: float) -> bool | None:
     return max(known[1:]) >= known[0] + delta if len(known) > PATIENCE else None
 
 
-def worn_out(state: State, critiques: Critiques) -> bool:
+def has_used_its_repairs(state: State, critiques: Critiques) -> bool:
     """Whether the model at work has had its repairs: revisions of its own that were sent back, but
     for the job's first, which fixed nothing."""
     level = state.get("level", 0)

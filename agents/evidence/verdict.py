@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from agents.checks.check_reports import unpassed
+from agents.checks.check_reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
 from agents.graph.state import Run
 from agents.parallel.joined import unresolved
@@ -32,7 +32,7 @@ _ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*(\d+)\W*")
 
 
-class Said(TypedDict):
+class CriticReply(TypedDict):
     """What the critic itself said. `score` is from 0 to 1, `failed` are criteria that are not met;
     `runs` are those that it looked at, `run` is the one that it rests on."""
 
@@ -70,10 +70,10 @@ def verification_of(state: Mapping[str, Any]) -> Verification | None:
     return found[-1] if found and found[-1]["revision"] == state["revision"] else None
 
 
-def unproven(state: Mapping[str, Any]) -> str | None:
+def missing_evidence(state: Mapping[str, Any]) -> str | None:
     """Why the work may not be approved as it is, or None. A person who approves all the same
     overrides it."""
-    if problem := unpassed(state):
+    if problem := unpassed_checks(state):
         return problem
     if copies := unresolved(state):
         return f"copies of conflicting files are left: {', '.join(copies)}"
@@ -81,15 +81,17 @@ def unproven(state: Mapping[str, Any]) -> str | None:
     return found["problem"] if found else NOT_VERIFIED
 
 
-def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -> Critique:
+def critique_of(
+    state: Mapping[str, Any], said: CriticReply | None, why: str = UNREADABLE
+) -> Critique:
     """The critique of the revision at hand; `said` is None where the critic was not heard."""
     if said is None:
-        nothing = _as_said(state, Said(verdict="revise", feedback=why, run=None))
+        nothing = _as_said(state, CriticReply(verdict="revise", feedback=why, run=None))
         return {**nothing, "overruled": why, "by": RULES, "ends": why}
     critique = _as_said(state, said)
     if said["verdict"] == "revise":
         return critique
-    objection = _lacks(state) or _contradiction(critique)
+    objection = _blocker(state) or _contradiction(critique)
     if objection is None:
         found = verification_of(state)
         run = critique["run"] or (found["run"] if found else None)
@@ -99,16 +101,16 @@ def judged(state: Mapping[str, Any], said: Said | None, why: str = UNREADABLE) -
     return {**critique, "feedback": feedback, "overruled": objection}
 
 
-def _lacks(state: Mapping[str, Any]) -> str | None:
+def _blocker(state: Mapping[str, Any]) -> str | None:
     """What stands in the way of the critic's approval: where the job asks for no evidence, it is
     enough that nothing could be executed."""
-    problem = unproven(state)
+    problem = missing_evidence(state)
     if problem and problem.startswith(NOT_EXECUTABLE) and state["job"].get("evidence") == "none":
         return None
     return problem
 
 
-def _as_said(state: Mapping[str, Any], said: Said) -> Critique:
+def _as_said(state: Mapping[str, Any], said: CriticReply) -> Critique:
     runs = state.get("runs", [])
     run = _named(runs, said["run"])
     looked_at = (_named(runs, name) for name in said.get("runs", ()))

@@ -17,18 +17,26 @@ from langchain_core.messages import ToolMessage
 
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.check_reports import carried_by, report_of, unpassed
+from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
-from agents.evidence.declared import NO_RUN, Declared, by_program, declared_in, red, short, standing
+from agents.evidence.declared import (
+    NO_RUN,
+    Declared,
+    by_program,
+    declared_in,
+    matching_run,
+    short,
+    why_no_evidence,
+)
 from agents.evidence.experiment import groups, not_exercised, replaced
 from agents.evidence.record import Experiment, Verification, experiment, unverified
 from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
 from agents.graph.state import Run, State
 from agents.ports import CallKey, Event, Finished, Ports
-from agents.runs.program import Program, Seen, execute
+from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
-from agents.tools.trace import of_run
+from agents.tools.trace import trace_of_run
 from sandbox.protocol import RunResult, Stream
 
 CHECKS = "the acceptance checks"
@@ -71,10 +79,10 @@ class _Work:
 
     async def by_checks(self) -> Verification:
         """By the acceptance checks, whose report on these files is there."""
-        found = unverified(self.state, unpassed(self.state))
+        found = unverified(self.state, unpassed_checks(self.state))
         found = {**found, "source": "checks", "command": CHECKS}
         carried, sandbox, limits = (
-            carried_by(self.state, self.ports),
+            checks_of(self.state, self.ports),
             self.ports.sandbox,
             self.ports.limits,
         )
@@ -90,15 +98,15 @@ class _Work:
     async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
         """By a command, which is run unless it has been run on these very files."""
         program = declared.program
-        run = standing(self.state.get("runs", []), program, self.ports)
+        run = matching_run(self.state.get("runs", []), program, self.ports)
         made = [] if run is not None else [await self._run(program)]
         run = run or made[0]
-        found = unverified(self.state, red(run, self.state))
+        found = unverified(self.state, why_no_evidence(run, self.state))
         found = {**found, "source": declared.source, "command": short(run), "run": run["id"]}
 
         async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
             seen = await execute(self.ports, program, replaced(self.files, group))
-            return seen.green, seen.result
+            return seen.passed, seen.result
 
         return await self._tried(found, self._groups(program.text), without), made
 
@@ -113,7 +121,7 @@ class _Work:
         async def make() -> tuple[ToolMessage, Finished]:
             seen = await execute(ports, program, self.files)
             unkept = replace(seen.result, changed={}, deleted=frozenset(), refused=())
-            seen = Seen(unkept, seen.lack, seen.report)
+            seen = ProgramResult(unkept, seen.problem, seen.report)
             ran = await recorded(ports, program, seen, number, state["revision"], EXECUTOR)
             events = [Event(self.at, "run_finished", ran.run)]
             reds, model = (
@@ -124,7 +132,7 @@ class _Work:
                 data := await repaired(ran.run, reds, model, level, ports)
             ):
                 events.append(Event(self.at, "repaired", data))
-            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=trace_of_run(ran))
             return message, finished_call(message, events=events)
 
         key = digest("verification", ports.workspace.digest, program.tool, program.text)
@@ -140,8 +148,8 @@ class _Work:
 
         async def make() -> tuple[ToolMessage, Finished]:
             experiments, problem = await _experiments(str(found["command"]), tried, without)
-            told = {"experiments": experiments, "problem": problem, "holds": problem is None}
-            message = ToolMessage("", tool_call_id="experiment", artifact=told)
+            outcome = {"experiments": experiments, "problem": problem, "holds": problem is None}
+            message = ToolMessage("", tool_call_id="experiment", artifact=outcome)
             return message, finished_call(message)
 
         key = digest(

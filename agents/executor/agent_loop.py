@@ -50,13 +50,13 @@ class LoopState(AgentState[Any]):
     messages: Messages
     revision: int
     runs_before: int
-    apart: int
-    made: Sequence[str]
-    reds: Sequence[Run]
-    asks: bool
+    run_number_step: int
+    made_before: Sequence[str]
+    failed_verifications: Sequence[Run]
+    ask_to_verify: bool
     level: int
     steps: NotRequired[int]
-    outer: tuple[str, str, int]
+    key: tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class LoopRequest:
     runs_before: int
     level: int
     history: Sequence[AnyMessage] = ()
-    made: Sequence[str] = ()
-    reds: Sequence[Run] = ()
-    asks: bool = False
-    apart: int = 1
+    made_before: Sequence[str] = ()
+    failed_verifications: Sequence[Run] = ()
+    ask_to_verify: bool = False
+    run_number_step: int = 1
     steps: int = 0
 
 
@@ -82,7 +82,7 @@ class LoopResult:
     `steps` tell which steps of the plan are finished with it; `stopped` says why it was ended for
     going in circles, or is None."""
 
-    said: list[AnyMessage]
+    messages: list[AnyMessage]
     answer: str
     runs: list[Run]
     made: list[ArtifactFields]
@@ -108,44 +108,44 @@ def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
     )
 
 
-async def run_loop(agent: Agent, asked: LoopRequest, ports: Ports) -> LoopResult:
+async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
     """One pass, over these ports."""
-    got = await agent.ainvoke(
+    state = await agent.ainvoke(
         {
-            "messages": [*asked.history, asked.prompt.message()],
-            "revision": asked.revision,
-            "runs_before": asked.runs_before,
-            "apart": asked.apart,
-            "made": asked.made,
-            "reds": asked.reds,
-            "asks": asked.asks,
-            "level": asked.level,
-            "steps": asked.steps,
-            "outer": astuple(asked.at),
+            "messages": [*request.history, request.prompt.message()],
+            "revision": request.revision,
+            "runs_before": request.runs_before,
+            "run_number_step": request.run_number_step,
+            "made_before": request.made_before,
+            "failed_verifications": request.failed_verifications,
+            "ask_to_verify": request.ask_to_verify,
+            "level": request.level,
+            "steps": request.steps,
+            "key": astuple(request.at),
         },
         _unsaved(get_config()),
         context=ports,
     )
-    said: list[AnyMessage] = got["messages"][len(asked.history) :]
-    found, escalated = traces(said), escalation_of(got, ports)
+    messages: list[AnyMessage] = state["messages"][len(request.history) :]
+    found, escalated = traces(messages), escalation_of(state, ports)
     return LoopResult(
-        said=said,
-        answer=bounded(final_answer(said), ports.bounds.answer),
+        messages=messages,
+        answer=bounded(final_answer(messages), ports.bounds.answer),
         runs=runs_in(found),
         made=[file for trace in found for file in trace["files"]],
         level=escalated.level,
-        steps=_ended(got, asked.at),
+        steps=_ended(state, request.at),
         stopped=escalated.stopped,
     )
 
 
-def _ended(got: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
+def _ended(state: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
     """The steps that are finished with the pass: none, where it was not the model that ended it."""
-    said = this_pass(got["messages"])
-    if not said or answered_by(said[-1]) is None:
+    messages = this_pass(state["messages"])
+    if not messages or answered_by(messages[-1]) is None:
         return ()
-    moved = at_end(said, got.get("steps", 0))
-    return moved.events(at, replies(said), got["revision"])
+    moved = at_end(messages, state.get("steps", 0))
+    return moved.events(at, replies(messages), state["revision"])
 
 
 def _unsaved(config: RunnableConfig) -> RunnableConfig:
@@ -158,7 +158,7 @@ def _unsaved(config: RunnableConfig) -> RunnableConfig:
 
 
 class ModelPlaceholder(BaseChatModel):
-    """The agent is compiled once a process; `ModelCallMiddleware` puts each job's model in its place.
+    """Compiled into the agent once a process; `ModelCallMiddleware` replaces it for each job.
 
     Raises RuntimeError when it is asked itself: the middleware is missing.
     """

@@ -22,7 +22,7 @@ from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
 from agents.models import MALFORMED, ReplyMalformed, malformed
 from agents.ports import CallKey, Event, Ports
-from agents.prompts import past, render
+from agents.prompts import past_reply, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
 from agents.texts import weight
@@ -50,7 +50,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             return AIMessage(closing)
         try:
             reply = await _reply(request, handler)
-            if await _lacks_verification(reply, state, ports):
+            if await _needs_verification(reply, state, ports):
                 reply = await _asked_to_verify(request, handler, reply)
             return _callable(reply)
         except BudgetExhausted:
@@ -65,18 +65,18 @@ def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Po
     if replies(messages) >= ports.bounds.steps:
         return render("executor/bound", steps=ports.bounds.steps)
     if has_run(state["messages"]):
-        if not ports.bounds.mends:
+        if not ports.bounds.allow_repair:
             return render("executor/unmended")
-        if ports.bounds.pauses:
+        if ports.bounds.pause_each_run:
             return render("executor/paused")
     why = escalation_of(state, ports).stopped or repeated_call(state["messages"])
     return render("executor/stuck", why=why) if why else None
 
 
-async def _lacks_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
+async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
     """Whether a reply would end a pass that has made source files and declared no verification; a
     model is asked for one once."""
-    if reply.tool_calls or reply.invalid_tool_calls or not state["asks"]:
+    if reply.tool_calls or reply.invalid_tool_calls or not state["ask_to_verify"]:
         return False
     said = this_pass(state["messages"])
     found = traces(said)
@@ -84,7 +84,7 @@ async def _lacks_verification(reply: AIMessage, state: Mapping[str, Any], ports:
         return False
     if any(message.response_metadata.get(_ASKED) for message in said):
         return False
-    made = {*state["made"], *(file["name"] for trace in found for file in trace["files"])}
+    made = {*state["made_before"], *(file["name"] for trace in found for file in trace["files"])}
     return await has_sources(ports.workspace, made)
 
 
@@ -94,7 +94,7 @@ async def _asked_to_verify(
     """The reply to the question for a verification; the `answer`, where that calls nothing, or
     there is no budget to ask."""
     ask = HumanMessage(render("executor/verify"))
-    again = request.override(messages=[*request.messages, past(str(answer.text)), ask])
+    again = request.override(messages=[*request.messages, past_reply(str(answer.text)), ask])
     try:
         reply = await _once(again, handler, ordinal=2)
     except BudgetExhausted:
@@ -128,21 +128,29 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         return reply
 
     state = cast("dict[str, Any]", request.state)
-    at = for_call(CallKey(*state["outer"]), replies(state["messages"]), ordinal)
+    at = for_call(CallKey(*state["key"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
     asked = request.override(messages=trimmed(request.messages, ports.bounds))
     whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
     level = escalation_of(state, ports).level
 
-    def moved(reply: AIMessage) -> Sequence[Event]:
+    def step_events(reply: AIMessage) -> Sequence[Event]:
         before = this_pass(state["messages"])
-        told = at_reply(before, reply, state.get("steps", 0))
-        return told.events(CallKey(*state["outer"]), replies(before), state["revision"])
+        changes = at_reply(before, reply, state.get("steps", 0))
+        return changes.events(CallKey(*state["key"]), replies(before), state["revision"])
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0
     draft = Draft(asked.messages, instructions + tool_bytes(request.tools))
     return await model_call(
-        ports, EXECUTOR, at, asked.messages, call, draft=draft, whole=whole, level=level, more=moved
+        ports,
+        EXECUTOR,
+        at,
+        asked.messages,
+        call,
+        draft=draft,
+        whole=whole,
+        level=level,
+        more=step_events,
     )
 
 

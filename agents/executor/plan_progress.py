@@ -36,15 +36,15 @@ class StepChanges:
 
     def events(self, outer: CallKey, reply: int, revision: int) -> Sequence[Event]:
         """The events that tell of it; `reply` is how many there were before in this pass."""
-        told = [*(("step_finished", step) for step in self.finished)]
-        told += [("step_started", step) for step in self.started]
+        named_steps = [*(("step_finished", step) for step in self.finished)]
+        named_steps += [("step_started", step) for step in self.started]
         return [
             Event(
                 for_call(outer, reply, STEP_EVENT_OFFSET + step),
                 kind,
                 {"step": step, "revision": revision},
             )
-            for kind, step in told
+            for kind, step in named_steps
         ]
 
 
@@ -129,12 +129,14 @@ def _all(named: Iterable[Named]) -> Sequence[int]:
     return list(dict.fromkeys(step for of_call in named for step in of_call))
 
 
-def _numbers(told: Any, steps: int) -> Named:
+def _numbers(named_steps: Any, steps: int) -> Named:
     """The steps that an argument names, as far as the plan has them; models write `2`, too."""
-    numbers = (_number(one) for one in (told if isinstance(told, list) else [told]))
+    numbers = (
+        _number(one) for one in (named_steps if isinstance(named_steps, list) else [named_steps])
+    )
     return tuple(sorted({number for number in numbers if 1 <= number <= steps}))
 
 
-def _number(told: Any) -> int:
-    text = str(told).strip()
+def _number(named_steps: Any) -> int:
+    text = str(named_steps).strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0

@@ -1,6 +1,6 @@
-"""ToolCallSequencer: the tool calls of one reply, one at a time, in the order in which the reply makes them.
+"""Runs the tool calls of one reply one at a time, in the order in which the reply makes them.
 
-They are graph tasks of their own, and nobody promises in which order tasks start.
+They are graph tasks of their own, and LangGraph promises no order in which tasks start.
 """
 
 from __future__ import annotations

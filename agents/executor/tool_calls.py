@@ -18,7 +18,7 @@ from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
 from agents.models import MALFORMED
 from agents.ports import CallKey, Event, Finished, Ports
-from agents.tools.trace import Trace, of_use, runs_in
+from agents.tools.trace import Trace, runs_in, trace_of_call
 
 TOOL_CALL_OFFSET = 10
 """Offset of a reply's first tool call; the call of the model and its repair come before."""
@@ -73,7 +73,7 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
         return _refused(call, str(refused))
     assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
     if answer.artifact is None:
-        answer.artifact = of_use(call["name"], None, ok=False, note=str(answer.text))
+        answer.artifact = trace_of_call(call["name"], None, ok=False, note=str(answer.text))
     elif not answer.artifact["data"].get("ok", True):
         answer.status = "error"
     return answer
@@ -99,7 +99,7 @@ def _objection(request: ToolCallRequest) -> str | None:
 
 def _refused(call: ToolCall, why: str) -> ToolMessage:
     path = call["args"].get("path")
-    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    trace = trace_of_call(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
     return ToolMessage(
         f"error: {why}",
         name=call["name"],

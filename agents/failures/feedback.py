@@ -46,7 +46,9 @@ async def after_run(run: Run, state: Mapping[str, Any], ports: Ports) -> Feedbac
     messages: Sequence[AnyMessage] = state["messages"]
     now = escalation_of(state, ports)
     if run["succeeded"]:
-        reds = failed_verifications([*state.get("reds", ()), *runs_in(traces(messages))])
+        reds = failed_verifications(
+            [*state.get("failed_verifications", ()), *runs_in(traces(messages))]
+        )
         model = answered_by(messages[-1]) or ports.models.name(EXECUTOR, now.level)
         return Feedback("", await repaired(run, reds, model, now.level, ports))
     after = escalation_of(state, ports, run)

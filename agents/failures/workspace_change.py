@@ -28,11 +28,11 @@ def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
         old, new = before.get(name), after.get(name)
         if old != new:
             lines += _changed(name, old, new)
-    told = [line for line in lines if not line.startswith(_NAMES)]
+    changed = [line for line in lines if not line.startswith(_NAMES)]
     return Change(
         diff="\n".join(lines),
-        added=sum(line.startswith("+") for line in told),
-        removed=sum(line.startswith("-") for line in told),
+        added=sum(line.startswith("+") for line in changed),
+        removed=sum(line.startswith("-") for line in changed),
     )
 
 

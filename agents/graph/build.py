@@ -1,10 +1,10 @@
 """The graph: planner -> executor -> verification -> review -> critic -> executor | summarize.
 
-Where the job wants it, questions and tests come before the plan, and branches for its independent
-steps after it (wave by wave, each merged before the next).
+A job can ask for questions and tests before the plan, and for its independent steps to run in
+parallel branches after it (wave by wave, each wave merged before the next).
 
-Built once a process. All that belongs to one job comes with the runtime context (`Ports`), so that
-starting an attempt costs nothing:
+The graph is built once per process. Everything that belongs to one job comes with the runtime
+context (`Ports`):
 
     await graph.ainvoke(initial_state(job), config, context=ports, durability="sync")
 """
@@ -38,17 +38,16 @@ from agents.tools.registry import TOOLS, Body
 
 Graph = CompiledStateGraph[State, Ports, State, State]
 
-MOST_STEPS = 10_000
-"""LangGraph's own bound of 25 would stop a job that people send back often; ours are
+RECURSION_LIMIT = 10_000
+"""LangGraph's default of 25 would stop a job that people send back often. The bounds that count are
 `max_revisions` and `Bounds.steps`."""
 
 
 def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] = TOOLS) -> Graph:
-    """The graph, compiled. Threads (jobs) share it; it holds nothing of any of them.
+    """The compiled graph. All jobs share it; it holds no state of a job.
 
-    `tools` are those of the executor: the same for every job, so that prompts begin alike.
-
-    `checkpointer` None: a job that is never paused can do without, and so without a thread.
+    `tools` are the executor's: the same for every job, so that all prompts have the same beginning
+    and providers can cache it. Without a `checkpointer` a job cannot be paused.
     """
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("asker", asker)
@@ -77,11 +76,11 @@ def build(checkpointer: BaseCheckpointSaver[Any] | None, tools: Sequence[Body] =
     graph.add_conditional_edges("critic", routing.after_critic, ["summarize", "executor"])
     graph.add_edge("summarize", END)
     compiled: Graph = graph.compile(checkpointer=checkpointer)
-    return compiled.with_config({"recursion_limit": MOST_STEPS})
+    return compiled.with_config({"recursion_limit": RECURSION_LIMIT})
 
 
 def _add_beginning(graph: StateGraph[State, Ports, State, State]) -> None:
-    """What comes before the plan, where the job wants it: questions, then tests."""
+    """The nodes before the planner: questions, then tests. A job asks for them."""
     graph.add_conditional_edges(START, routing.at_start, ["asker", "tester", "planner"])
     graph.add_conditional_edges("asker", routing.after_asker, ["questions", "tester", "planner"])
     graph.add_conditional_edges("questions", routing.before_planning, ["tester", "planner"])

@@ -1,14 +1,14 @@
-"""The form of the graph's checkpoints, by number: what this release writes, and what it reads.
+"""The format of the graph's checkpoints, by number: what this release writes, and what it reads.
 
-A job's record names the number that its checkpoints bear, so that a worker leaves alone what it
-cannot go on from (`jobs/upgrade.py`). The number goes up with every change after which a checkpoint
-means something else: a node or an edge that is gone or has another name, a field of the state that
-is gone, has another meaning, or that a node takes for granted; another naming of journal entries;
-a LangGraph that cannot read its own older checkpoints. `tests/unit/agents/test_agent_format.py`
-holds the graph against its shape as it was, and says so.
+A job's record names the format of its checkpoints, so that a worker does not continue a job that it
+cannot read (`jobs/upgrade.py`). The number goes up with every change after which a checkpoint means
+something else: a node or an edge is removed or renamed; a field of the state is removed, changes its
+meaning, or becomes required by a node; journal entries get other keys; LangGraph cannot read its own
+older checkpoints. `tests/unit/agents/test_agent_format.py`
+compares the graph with its recorded shape.
 
-An older number stays in READS as long as a job of it is resumed right, by nodes that take what is
-missing for granted no more (`state.get`). A golden checkpoint shows it: see `tests/golden`.
+An older number stays in READS as long as nodes can resume such a job, which means that they do not
+require the missing fields (`state.get`). A golden checkpoint in `tests/golden` proves it.
 
 | number | what is different | how it is read |
 |---|---|---|

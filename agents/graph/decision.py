@@ -1,4 +1,4 @@
-"""A person's decision, as the graph is resumed with it."""
+"""A person's decision: the value that the graph is resumed with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 
 class Action(StrEnum):
-    """What a decision can make the graph do. A rejected job never comes back to the graph."""
+    """What a decision makes the graph do. A rejected job does not return to the graph."""
 
     APPROVE = "approve"
     REVISE = "revise"
@@ -18,8 +18,8 @@ class Action(StrEnum):
 
 
 class Answers(TypedDict):
-    """The resume value of a pause that asks questions: one answer each, in their order; a blank or
-    a missing one leaves it to the default. `by` is the person's name."""
+    """The resume value of the questions: one answer for each, in order. A blank or missing answer
+    means the default. `by` is the person's name."""
 
     action: Literal["answer"]
     by: str
@@ -27,9 +27,8 @@ class Answers(TypedDict):
 
 
 class Decision(TypedDict):
-    """The resume value, which LangGraph checks: a wrong one raises, and the job stays paused.
-
-    `by` is the person's name; `feedback` belongs to revise, `code` to edit.
+    """The resume value of a review. LangGraph validates it: a wrong one raises, and the job stays
+    paused. `by` is the person's name; `feedback` goes with revise, `code` with edit.
     """
 
     action: Literal["approve", "revise", "edit", "delegate"]

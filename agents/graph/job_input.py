@@ -1,4 +1,4 @@
-"""JobInput: what a job hands to the graph at its start."""
+"""JobInput: the graph's input."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `verify`: the argv that is to show that the work is done; `evidence` "none": the critic may
-    approve what nothing can execute. `checks`: it carries acceptance checks, which are in the
-    ports; `write_tests`: a tester writes some first; `questions`: the planner may ask what the task
-    leaves open; `parallel`: steps that need nothing of each other may be taken side by side.
-    `steps` is a plan of the caller's own; `earlier` the finished jobs of the conversation, oldest
-    first; `files` the paths that the workspace starts with.
+    `steps` is the caller's own plan, `files` the paths that the workspace starts with, `earlier`
+    the finished jobs of the conversation, oldest first. `verify` is the argv of the verification.
+    `evidence` "none": the critic may approve work that cannot be executed. `checks`: the job has
+    acceptance checks, which are in the ports. `write_tests`: a tester writes tests first.
+    `questions`: the planner may ask the person about the task. `parallel`: independent steps may
+    run at the same time.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""Outcome: what a finished graph hands back, read from its final state."""
+"""Outcome: the result of a finished graph, read from its final state."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.evidence.best_revision import best
+from agents.evidence.best_revision import best_revision
 from agents.graph.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A job's end. `approved_by` is `critic`, a person's name, or None where nobody approved.
+    """A job's result. `approved_by` is `critic`, a person's name, or None without an approval.
 
-    `override`: a person approved what was not shown to work. `exhausted`: the revisions ran out,
-    or more would bring nothing (`ends` says why), and `answer`, `artifacts`, `checks` (the
-    report of its checks) and `verification` are those of the best
-    revision.
-    artifacts: ({name, digest, size, media_type}, ...).
+    `override`: a person approved work without evidence. `exhausted`: the revisions ran out, or
+    another one would not help (`ends` says why); then `answer`, `artifacts`, `checks` (the report)
+    and `verification` are those of the best revision. An artifact is {name, digest, size,
+    media_type}.
     """
 
     approved: bool
@@ -34,7 +33,7 @@ class Outcome:
 
 
 def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
-    """Why no more revisions were made although some were left, or None."""
+    """Why the job ended although revisions were left, or None."""
     critiques = state.get("critiques", [])
     ends: str | None = critiques[-1].get("ends") if critiques else None
     return ends
@@ -43,7 +42,7 @@ def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
 def outcome(state: State | Mapping[str, Any]) -> Outcome:
     """The outcome in a final state."""
     approved_by = state.get("approved_by")
-    kept = best(state)
+    kept = best_revision(state)
     return Outcome(
         approved=approved_by is not None,
         answer=kept.answer,

@@ -19,22 +19,22 @@ _AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
 
 
 def at_start(state: State) -> Literal["asker", "tester", "planner"]:
-    """To whoever may ask first, where the job wants that."""
+    """To the asker, if the job allows questions."""
     return "asker" if state["job"].get("questions") else before_planning(state)
 
 
 def after_asker(state: State) -> Literal["questions", "tester", "planner"]:
-    """To the person, where there is something to ask."""
+    """To the person, if there are questions."""
     return "questions" if state.get("asked") else before_planning(state)
 
 
 def before_planning(state: State) -> Literal["tester", "planner"]:
-    """To the tester, where the job wants tests written."""
+    """To the tester, if the job asks for tests."""
     return "tester" if state["job"].get("write_tests") else "planner"
 
 
 def to_work(state: State) -> list[Send] | Literal["executor"]:
-    """To a branch for each step of the next wave, where there is one; else to the executor."""
+    """To one branch for each step of the next wave; to the executor when no wave is left."""
     waves, ended = state.get("waves", []), state.get("merged", 0)
     if ended >= len(waves):
         return "executor"
@@ -43,12 +43,12 @@ def to_work(state: State) -> list[Send] | Literal["executor"]:
 
 
 def after_verification(state: State) -> Literal["review", "critic"]:
-    """To the person where one is asked, else to the critic."""
+    """To the person, if the job has a review; else to the critic."""
     return "review" if state["job"]["review"] else "critic"
 
 
 def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:
-    """Where the person's latest decision leads."""
+    """To the node of the person's latest decision."""
     return _AFTER_REVIEW[state["decisions"][-1]["action"]]
 
 

@@ -1,8 +1,8 @@
 """State: what the graph knows of a job between two steps.
 
-Plain values and LangChain messages only: a checkpoint must be readable without this code. The
-workspace is no part of it; it is a port. What grows (messages, runs) is kept as a delta channel,
-so that a long job's checkpoints grow linearly.
+It has plain values and LangChain messages only: a checkpoint must be readable without this code.
+The workspace is a port and no part of the state. Lists that grow (messages, runs) are delta
+channels, so that the checkpoints of a long job grow linearly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ArtifactFields = dict[str, Any]
 
 
 def text_in(run: Run, part: str) -> str:
-    """The text of a run's `code`, `stdout` or `stderr`; empty where its record has none."""
+    """The text of a run's `code`, `stdout` or `stderr`; empty if its record has none."""
     return str((run.get(part) or {}).get("text", ""))
 
 
 def appended(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """The reducer of a list that only grows; the same however writes are batched."""
+    """The reducer of a list that only grows. The batching of writes does not matter."""
     return [*state, *(item for write in writes for item in write)]
 
 
@@ -66,17 +66,17 @@ class Feedback(TypedDict):
 class State(TypedDict, total=False):
     """The graph's state. `revision` counts the executor's passes from 1.
 
-    `level` is the rung of the models' escalation chain that the job has come to, `workspace` the
-    digest of the files as the last pass or edit left them, `edits` the files as each edit left them
-    ({revision, workspace, artifacts}). `checked` is the last report of the
-    acceptance checks, with the revision that it is of, `reports` are all of them; `tests` those
-    that the tester wrote, by path, and `interface` what they take for granted of the code; `asked`
-    the planner's questions ({question, default}), `clarified` their answers ({question, answer,
-    by}). `verifications` are those of each pass and each edit, see `agents.evidence.record`.
+    `level` is the job's position in the escalation chain of models. `workspace` is the digest of
+    the files after the last pass or edit; `edits` has the files after each edit ({revision,
+    workspace, artifacts}). `reports` are the reports of the acceptance checks and `checked` is the
+    last one, with its revision. `tests` are the tester's files by path, `interface` what they
+    expect of the code. `asked` are the planner's questions ({question, default}), `clarified` the
+    answers ({question, answer, by}). `verifications` has one record for each pass and each edit
+    (`agents.evidence.record`).
 
-    Of a plan whose steps are taken side by side: `waves` are their numbers, of which the first
-    `merged` waves have ended; `branches` what each has come to, see `agents.nodes.branch`;
-    `conflicts` and `left_out` what did not go together, as the event `merged` tells it.
+    For a plan with parallel steps: `waves` has the numbers of the steps, and the first `merged`
+    waves have ended. `branches` has the result of each (`agents.nodes.branch`); `conflicts` and
+    `left_out` are as in the event `merged`.
     """
 
     job: JobFields

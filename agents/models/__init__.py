@@ -11,11 +11,11 @@ from agents.models.errors import (
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
-    RecordingDeparted,
+    RecordingMismatch,
     ReplyMalformed,
     another_may_answer,
 )
-from agents.models.listener import LISTENER, Listener, heard_by
+from agents.models.listener import LISTENER, Listener, listened_by
 from agents.models.name import ModelName
 from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
 from agents.models.pool import ModelPool
@@ -23,15 +23,15 @@ from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS, Provider
 from agents.models.replies.ending import MALFORMED, cut_off, malformed
 from agents.models.replies.structured import Answer, ask, read
-from agents.models.retry import Patience
-from agents.models.streams import Piece
-from agents.recordings.dump import turn_of, written
+from agents.models.retry import RetryPolicy
+from agents.models.streams import Chunk
+from agents.recordings.dump import dump_turn, record_turn
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import Recording, load
 from agents.recordings.redaction import Redaction
 from agents.spending.billed import may_be_billed
-from agents.spending.pricing import OwnPrice, Prices, Usage, price
-from agents.spending.spend_guard import Toll, tolled
+from agents.spending.pricing import OperatorPrice, Prices, Usage, price
+from agents.spending.spend_guard import SpendGuard, guarded
 from agents.spending.usage_bound import ANSWERED_BY
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "SHIPPED_RECORDINGS",
     "Answer",
     "Chains",
+    "Chunk",
     "ContextExceeded",
     "Listener",
     "ModelError",
@@ -53,35 +54,34 @@ __all__ = [
     "ModelPool",
     "ModelRefused",
     "ModelUnavailable",
-    "OwnPrice",
-    "Patience",
-    "Piece",
+    "OperatorPrice",
     "Prices",
     "Provider",
     "ProviderModel",
     "RecordedModel",
     "Recording",
-    "RecordingDeparted",
+    "RecordingMismatch",
     "Redaction",
     "ReplyMalformed",
+    "RetryPolicy",
     "Role",
-    "Toll",
+    "SpendGuard",
     "Usage",
     "another_may_answer",
     "ask",
     "build",
     "classify",
     "cut_off",
-    "heard_by",
+    "dump_turn",
+    "guarded",
     "installed",
+    "listened_by",
     "load",
     "malformed",
     "may_be_billed",
     "price",
     "read",
     "ready",
-    "tolled",
+    "record_turn",
     "too_long",
-    "turn_of",
-    "written",
 ]

@@ -14,7 +14,7 @@ from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.models.providers import Making, Provider
+from agents.models.providers import ModelConfig, Provider
 from agents.models.transport.connection import connect
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
@@ -41,8 +41,8 @@ def build(
         return RecordedModel(recording=recording, role=role, redaction=options.redaction)
     ready(name, options)
     tls = tls or httpx.create_ssl_context()
-    http = connect(tls, name.of.wire, options.times)
-    made = Making(
+    http = connect(tls, name.of.protocol, options.times)
+    made = ModelConfig(
         model=name.model,
         api_key=options.api_key(name),
         base_url=options.base_url(name),
@@ -56,7 +56,7 @@ def build(
     return ProviderModel(
         inner=inner,
         http=http,
-        patience=options.patience,
+        retry_policy=options.retry_policy,
         full_name=str(name),
         most_output=options.output_bound(name),
         context=options.context(name, (inner.profile or {}).get("max_input_tokens")),

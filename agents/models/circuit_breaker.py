@@ -1,4 +1,4 @@
-"""Absences: which models were unavailable a moment ago, so that not every call waits for them."""
+"""CircuitBreaker: which models were unavailable a moment ago, so that calls skip them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ can stand in; then one call tries it again."""
 _LONGEST_REST_SECONDS = 300.0
 
 
-class Absences:
+class CircuitBreaker:
     """Of one process; each worker finds out for itself."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,11 +24,11 @@ class Absences:
         """`name` did not answer. A malformed reply is an answer: its model is there."""
         if isinstance(error, ReplyMalformed):
             return
-        told = error.retry_after_seconds or 0.0
-        rest = min(max(told, _REST_SECONDS), _LONGEST_REST_SECONDS)
-        self._until[name] = (self._clock() + rest, str(error))
+        wait = error.retry_after_seconds or 0.0
+        pause = min(max(wait, _REST_SECONDS), _LONGEST_REST_SECONDS)
+        self._until[name] = (self._clock() + pause, str(error))
 
-    def of(self, name: str) -> str | None:
+    def skip_reason(self, name: str) -> str | None:
         """Why `name` is not to be asked now, or None."""
         until, why = self._until.get(name, (0.0, ""))
         if self._clock() >= until:

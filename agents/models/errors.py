@@ -17,7 +17,7 @@ class ModelError(AgentsError):
     │   └── ContextExceeded    the request is longer than the model's context: a shorter one may do
     ├── ModelUnavailable       the provider is away, broken or too busy: later it may work
     │   └── ReplyMalformed     the provider kept back a reply that was no valid tool call
-    └── RecordingDeparted      a recording was asked what it has no answer for
+    └── RecordingMismatch      a recording was asked what it has no answer for
     """
 
 
@@ -40,7 +40,7 @@ class ModelRefused(ModelError):
 class ContextExceeded(ModelRefused):
     """The request was refused for its length alone.
 
-    `room` is how many tokens it may have, `took` how many it had, where the provider says so.
+    `limit` is how many tokens it may have, `used` how many it had, where the provider says so.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class ContextExceeded(ModelRefused):
         message: str,
         *,
         status: int | None = None,
-        room: int | None = None,
-        took: int | None = None,
+        limit: int | None = None,
+        used: int | None = None,
     ) -> None:
         super().__init__(message, status=status)
-        self.room = room
-        self.took = took
+        self.limit = limit
+        self.used = used
 
 
 class ModelUnavailable(ModelError):
@@ -86,7 +86,7 @@ class ReplyMalformed(ModelUnavailable):
         self.said = said
 
 
-class RecordingDeparted(ModelError):
+class RecordingMismatch(ModelError):
     """The job went another way than the recording. The message shows role, request and diff."""
 
 
@@ -110,7 +110,7 @@ def another_may_answer(error: ModelError) -> bool:
 _SHOWN_FAULTS = 5
 
 
-def in_words(error: ValidationError) -> str:
+def describe_validation(error: ValidationError) -> str:
     """`steps.0.title: Field required; ...`: for a model or an operator to put right."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [

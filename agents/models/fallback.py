@@ -40,8 +40,8 @@ class FallbackReply:
         """What an event tells of those passed over; nothing where the first one answered."""
         if not self.passed_over:
             return {}
-        told = [{"model": each.model, "reason": each.reason} for each in self.passed_over]
-        return {"fell_back_from": told}
+        listed = [{"model": each.model, "reason": each.reason} for each in self.passed_over]
+        return {"fell_back_from": listed}
 
 
 async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -> FallbackReply:
@@ -51,36 +51,36 @@ async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -
     the last one raised; but ModelUnavailable where one of them may answer later.
     """
     chain = models.chain(role, level)
-    over: list[SkippedModel] = []
+    skipped: list[SkippedModel] = []
     later: ModelUnavailable | None = None
-    absent = {name: why for name in chain if (why := models.absent(name)) is not None}
+    absent = {name: why for name in chain if (why := models.skip_reason(name)) is not None}
     if absent and len(absent) < len(chain):
         later = ModelUnavailable(next(iter(absent.values())))
-        over = [SkippedModel(name, why) for name, why in absent.items()]
+        skipped = [SkippedModel(name, why) for name, why in absent.items()]
         chain = [name for name in chain if name not in absent]
     for place, name in enumerate(chain, start=1):
         try:
             message = await ask(name, models.named(name, role))
         except ModelError as error:
             if isinstance(error, ModelUnavailable):
-                models.note_absent(name, error)
+                models.note_unavailable(name, error)
                 later = error
             goes_on = another_may_answer(error)
             if not goes_on and not (later and isinstance(error, ModelRefused)):
                 raise
-            over.append(SkippedModel(name, str(error)))
+            skipped.append(SkippedModel(name, str(error)))
             if not goes_on or place == len(chain):
-                raise _of_all(over, later or error) from error
+                raise _of_all(skipped, later or error) from error
         else:
-            return FallbackReply(message, name, over)
+            return FallbackReply(message, name, skipped)
     raise AssertionError("a chain has at least one model")
 
 
-def _of_all(over: Sequence[SkippedModel], error: ModelError) -> ModelError:
+def _of_all(skipped: Sequence[SkippedModel], error: ModelError) -> ModelError:
     """The error of a chain none of which answered: `error` itself where there is only one."""
-    if len(over) == 1:
+    if len(skipped) == 1:
         return error
-    told = "; ".join(f"{each.model}: {each.reason}" for each in over)
+    listed = "; ".join(f"{each.model}: {each.reason}" for each in skipped)
     if isinstance(error, ModelUnavailable):
-        return ModelUnavailable(f"none of {len(over)} models answered: {told}")
-    return type(error)(f"none of {len(over)} models answered: {told}")
+        return ModelUnavailable(f"none of {len(skipped)} models answered: {listed}")
+    return type(error)(f"none of {len(skipped)} models answered: {listed}")

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from agents.models.streams import Piece
+from agents.models.streams import Chunk
 
 
 class Listener(Protocol):
-    """Hears the pieces of one call's reply as they come. Must not block, nor raise."""
+    """Hears the chunks of one call's reply as they come. Must not block, nor raise."""
 
     def begin(self) -> None:
         """A try begins: what was heard of an earlier one does not count any more."""
         ...
 
-    def hear(self, pieces: Sequence[Piece]) -> None:
+    def receive(self, chunks: Sequence[Chunk]) -> None:
         """More of the reply."""
         ...
 
@@ -31,7 +31,7 @@ LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextlib.contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
+def listened_by(listener: Listener | None) -> Iterator[None]:
     """Have `listener` hear the model calls that are made within the block."""
     token = LISTENER.set(listener)
     try:

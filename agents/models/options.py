@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
-from agents.models.retry import Patience
-from agents.models.transport.connection import Times
+from agents.models.retry import RetryPolicy
+from agents.models.transport.connection import Timeouts
 from agents.recordings.redaction import Redaction
 
 SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -36,14 +36,14 @@ class ModelOptions:
     redaction: Redaction = field(default_factory=Redaction)
 
     @property
-    def patience(self) -> Patience:
+    def retry_policy(self) -> RetryPolicy:
         """The bounds of one call in time and tries."""
-        return Patience(self.max_retries, self.total_seconds)
+        return RetryPolicy(self.max_retries, self.total_seconds)
 
     @property
-    def times(self) -> Times:
+    def times(self) -> Timeouts:
         """The bounds of one try."""
-        return Times(self.connect_seconds, self.first_token_seconds)
+        return Timeouts(self.connect_seconds, self.first_token_seconds)
 
     def api_key(self, name: ModelName) -> str:
         """The key for this model, empty where none is needed.
@@ -64,12 +64,12 @@ class ModelOptions:
             )
         return url.rstrip("/")
 
-    def context(self, name: ModelName, told: int | None) -> int | None:
+    def context(self, name: ModelName, library_context: int | None) -> int | None:
         """The tokens of a request with its reply, where `told` is what the model's library knows.
 
         None: nobody knows, and the provider refuses what is too long.
         """
-        known = [each for each in (self.context_tokens, told) if each is not None]
+        known = [each for each in (self.context_tokens, library_context) if each is not None]
         return min(known, default=name.of.context)
 
     def output_bound(self, name: ModelName) -> int:

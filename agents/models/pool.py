@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 
 from agents.models.build import build
 from agents.models.chains import Role
-from agents.models.circuit_breaker import Absences
+from agents.models.circuit_breaker import CircuitBreaker
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -21,7 +21,7 @@ class ModelPool:
     """Keeps what `build` made, with its open connections, for all jobs of a process.
 
     A provider's connections belong to one event loop, so a process with several has a pool for
-    each. A recording is read once: a changed file counts from the next pool on. `absences` knows
+    each. A recording is read once: a changed file counts from the next pool on. `breaker` knows
     which models were unavailable a moment ago.
     """
 
@@ -35,7 +35,7 @@ class ModelPool:
         self._rate_limit = rate_limit or NoLimit()
         self._meter = meter
         self._tls: ssl.SSLContext | None = None
-        self.absences = Absences()
+        self.breaker = CircuitBreaker()
         self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
 
     def get(self, name: ModelName, role: Role) -> BaseChatModel:

@@ -1,4 +1,4 @@
-"""A provider's chat model as the graph sees it: with Fettle's patience and Fettle's errors."""
+"""A provider's chat model as the graph sees it: with Fettle's retry_policy and Fettle's errors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from pydantic import Field
 from typing_extensions import override
 
 from agents.models.error_mapping.classify import classify
-from agents.models.error_mapping.describe import worded
+from agents.models.error_mapping.describe import describe_error
 from agents.models.error_mapping.overlong import LearnedLimit
 from agents.models.errors import ContextExceeded, ModelError, ModelUnavailable
 from agents.models.listener import LISTENER
 from agents.models.providers import PROVIDERS
-from agents.models.replies.ending import told_apart
-from agents.models.replies.history import understood_by
-from agents.models.replies.surrogates import mended
-from agents.models.retry import Patience
-from agents.models.transport.delivery import watched
+from agents.models.replies.ending import separate_broken_calls
+from agents.models.replies.history import normalize_history_for
+from agents.models.replies.surrogates import fix_surrogates
+from agents.models.retry import RetryPolicy
+from agents.models.transport.delivery import track_delivery
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import RateLimit
-from agents.spending.spend_guard import current as current_toll
-from agents.spending.usage_bound import likely_used, most_used
+from agents.spending.spend_guard import current_guard as current_toll
+from agents.spending.usage_bound import estimated_usage, max_usage
 
 
 class ProviderModel(BaseChatModel):
@@ -46,13 +46,13 @@ class ProviderModel(BaseChatModel):
     `benchmarks.provider`): groq's honours Retry-After but knows no total bound; google-genai's
     ignores Retry-After and gives up at the first cut connection; openrouter's goes on for an hour.
 
-    Raises ModelUnavailable when patience has run out, ModelRefused at once. Its connections
+    Raises ModelUnavailable when retry_policy has run out, ModelRefused at once. Its connections
     belong to the event loop that first uses it; `aclose` closes them.
     """
 
     inner: BaseChatModel
     http: httpx.AsyncClient
-    patience: Patience
+    retry_policy: RetryPolicy
     full_name: str
     most_output: int
     """The limit on output tokens that goes with a request, with what its thoughts may take."""
@@ -119,39 +119,41 @@ class ProviderModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        messages = understood_by(self.provider, messages)
+        messages = normalize_history_for(self.provider, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
-        toll = current_toll()
+        guard = current_toll()
         started = time.monotonic()
         tries = 0
         while True:
             tries += 1
             waiting = time.monotonic()
-            await self.rate_limit.wait(self.full_name, likely_used(messages, self.most_output))
-            await toll.before(lambda: most_used(self.full_name, messages, kwargs, self.most_output))
-            started += time.monotonic() - waiting  # one's turn is no part of our patience
-            left = self.patience.total_seconds - (time.monotonic() - started)
-            asked = time.monotonic()
+            await self.rate_limit.wait(self.full_name, estimated_usage(messages, self.most_output))
+            await guard.before(
+                lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
+            )
+            started += time.monotonic() - waiting  # one's turn is no part of our retry_policy
+            left = self.retry_policy.total_seconds - (time.monotonic() - started)
+            asked_at = time.monotonic()
             try:
                 result = await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
-                self.meter.asked(self.provider, time.monotonic() - asked, error)
-                await toll.failed(error)
-                if isinstance(error, ContextExceeded) and error.room is not None:
-                    self.learned.note(error.room)
+                self.meter.record(self.provider, time.monotonic() - asked_at, error)
+                await guard.failed(error)
+                if isinstance(error, ContextExceeded) and error.limit is not None:
+                    self.learned.note(error.limit)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:
                     await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
                 spent = time.monotonic() - started
-                dice = random.random()  # noqa: S311 - jitter
-                pause = self.patience.wait(error, tries=tries, spent=spent, dice=dice)
+                jitter = random.random()  # noqa: S311 - jitter
+                pause = self.retry_policy.wait(error, tries=tries, spent=spent, jitter=jitter)
                 if pause is None:
                     error.add_note(f"{self.full_name}: {tries} tries in {spent:.1f} s")
                     raise
             else:
-                self.meter.asked(self.provider, time.monotonic() - asked, None)
+                self.meter.record(self.provider, time.monotonic() - asked_at, None)
                 return result
             await asyncio.sleep(pause)
 
@@ -167,7 +169,7 @@ class ProviderModel(BaseChatModel):
         if (listener := LISTENER.get()) is not None:
             listener.begin()
         try:
-            with watched() as handed:
+            with track_delivery() as delivery:
                 async with asyncio.timeout(left) as clock:
                     result = await self.inner._agenerate(  # noqa: SLF001 - the seam it gives
                         messages, stop=stop, run_manager=run_manager, **kwargs
@@ -175,14 +177,14 @@ class ProviderModel(BaseChatModel):
                 message = _reply(result)
         except Exception as raised:
             if clock.expired():
-                total = self.patience.total_seconds
+                total = self.retry_policy.total_seconds
                 raise ModelUnavailable(f"no whole reply within {total:g} s") from raised
             error = classify(raised)
-            if error is None and handed.over:
+            if error is None and delivery.delivered:
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)
             if error is None:
                 raise
-            error.args = (worded(error, self.full_name),)
+            error.args = (describe_error(error, self.full_name),)
             if error is raised:
                 raise
             raise error from raised
@@ -227,7 +229,9 @@ def _checked(result: ChatResult, message: AIMessage) -> ChatResult:
     information = result.generations[0].generation_info or {}
     update = {
         "response_metadata": {**information, **message.response_metadata},
-        "tool_calls": [{**call, "args": mended(call["args"])} for call in message.tool_calls],
+        "tool_calls": [
+            {**call, "args": fix_surrogates(call["args"])} for call in message.tool_calls
+        ],
     }
-    checked = ChatGeneration(message=told_apart(message.model_copy(update=update)))
+    checked = ChatGeneration(message=separate_broken_calls(message.model_copy(update=update)))
     return ChatResult(generations=[checked], llm_output=result.llm_output)

@@ -43,10 +43,10 @@ class RoleModels:
         """See `agents.ports.Models`."""
         return self.pool.get(ModelName.parse(name), cast("Role", role))
 
-    def absent(self, name: str) -> str | None:
+    def skip_reason(self, name: str) -> str | None:
         """See `agents.ports.Models`."""
-        return self.pool.absences.of(name)
+        return self.pool.breaker.skip_reason(name)
 
-    def note_absent(self, name: str, error: ModelUnavailable) -> None:
+    def note_unavailable(self, name: str, error: ModelUnavailable) -> None:
         """See `agents.ports.Models`."""
-        self.pool.absences.note(name, error)
+        self.pool.breaker.note(name, error)

@@ -54,7 +54,7 @@ class Judged(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RoutingDecision:
     """A decision, by the model or, where that did not decide, by default."""
 
     difficulty: Difficulty
@@ -82,7 +82,7 @@ async def route(
     return decided.difficulty
 
 
-async def _asked(ports: Ports, task: str, files: int) -> Decided:
+async def _asked(ports: Ports, task: str, files: int) -> RoutingDecision:
     request = render("router/task", task=task, files=files)
     messages = [SystemMessage(render("router/system")), HumanMessage(request)]
 
@@ -92,10 +92,10 @@ async def _asked(ports: Ports, task: str, files: int) -> Decided:
     try:
         message = await model_call(ports, ROUTER, _AT, messages, call, offered=(Judged.__name__,))
     except ModelError as error:
-        return Decided(Difficulty.MEDIUM, f"the router did not answer: {error}", "default")
+        return RoutingDecision(Difficulty.MEDIUM, f"the router did not answer: {error}", "default")
     answer = read(message, Judged)
     if answer.value is None:
         reason = f"the router's reply could not be read: {answer.error}"
-        return Decided(Difficulty.MEDIUM, reason, "default")
+        return RoutingDecision(Difficulty.MEDIUM, reason, "default")
     reason = answer.value.reason[:REASON_CHARACTERS]
-    return Decided(Difficulty(answer.value.difficulty), reason, "model")
+    return RoutingDecision(Difficulty(answer.value.difficulty), reason, "model")

@@ -1,4 +1,4 @@
-"""The asker: what the planner would have to guess, as up to three questions with defaults."""
+"""The asker: up to three questions about what the task leaves open, each with a default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.graph.state import State
 from agents.ports import Event, Ports
 from agents.prompts import render, task_prompt
 
-MOST = 3
+MAX_QUESTIONS = 3
 
 
 class Question(BaseModel):
@@ -27,13 +27,13 @@ class Question(BaseModel):
 class Questions(BaseModel):
     """What has to be known before the work is planned; none, where the task is clear."""
 
-    questions: list[Question] = Field(max_length=MOST, description="0 to 3 questions")
+    questions: list[Question] = Field(max_length=MAX_QUESTIONS, description="0 to 3 questions")
 
 
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Ask the planner's model what it would ask. A reply that cannot be read asks nothing."""
+    """Ask the planner's model for questions. An unreadable reply means no questions."""
     request = task_prompt("asker/task", state)
-    messages = [SystemMessage(render("asker/system", most=MOST)), request.message()]
+    messages = [SystemMessage(render("asker/system", most=MAX_QUESTIONS)), request.message()]
     answer = await ask_role(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"

@@ -1,4 +1,4 @@
-"""A branch: one step of the plan, beside others, in a working directory of its own."""
+"""A branch: one step of the plan, parallel to others, in its own working directory."""
 
 from __future__ import annotations
 
@@ -13,50 +13,47 @@ from agents.executor.agent_loop import Agent, LoopRequest, LoopResult, run_loop
 from agents.graph.state import Run
 from agents.nodes.executor import task_of
 from agents.parallel.branch import Branch
-from agents.parallel.branch_ports import ports_of
-from agents.parallel.joined import joined
+from agents.parallel.branch_ports import branch_ports
+from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, render
 
 
 class Node(Protocol):
-    """A node that is sent its input, a `Branch`.
-
-    LangGraph would make a channel of the state of each of its fields, if the type were given.
+    """A node that is sent its input, a `Branch`. With the type in the signature LangGraph would add
+    each of its fields to the state.
     """
 
     def __call__(self, state: Any, *, runtime: Runtime[Ports]) -> Awaitable[dict[str, Any]]: ...
 
 
 def build_branch(agent: Agent) -> Node:
-    """The node around the loop.
-
-    It writes no field of the state that two could write: `merge` puts together what the branches
-    of a wave have left.
+    """The node around the agent loop. It writes only lists that grow: `merge` combines what the
+    branches of a wave leave.
     """
 
     async def branch(state: Any, *, runtime: Runtime[Ports]) -> dict[str, Any]:
-        given = cast("Branch", state)
-        step = given["step"]
-        ports = await ports_of(runtime.context, step, given["base"])
+        branch_input = cast("Branch", state)
+        step = branch_input["step"]
+        ports = await branch_ports(runtime.context, step, branch_input["base"])
         at = call_key(runtime.execution_info)
-        async with ports.abreast.one(step):
+        async with ports.coordinator.one(step):
             request = LoopRequest(
-                prompt=_request(given, ports),
+                prompt=_request(branch_input, ports),
                 at=at,
-                revision=given["revision"],
-                runs_before=given["runs_before"],
-                apart=len(given["wave"]),
-                level=given["state"].get("level", 0),
+                revision=branch_input["revision"],
+                runs_before=branch_input["runs_before"],
+                run_number_step=len(branch_input["wave"]),
+                level=branch_input["state"].get("level", 0),
             )
             done = await _as_far_as_paid(agent, request, ports)
-            told = {
-                "revision": given["revision"],
+            step_prompt = {
+                "revision": branch_input["revision"],
                 "text": done.answer,
                 "runs": [run["id"] for run in done.runs],
             }
-            await ports.events.emit(Event(at, "step_finished", told))
-        left = {
+            await ports.events.emit(Event(at, "step_finished", step_prompt))
+        outcome = {
             "step": step,
             "text": done.answer,
             "failed": _failed(done.runs),
@@ -64,7 +61,7 @@ def build_branch(agent: Agent) -> Node:
             "level": done.level,
         }
         return {
-            "branches": [left],
+            "branches": [outcome],
             "runs": [{**run, "step": step} for run in done.runs],
         }
 
@@ -72,28 +69,28 @@ def build_branch(agent: Agent) -> Node:
 
 
 async def _as_far_as_paid(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
-    """The pass; where not even its first call can be paid, one that has left nothing: what the
-    others have made is merged all the same, and the joining pass ends the job with it."""
+    """The loop's result; an empty one if the budget does not cover its first call. The results of
+    the other branches are merged all the same."""
     try:
         return await run_loop(agent, request, ports)
     except BudgetExhausted:
         return LoopResult([], render("executor/spent"), [], [], request.level)
 
 
-def _request(given: Branch, ports: Ports) -> Prompt:
-    state, step = given["state"], given["step"]
-    told = prompt(
+def _request(branch_input: Branch, ports: Ports) -> Prompt:
+    state, step = branch_input["state"], branch_input["step"]
+    step_prompt = prompt(
         "executor/step",
         step=step,
         does=state["plan"][step - 1],
-        others=[other for other in given["wave"] if other != step],
-        done=joined(state)["branches"],
+        others=[other for other in branch_input["wave"] if other != step],
+        done=join_context(state)["branches"],
     )
-    return task_of(state, ports).then(told)
+    return task_of(state, ports).then(step_prompt)
 
 
 def _failed(runs: list[Run]) -> str | None:
-    """How the last run failed, in a few words; None where it did not."""
+    """How the last run failed, in a few words; None if it succeeded."""
     if not runs or runs[-1]["succeeded"]:
         return None
     return str((runs[-1].get("failure") or {}).get("cause", runs[-1]["end"]))

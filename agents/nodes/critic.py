@@ -1,4 +1,4 @@
-"""The critic: judges the evidence, under rules that it cannot talk itself out of."""
+"""The critic: a model judges the evidence, and `evidence.verdict` limits what it can approve."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agents.evidence.verdict import (
     CRITIC,
     REFUSED,
     UNREADABLE,
+    CriticReply,
     Critique,
-    Said,
-    judged,
+    critique_of,
     verification_of,
 )
 from agents.graph.state import Run, State
@@ -37,7 +37,7 @@ RUNS_SHOWN = 5
 FILES_SHOWN = 8
 CODE_SHOWN = 3_000
 WHAT = {"shell": "command line", "verify": "verification"}
-"""What is run, by the tool; `code` else."""
+"""The label of a run's text, by its tool; `code` for all others."""
 OUTPUT_SHOWN = 2_000
 """Characters of a program or a file, and of each output of a run, that the critic sees."""
 
@@ -60,7 +60,7 @@ class Verdict(BaseModel):
 
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """One judgement; the last that `max_revisions` allows ends the job either way."""
+    """One critique. The last one that `max_revisions` allows ends the job."""
     ports = runtime.context
     contents = await _contents(ports.workspace, list(state["artifacts"]))
     request = prompt("critic/evidence", **evidence(state, contents, ports.limits))
@@ -81,7 +81,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 
 def _next(state: State, critique: Critique, levels: int) -> Next:
-    """What follows the critique: a job ends where no critic can be heard."""
+    """What follows the critique. Without a readable critic the job ends."""
     if critique["ends"]:
         return Next(exhausted=True, level=state.get("level", 0), ends=critique["ends"])
     return after_critique(state, [*state.get("critiques", []), critique], levels)
@@ -90,27 +90,27 @@ def _next(state: State, critique: Critique, levels: int) -> Next:
 async def _judgement(
     state: State, runtime: Runtime[Ports], messages: Sequence[BaseMessage]
 ) -> Critique:
-    """The critic's word, as far as the verification supports it.
+    """The critic's verdict, as far as the verification supports it.
 
-    A model that is away is waited for until the job's last try; one that refuses to be asked will
-    do so again. Then nobody approves, and the job ends with what was made and run.
+    If the model is unavailable, the job is tried again until its last attempt. A refusal is final.
+    In both cases the job then ends without an approval.
     """
     level = state.get("level", 0)
     try:
         answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level)
     except (ModelRefused, ModelNotConfigured):
-        return judged(state, None, REFUSED)
+        return critique_of(state, None, REFUSED)
     except ModelUnavailable:
         if not runtime.context.last_try:
             raise
-        return judged(state, None, AWAY)
-    return judged(state, _said(answer.value), UNREADABLE)
+        return critique_of(state, None, AWAY)
+    return critique_of(state, _said(answer.value), UNREADABLE)
 
 
-def _said(verdict: Verdict | None) -> Said | None:
+def _said(verdict: Verdict | None) -> CriticReply | None:
     if verdict is None:
         return None
-    return Said(
+    return CriticReply(
         verdict=verdict.verdict,
         feedback=verdict.feedback,
         run=verdict.run,
@@ -121,7 +121,7 @@ def _said(verdict: Verdict | None) -> Said | None:
 
 
 async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:
-    """The texts that the job has made, cut to size: runs often only import them."""
+    """The text files that the job has made, cut to size: runs often only import them."""
     contents: dict[str, str] = {}
     for name in names:
         if len(contents) == FILES_SHOWN:
@@ -133,7 +133,7 @@ async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str
 
 
 def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[str, Any]:
-    """What the critic's prompt is filled with; pure. The latest runs, each cut to size."""
+    """The values of the critic's prompt, with the latest runs, each cut to size. Pure."""
     runs, answers = state.get("runs", []), state.get("answers", [])
     return {
         "task": state["job"]["task"],
@@ -166,7 +166,7 @@ def _shown(run: Run, limits: Limits) -> dict[str, Any]:
 
 
 def _problem(run: Run) -> str:
-    """Why a run that ended with 0 has failed all the same; empty where its end says it all."""
+    """Why a run failed although its exit code is 0; empty for all others."""
     if run["succeeded"] or run["exit_code"] != 0:
         return ""
     return str((run.get("failure") or {}).get("cause", ""))

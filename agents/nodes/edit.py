@@ -1,4 +1,4 @@
-"""The edit: runs a person's code as it is; no model has a say in it."""
+"""The edit: runs a person's code unchanged; no model is involved."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
-from agents.tools.trace import of_run, runs_in, traces
+from agents.tools.trace import runs_in, trace_of_run, traces
 
 
 async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Run the code of the latest decision, in the revision that the person looked at."""
+    """Run the code of the latest decision, as part of the revision that the person reviewed."""
     ports = runtime.context
     decision = state["decisions"][-1]
     at = call_key(runtime.execution_info)
@@ -26,7 +26,7 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     async def make() -> tuple[ToolMessage, Finished]:
         program = Program.python(decision["code"])
         ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
-        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
+        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=trace_of_run(ran))
         event = Event(at, "run_finished", ran.run)
         return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 

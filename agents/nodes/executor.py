@@ -10,13 +10,13 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key
-from agents.checks.check_reports import carried_by, failing
+from agents.checks.check_reports import checks_of, failing
 from agents.evidence.declared import last_declaration
 from agents.evidence.verdict import verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
 from agents.graph.state import State
-from agents.parallel.joined import joined
+from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
@@ -44,9 +44,9 @@ def build_executor(agent: Agent) -> Node:
             runs_before=last_number(runs),
             level=state.get("level", 0),
             history=state.get("messages", []),
-            made=list(state["artifacts"]),
-            reds=failed_verifications(runs),
-            asks=_has_no_verification(state),
+            made_before=list(state["artifacts"]),
+            failed_verifications=failed_verifications(runs),
+            ask_to_verify=_has_no_verification(state),
             steps=len(state["plan"]),
         )
         done = await run_loop(agent, request, ports)
@@ -59,7 +59,7 @@ def build_executor(agent: Agent) -> Node:
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
         kept["stopped"] = done.stopped
         return {
-            "messages": [_bare(message) for message in done.said],
+            "messages": [_bare(message) for message in done.messages],
             "revision": revision,
             "answers": [kept],
             "runs": done.runs,
@@ -73,7 +73,7 @@ def build_executor(agent: Agent) -> Node:
 
 
 def _has_no_verification(state: State) -> bool:
-    """Whether neither the job nor the model has said what verifies the work."""
+    """Whether neither the job nor the model has declared a verification."""
     job = state["job"]
     given = job.get("verify") or job.get("checks") or state.get("tests")
     return not given and last_declaration(state) is None
@@ -86,19 +86,19 @@ def _request(state: State, ports: Ports) -> Prompt:
         task = task_of(state, ports)
         if not state.get("branches"):
             return task
-        return task.then(prompt("executor/joins", **joined(state)))
+        return task.then(prompt("executor/joins", **join_context(state)))
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
-    told = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
-    return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **told)
+    review = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
+    return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **review)
 
 
 def _failed_verification(state: State) -> dict[str, Any] | None:
-    """{problem, run} of a verification that is no evidence; `run` has what it printed, where the
-    executor has not seen it."""
+    """{problem, run} of a verification that is no evidence; `run` is set if it failed, for its
+    output."""
     found = verification_of(state)
     if found is None or found["holds"]:
         return None
@@ -108,19 +108,19 @@ def _failed_verification(state: State) -> dict[str, Any] | None:
 
 
 def task_of(state: State, ports: Ports) -> Prompt:
-    """The task with its plan, as whoever works on it is told at first."""
+    """The task with its plan: the first prompt of the executor and of each branch."""
     return task_prompt(
         "executor/task",
         state,
         plan=state["plan"],
-        checks=carried_by(state, ports).names,
+        checks=checks_of(state, ports).names,
         interface=state.get("interface", ""),
         verify=shlex.join(state["job"].get("verify") or ()),
     )
 
 
 def _bare(message: AnyMessage) -> AnyMessage:
-    """A message without its trace: what that holds, the state has in `runs` and `artifacts`."""
+    """A message without its trace, whose content the state has in `runs` and `artifacts`."""
     if isinstance(message, ToolMessage) and message.artifact:
         return message.model_copy(update={"artifact": None})
     return message

@@ -1,4 +1,4 @@
-"""The merge: what the branches of a wave have left, laid over each other in the job's files."""
+"""The merge: combines the files of a wave's branches in the job's workspace."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from langgraph.runtime import Runtime
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.graph.state import State
-from agents.parallel.events import tell_started
+from agents.parallel.events import emit_started
 from agents.parallel.merging import Merged, merged
-from agents.paths import beyond
+from agents.paths import exceeded_limit
 from agents.ports import Artifact, Event, Finished, Ports, Workspace
 from agents.runs.record import still_there
 
 
 @dataclass(slots=True)
 class Gathered:
-    """The files of several branches as far as there is room for them together."""
+    """The merged files of the branches that fit into one workspace."""
 
     merged: Merged
     steps: list[int] = field(default_factory=list)
@@ -29,10 +29,10 @@ class Gathered:
 
 
 async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """One merge, journaled like a tool call: a crash behind it does not repeat it.
+    """One merge, journaled like a tool call: a crash does not repeat it.
 
-    Where something did not go together, no further wave begins on top of that: the pass that joins
-    them is next, and does the rest of the plan, too.
+    After a conflict no further wave begins: the executor is next. It resolves the conflict and does
+    the rest of the plan.
     """
     ports, base = runtime.context, state.get("workspace")
     at = call_key(runtime.execution_info)
@@ -41,7 +41,7 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     left = {each["step"]: each["workspace"] for each in ended}
 
     async def make() -> tuple[ToolMessage, Finished]:
-        await ports.workspace.turn_to(base)
+        await ports.workspace.checkout(base)
         gathered = await _gathered(ports, base, left)
         data = await _laid(ports.workspace, gathered)
         message = ToolMessage("", tool_call_id="merge", artifact=data)
@@ -54,7 +54,7 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     clean = not data["conflicts"] and not data["left_out"]
     waves = state["waves"] if clean else state["waves"][:count]
     following = waves[count] if count < len(waves) else ()
-    await tell_started(ports, runtime.execution_info, following, state["revision"] + 1)
+    await emit_started(ports, runtime.execution_info, following, state["revision"] + 1)
     return {
         "waves": waves,
         "merged": count,
@@ -67,7 +67,7 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 
 async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | None]) -> Gathered:
-    """The branches that fit into one workspace; the first come first."""
+    """The branches that fit into one workspace, in the order of their steps."""
     began, sizes = await _files(ports.workspace, base)
     gathered = Gathered(merged(began, {}))
     taken: dict[int, Mapping[str, str]] = {}
@@ -76,7 +76,7 @@ async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | Non
         sizes |= more
         found = merged(began, {**taken, step: files})
         after = {path: sizes[content] for path, content in found.files.items()}
-        if why := beyond({}, after, ports.limits):
+        if why := exceeded_limit({}, after, ports.limits):
             gathered.left_out.append({"step": step, "why": why})
             continue
         taken[step] = files
@@ -86,15 +86,15 @@ async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | Non
 
 
 async def _files(workspace: Workspace, at: str | None) -> tuple[Mapping[str, str], dict[str, int]]:
-    """The files as they were at a digest: path to digest, and sizes in bytes by digest."""
-    there = workspace.another()
-    await there.turn_to(at)
+    """The files of a workspace digest: path to content digest, and size in bytes by digest."""
+    there = workspace.fork()
+    await there.checkout(at)
     files = await there.manifest(at)
     return files, {files[path]: size for path, size in there.list().items()}
 
 
 async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
-    """The data of the event `merged`; the workspace then has what the branches have left."""
+    """Write the merged files to the workspace; returns the data of the event `merged`."""
     was, now = await workspace.manifest(workspace.digest), gathered.merged.files
     changed = [path for path, content in now.items() if was.get(path) != content]
     deleted = frozenset(was.keys() - now.keys())

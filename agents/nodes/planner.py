@@ -1,4 +1,4 @@
-"""The planner: from a task to 3 to 5 steps, and where the job wants it, which go side by side."""
+"""The planner: 3 to 5 steps for a task; for a parallel job also which steps are independent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
 from agents.graph.state import State
-from agents.parallel.events import tell_started
+from agents.parallel.events import emit_started
 from agents.parallel.waves import Waves, waves
 from agents.ports import Event, Ports
 from agents.prompts import render, task_prompt
@@ -20,10 +20,10 @@ from agents.prompts import render, task_prompt
 DEFAULT_PLAN = (
     "Write the code that the task asks for, into a file of its own.",
     "Run it on real input and on the edge cases that matter, and check what comes out.",
-    "Mend what fails, and run it again until every check passes.",
+    "Fix what fails, and run it again until every check passes.",
 )
-"""What is done where the model gives no usable plan: it is right for every task."""
-MOST_PARALLEL = 8
+"""The plan for any task, if the model gives no usable one."""
+MAX_PARALLEL_STEPS = 8
 
 
 class Plan(BaseModel):
@@ -45,21 +45,21 @@ class Step(BaseModel):
     )
 
 
-def _as_step(said: Any) -> Any:
-    return {"does": said} if isinstance(said, str) else said
+def _as_step(reason: Any) -> Any:
+    return {"does": reason} if isinstance(reason, str) else reason
 
 
 class ParallelPlan(BaseModel):
     """The steps to take, and what each of them needs."""
 
     steps: list[Annotated[Step, BeforeValidator(_as_step)]] = Field(
-        min_length=2, max_length=MOST_PARALLEL, description=f"2 to {MOST_PARALLEL} steps"
+        min_length=2, max_length=MAX_PARALLEL_STEPS, description=f"2 to {MAX_PARALLEL_STEPS} steps"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, whose it is, and which of its steps go side by side; None: the job wants none."""
+    """A plan, its source, and its waves of parallel steps (None: the job is not parallel)."""
 
     steps: list[str]
     source: str
@@ -77,12 +77,12 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         return {"plan": found.steps}
     in_order = [list(wave) for wave in found.waves.waves]
     if not in_order:
-        said = f"the steps are taken one after the other: {found.waves.why}"
-        data["note"] = "; ".join(filter(None, (found.note, said)))
-    told = Event(call_key(runtime.execution_info), "planned", {**data, "waves": in_order})
-    await ports.events.emit(told)
+        reason = f"the steps are taken one after the other: {found.waves.why}"
+        data["note"] = "; ".join(filter(None, (found.note, reason)))
+    planned = Event(call_key(runtime.execution_info), "planned", {**data, "waves": in_order})
+    await ports.events.emit(planned)
     first = in_order[0] if in_order else ()
-    await tell_started(ports, runtime.execution_info, first, state["revision"] + 1)
+    await emit_started(ports, runtime.execution_info, first, state["revision"] + 1)
     return {"plan": found.steps, "waves": in_order, "workspace": ports.workspace.digest}
 
 
@@ -90,9 +90,9 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
     job, ports = state["job"], runtime.context
     parallel = job.get("parallel", False)
     if job["steps"]:
-        why = Waves(why="of your own steps nobody knows which are independent")
+        why = Waves(why="it is not known which of your own steps are independent")
         return Planned(list(job["steps"]), "caller", waves=why if parallel else None)
-    if not ports.bounds.plans:
+    if not ports.bounds.use_planner:
         why = Waves(why="the plan is the default one")
         return Planned(list(DEFAULT_PLAN), "default", waves=why if parallel else None)
     messages = _messages(state, ports)
@@ -106,12 +106,12 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
         why = Waves(why="the plan is the default one")
         return Planned(list(DEFAULT_PLAN), "default", _unread(answer.error), why)
     steps = answer.value.steps
-    if ports.bounds.pauses:
-        found = Waves(why="a person is asked behind every run")
-    elif not ports.bounds.mends:
+    if ports.bounds.pause_each_run:
+        found = Waves(why="a person is asked after every run")
+    elif not ports.bounds.allow_repair:
         found = Waves(why="the work ends with the first code that has run")
     else:
-        found = waves([step.after for step in steps], ports.bounds.abreast)
+        found = waves([step.after for step in steps], ports.bounds.max_parallel_steps)
     return Planned([step.does for step in steps], "model", waves=found)
 
 

@@ -1,4 +1,4 @@
-"""The gate of the questions: asks a person, and does nothing else (see `agents.nodes.review`)."""
+"""The questions: pauses for a person's answers, and does nothing else (as `nodes.review`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.graph.state import State
 
 
 async def questions(state: State) -> dict[str, Any]:
-    """Pause; then take down the answers."""
+    """Pause, then put the answers into the state."""
     asked = state["asked"]
     answered = interrupt(
         {"task": state["job"]["task"], "questions": asked}, response_schema=Answers
@@ -21,7 +21,7 @@ async def questions(state: State) -> dict[str, Any]:
 
 
 def clarified(asked: Sequence[dict[str, str]], answered: Answers) -> list[dict[str, str]]:
-    """Each question with its answer: what was left blank is answered by its default. Pure."""
+    """Each question with its answer; a blank one gets the default. Pure."""
     given = [*answered["answers"], *[""] * len(asked)]
     return [
         {

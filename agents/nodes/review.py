@@ -1,6 +1,6 @@
-"""The review gate: asks a person, and does nothing else.
+"""The review gate: pauses for a person's decision, and does nothing else.
 
-A node that pauses runs again from its start when it is resumed, so it must have no effects.
+LangGraph runs a paused node again from its start when it is resumed, so it must have no effects.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import Any
 from langgraph.types import interrupt
 
 from agents.checks.check_reports import report_of
-from agents.evidence.verdict import unproven, verification_of
+from agents.evidence.verdict import missing_evidence, verification_of
 from agents.graph.decision import Action, Decision
 from agents.graph.state import Run, State, text_in
 
 
 async def review(state: State) -> dict[str, Any]:
-    """Pause; then take down the decision. A wrong one raises, and the job stays paused."""
-    decision = interrupt(payload(state), response_schema=Decision)
-    return taken(decision, proven=unproven(state) is None)
+    """Pause, then put the decision into the state. An invalid one raises; the job stays paused."""
+    decision = interrupt(review_payload(state), response_schema=Decision)
+    return decision_update(decision, proven=missing_evidence(state) is None)
 
 
-def taken(decision: Decision, *, proven: bool) -> dict[str, Any]:
-    """What a decision changes in the state; an approval without a successful run overrides."""
+def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
+    """The update of the state. An approval of work without evidence is an override."""
     action = Action(decision["action"])
     override = action is Action.APPROVE and not proven
     change: dict[str, Any] = {
@@ -47,7 +47,7 @@ RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""
 
 
-def payload(state: State) -> dict[str, Any]:
+def review_payload(state: State) -> dict[str, Any]:
     """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, verification,
     checks}; `code` is that of the latest Python program, empty where none was run; `unproven` is
     what an approval would override, or None; `checks` their report on this work, or None."""
@@ -62,7 +62,7 @@ def payload(state: State) -> dict[str, Any]:
         "critiques": state.get("critiques", []),
         "decisions": state.get("decisions", []),
         "revision": state["revision"],
-        "unproven": unproven(state),
+        "unproven": missing_evidence(state),
         "verification": verification_of(state),
         "checks": report_of(state),
     }

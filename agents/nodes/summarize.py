@@ -1,4 +1,4 @@
-"""The summary: what the conversation keeps of a job."""
+"""The summary: what later jobs of the conversation get to know of this one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
 from agents.errors import BudgetExhausted
-from agents.evidence.best_revision import Best, best
+from agents.evidence.best_revision import BestRevision, best_revision
 from agents.evidence.verdict import CRITIC
 from agents.graph.outcome import why_it_ended
 from agents.graph.state import State
@@ -26,11 +26,11 @@ FILES_NAMED = 12
 
 
 async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Sum the job up in one paragraph, and bring the files back to those of its best revision."""
-    kept = best(state)
+    """Summarize the job in one paragraph, and restore the files of its best revision."""
+    kept = best_revision(state)
     if kept.earlier:
         await _bring_back(kept, runtime)
-    answer = await worded(state["job"]["task"], kept.answer, runtime)
+    answer = await short_answer(state["job"]["task"], kept.answer, runtime)
     text = summary(state, answer)
     event = Event(call_key(runtime.execution_info), "summarized", {"text": text})
     await runtime.context.events.emit(event)
@@ -40,12 +40,12 @@ async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     return {"summary": text, "checked": kept.checked, **left}
 
 
-async def _bring_back(kept: Best, runtime: Runtime[Ports]) -> None:
-    """Journaled like a tool call: what is next in the conversation starts from these files."""
+async def _bring_back(kept: BestRevision, runtime: Runtime[Ports]) -> None:
+    """Journaled like a tool call. The next job of the conversation starts with these files."""
     ports = runtime.context
 
     async def make() -> tuple[ToolMessage, Finished]:
-        await ports.workspace.turn_to(kept.workspace)
+        await ports.workspace.checkout(kept.workspace)
         message = ToolMessage("", tool_call_id="best")
         return message, finished_call(message, workspace=ports.workspace.digest)
 
@@ -55,7 +55,7 @@ async def _bring_back(kept: Best, runtime: Runtime[Ports]) -> None:
 
 def summary(state: State, answer: str) -> str:
     """One paragraph: the `answer` in short, the files, who approved. Pure."""
-    kept = best(state)
+    kept = best_revision(state)
     parts = [answer or "No answer."]
     if names := list(kept.artifacts):
         more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
@@ -78,7 +78,7 @@ def _approval(state: State) -> str:
 
 
 ANSWER_KEPT = 600
-"""Characters of an answer that a summary has."""
+"""Characters of the answer in a summary."""
 _ANSWER_SENT = 12_000
 _AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
 
@@ -89,15 +89,15 @@ class Summary(BaseModel):
     text: str = Field(description="one to three sentences: what was made, and what it showed")
 
 
-async def worded(task: str, answer: str, runtime: Runtime[Ports]) -> str:
+async def short_answer(task: str, answer: str, runtime: Runtime[Ports]) -> str:
     """The answer in at most `ANSWER_KEPT` characters, on one line.
 
-    One that fits stays as it is. A longer one is summed up by the role `summary` where a model is
-    named for it, and else cut. The job is done by then: no trouble with that model, and no budget
-    that is used up, changes its end.
+    A short answer stays as it is. A longer one is summarized by the role `summary` if the operator
+    names a model for it, and is cut otherwise. An error of that model or an exhausted budget does
+    not change the job's result.
     """
     whole = one_line(answer, len(answer))
-    if len(whole) <= ANSWER_KEPT or not runtime.context.bounds.sums_up:
+    if len(whole) <= ANSWER_KEPT or not runtime.context.bounds.summarize_with_model:
         return one_line(whole, ANSWER_KEPT)
     request = prompt("summary/task", task=task, answer=head_and_tail(answer, _ANSWER_SENT))
     messages = [SystemMessage(render("summary/system")), request.message()]

@@ -13,16 +13,21 @@ from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from agents.checks.vacuous_tests import Kept, empty_solution, readable, sieved
+from agents.checks.vacuous_tests import (
+    UsefulTests,
+    drop_vacuous_tests,
+    empty_solution,
+    usable_files,
+)
 from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
 from agents.prompts import render, task_prompt
 
 TESTER: Final = "tester"
-MOST_FILES = 3
+MAX_FILES = 3
 FILE_CHARACTERS = 20_000
-BEHIND_CALLS = 10
-"""Offset of the trial's place: the calls of the model come before."""
+TRIAL_OFFSET = 10
+"""Ordinal of the trial's call key; the model calls have lower ones."""
 
 
 class TestFile(BaseModel):
@@ -38,46 +43,50 @@ class Tests(BaseModel):
     interface: str = Field(
         description="what the tests take for granted: each file name, function and signature"
     )
-    files: list[TestFile] = Field(min_length=1, max_length=MOST_FILES)
+    files: list[TestFile] = Field(min_length=1, max_length=MAX_FILES)
 
 
 async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Tests that were tried on what there is before the work begins: what passes there shows
-    nothing, and what cannot be collected shows nothing ever. Both are thrown out.
+    """Write tests, and run them before any work is done. A test that passes then, or that cannot be
+    collected, shows nothing and is dropped.
     """
     ports = runtime.context
     request = task_prompt("task", state)
-    messages = [SystemMessage(render("tester/system", most=MOST_FILES)), request.message()]
+    messages = [SystemMessage(render("tester/system", most=MAX_FILES)), request.message()]
     answer = await ask_role(runtime, TESTER, messages, Tests)
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"
-        kept = Kept({}, (), ())
+        kept = UsefulTests({}, (), ())
     else:
         files = {each.path: each.content for each in answer.value.files}
         kept = await _tried(runtime, files, answer.value.interface)
-        note = "" if kept.files else "no test of the tester's can be used: the job goes on without"
+        note = (
+            ""
+            if kept.files
+            else "none of the tester's tests is usable: the job continues without tests"
+        )
     interface = answer.value.interface if answer.value and kept.files else ""
-    data = {**kept.told(), "interface": interface, "note": note}
+    data = {**kept.event_data(), "interface": interface, "note": note}
     at = call_key(runtime.execution_info)
     await ports.events.emit(Event(at, "tests_written", data))
     return {"tests": dict(kept.files), "interface": interface}
 
 
-async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> Kept:
-    """One run of them over the files that the job begins with and an empty solution, journaled."""
+async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> UsefulTests:
+    """Run the tests once over the job's first files and an empty solution; journaled."""
     ports = runtime.context
-    at = call_key(runtime.execution_info, BEHIND_CALLS)
-    fit, unfit = readable(files, ports.workspace.list())
+    at = call_key(runtime.execution_info, TRIAL_OFFSET)
+    fit, unfit = usable_files(files, ports.workspace.list())
     if not fit:
-        return Kept({}, (), unfit)
+        return UsefulTests({}, (), unfit)
 
     async def make() -> tuple[ToolMessage, Finished]:
-        there = await ports.workspace.files()
-        files = {**there, **empty_solution(fit, interface, there)}
+        present = await ports.workspace.files()
+        files = {**present, **empty_solution(fit, interface, present)}
         report = await judge(ports.sandbox, files, Checks(fit), ports.limits)
         tests = [[test.id, test.outcome, test.detail] for test in report.tests]
         message = ToolMessage("", tool_call_id="trial", artifact=tests)
         return message, finished_call(message)
 
     tests = (await journaled(ports, at.key(digest("trial", fit)), make)).artifact
-    return sieved(fit, tests, unfit)
+    return drop_vacuous_tests(fit, tests, unfit)

@@ -9,16 +9,16 @@ from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.check_reports import carried_by
+from agents.checks.check_reports import checks_of
 from agents.checks.judge import judge
-from agents.checks.report_format import told
+from agents.checks.report_format import report_data
 from agents.evidence.verification import verify_files
 from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
 
 
 async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """The acceptance checks, where the job has any, and the verification of the files."""
+    """Run the acceptance checks, if the job has any, and verify the files."""
     ports = runtime.context
     change: dict[str, Any] = {}
     if state["job"].get("checks") or state.get("tests"):
@@ -32,15 +32,15 @@ async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 
 async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """One run of all checks, journaled like a tool call: a crash does not repeat it."""
+    """Run all checks once; journaled like a tool call, so a crash does not repeat it."""
     ports = runtime.context
     at = call_key(runtime.execution_info)
-    carried = carried_by(state, ports)
+    carried = checks_of(state, ports)
 
     async def make() -> tuple[ToolMessage, Finished]:
         files = await ports.workspace.files()
         report = await judge(ports.sandbox, files, carried, ports.limits)
-        checked = {"revision": state["revision"], **await told(report, ports)}
+        checked = {"revision": state["revision"], **await report_data(report, ports)}
         message = ToolMessage("", tool_call_id="checks", artifact=checked)
         return message, finished_call(message, events=(Event(at, "checked", checked),))
 

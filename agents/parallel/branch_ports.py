@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from agents.errors import BudgetExhausted, PriceUnknown
 from agents.executor.tool_call_sequencer import ToolCallSequencer
-from agents.parallel.coordinator import Abreast
+from agents.parallel.coordinator import BranchCoordinator
 from agents.ports import Charge, Event, Events, Finished, Journal, Ports, Workspace
-from agents.spending.budget import Budget, Most
+from agents.spending.budget import Budget, MaxSpend
 
 _END = b"\n"
 
@@ -25,7 +25,7 @@ class BranchJournal:
 
     def __init__(self, ports: Ports, workspace: Workspace, step: int) -> None:
         self._journal: Journal = ports.journal
-        self._abreast = ports.abreast
+        self._coordinator = ports.coordinator
         self._workspace = workspace
         self._step = step
 
@@ -35,7 +35,7 @@ class BranchJournal:
         if entry is None:
             return None
         workspace, _, outcome = entry.partition(_END)
-        await self._workspace.turn_to(workspace.decode() or None)
+        await self._workspace.checkout(workspace.decode() or None)
         return outcome
 
     async def record(self, key: str, finished: Finished) -> None:
@@ -49,12 +49,12 @@ class BranchJournal:
         )
         await self._journal.record(key, entry)
         if finished.charge is not None:
-            self._abreast.call_ends(self._step)
+            self._coordinator.call_ends(self._step)
 
     async def paid(self, charge: Charge) -> None:
         """See `agents.ports.Journal`."""
         await self._journal.paid(charge)
-        self._abreast.call_ends(self._step)
+        self._coordinator.call_ends(self._step)
 
 
 class BranchEvents:
@@ -73,42 +73,42 @@ class BranchBudget:
     """Budget that is not spent because a neighbour has set aside more than it will use: a call's
     output is bounded far above what most replies have."""
 
-    def __init__(self, budget: Budget, abreast: Abreast, step: int) -> None:
+    def __init__(self, budget: Budget, coordinator: BranchCoordinator, step: int) -> None:
         self._budget = budget
-        self._abreast = abreast
+        self._coordinator = coordinator
         self._step = step
 
-    async def reserve(self, most: Callable[[], Most]) -> str | None:
+    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """See `Budget`; waits while calls of other branches are under way."""
-        self._abreast.call_ends(self._step)  # the one before, if it was tried again
+        self._coordinator.call_ends(self._step)  # the one before, if it was tried again
         while True:
-            since = self._abreast.moves
+            since = self._coordinator.moves
             try:
                 reservation = await self._budget.reserve(most)
             except PriceUnknown:
                 raise
             except BudgetExhausted:
-                if not await self._abreast.others_call_ends(self._step, since):
+                if not await self._coordinator.others_call_ends(self._step, since):
                     raise
             else:
-                self._abreast.call_begins(self._step)
+                self._coordinator.call_begins(self._step)
                 return reservation
 
     async def release(self, reservation: str) -> None:
         """See `agents.spending.budget.Budget`."""
         await self._budget.release(reservation)
-        self._abreast.call_ends(self._step)
+        self._coordinator.call_ends(self._step)
 
 
-async def ports_of(ports: Ports, step: int, base: str | None) -> Ports:
+async def branch_ports(ports: Ports, step: int, base: str | None) -> Ports:
     """The ports of the branch that takes `step`, whose files begin as they were at `base`."""
-    workspace = ports.workspace.another()
-    await workspace.turn_to(base)
+    workspace = ports.workspace.fork()
+    await workspace.checkout(base)
     return replace(
         ports,
         workspace=workspace,
         journal=BranchJournal(ports, workspace, step),
-        budget=BranchBudget(ports.budget, ports.abreast, step),
+        budget=BranchBudget(ports.budget, ports.coordinator, step),
         events=BranchEvents(ports.events, step),
         sequencer=ToolCallSequencer(),
     )

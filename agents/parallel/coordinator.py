@@ -1,4 +1,4 @@
-"""Abreast: branches at work side by side, in one attempt."""
+"""BranchCoordinator: branches at work side by side, in one attempt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Abreast:
+class BranchCoordinator:
     """Where branches, known by their steps, wait for each other.
 
     One that fails waits for the others, and then passes its failure on: LangGraph stops what is

@@ -11,7 +11,7 @@ from agents.calls.call_key import call_key
 from agents.ports import Event, Ports
 
 
-async def tell_started(
+async def emit_started(
     ports: Ports, info: ExecutionInfo | None, wave: Sequence[int], revision: int
 ) -> None:
     """Emit `step_started` for each step of a wave, from the node behind which it goes off."""

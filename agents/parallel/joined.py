@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def joined(state: Mapping[str, Any]) -> dict[str, Any]:
+def join_context(state: Mapping[str, Any]) -> dict[str, Any]:
     """{branches: [{step, does, text, failed}], conflicts, left_out, rest: [steps nobody has done]};
     `failed` is how the branch's last run failed, or None."""
     done = {each["step"]: each for each in state.get("branches", ())}

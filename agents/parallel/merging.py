@@ -77,13 +77,13 @@ def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
         elif (now := values.pop() if values else was) is not None:
             found.files[path] = now
     for path, changes in clashing.items():
-        _side_by_side(found, path, changes, taken)
+        _keep_versions(found, path, changes, taken)
     for path in sorted(found.files.keys() & _folders(found.files)):
-        _aside(found, path, ordered, taken)
+        _move_aside(found, path, ordered, taken)
     return found
 
 
-def _side_by_side(
+def _keep_versions(
     found: Merged, path: str, changes: Mapping[int, str | None], taken: set[str]
 ) -> None:
     """The first version at its path, each other beside it; None is one that was removed."""
@@ -96,19 +96,21 @@ def _side_by_side(
     copies = []
     if not belongs_to_install(path):  # one of two packages: it can be installed again
         for now, step in others:
-            copies.append(_beside(path, step, taken))
+            copies.append(_copy_name(path, step, taken))
             found.files[copies[-1]] = now
     removed = [step for step, now in changes.items() if now is None]
     what = f"removed in step {removed[0]}" if removed else "changed in different ways"
     found.conflicts.append(Conflict(path, tuple(changes), tuple(copies), what))
 
 
-def _aside(found: Merged, path: str, branches: Mapping[int, Manifest], taken: set[str]) -> None:
+def _move_aside(
+    found: Merged, path: str, branches: Mapping[int, Manifest], taken: set[str]
+) -> None:
     """Move a file out of the way of a directory of its name: no workspace can hold both."""
     digest = found.files.pop(path)
     makers = [step for step, files in branches.items() if files.get(path) == digest]
     others = [step for step, files in branches.items() if path in _folders(files)]
-    copy = _beside(path, makers[0], taken)
+    copy = _copy_name(path, makers[0], taken)
     found.files[copy] = digest
     steps = tuple(sorted({*makers, *others}))
     what = "a file in one step, a directory in another"
@@ -122,7 +124,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
     }
 
 
-def _beside(path: str, step: int, taken: set[str]) -> str:
+def _copy_name(path: str, step: int, taken: set[str]) -> str:
     """A name for the version of `path` that `step` has left, which nothing else has; taken now."""
     for count in itertools.count(1):
         mark = f".conflict-step{step}" + (f"-{count}" if count > 1 else "")
@@ -138,8 +140,8 @@ def _marked(path: str, mark: str) -> str:
     folder, slash, name = path.rpartition("/")
     dot = name.rfind(".")
     stem, ending = (name[:dot], name[dot:]) if 0 < dot >= len(name) - ENDING else (name, "")
-    room = LONGEST_PATH - len(f"{folder}{slash}{mark}{ending}".encode())
-    if room < 1:
+    left = LONGEST_PATH - len(f"{folder}{slash}{mark}{ending}".encode())
+    if left < 1:
         folder = slash = ""
-        room = LONGEST_PATH - len(f"{mark}{ending}".encode())
-    return f"{folder}{slash}{stem.encode()[:room].decode(errors='ignore')}{mark}{ending}"
+        left = LONGEST_PATH - len(f"{mark}{ending}".encode())
+    return f"{folder}{slash}{stem.encode()[:left].decode(errors='ignore')}{mark}{ending}"

@@ -16,7 +16,7 @@ from agents.checks.checks import Checks
 from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.models.errors import ModelUnavailable
 from agents.models.listener import Listener
-from agents.parallel.coordinator import Abreast
+from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.network import Packages, Pages
 from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
@@ -160,12 +160,12 @@ class Workspace(Protocol):
         """The files of the workspace as it was at `digest`: path to the digest of its bytes."""
         ...
 
-    def another(self) -> Workspace:
+    def fork(self) -> Workspace:
         """One over the same bytes, with the same files: what is done to either is done to it
         alone."""
         ...
 
-    async def turn_to(self, digest: str | None) -> None:
+    async def checkout(self, digest: str | None) -> None:
         """Have the files as they were at `digest`; None: no files."""
         ...
 
@@ -180,30 +180,30 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a job may go, and how much of a text is passed on. Characters, but for `steps`.
+    """How far a job may go, and how much of a text is passed on. In characters, except `steps`.
 
-    `steps` counts the executor's model calls in one revision, or one branch of it; `abreast` are
-    the steps of a plan that are taken side by side at most; `output` is what a model sees of one
-    output of a run, `history` what a request repeats of old output, `conversation` of the model's
-    own words (`agents.context.trimming`; None: all);
-    `kept` is what a run's record holds of a text before it goes by digest. Unless it `mends`, a
-    revision ends with the reply whose code has run; so it does where it `pauses`, since a person is
-    asked behind each run; unless it `plans`, no planner is asked. Where it `sums_up`, the model of
-    the role `summary` is asked to, for an answer that is too long to keep.
+    `steps` bounds the executor's model calls in one revision, or in one branch of it, and
+    `max_parallel_steps` the plan's steps that run at the same time. `answer`, `output` and `read`
+    bound what a model sees of an answer, of one output of a run, and of one read of a file.
+    `history` bounds the old tool output that a request repeats, `conversation` the model's own text
+    (`agents.context.trimming`; None: no bound). A text longer than `kept` is recorded by digest.
+    Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
+    too, since a person is asked after each run. Without `use_planner` the default plan is used.
+    With `summarize_with_model` the model of the role `summary` shortens a long answer.
     """
 
     steps: int = 25
-    abreast: int = 3
+    max_parallel_steps: int = 3
     answer: int = 3_000
     output: int = 4_000
     read: int = 20_000
     kept: int = 4_096
     history: int | None = 20_000
     conversation: int | None = 160_000
-    mends: bool = True
-    pauses: bool = False
-    plans: bool = True
-    sums_up: bool = False
+    allow_repair: bool = True
+    pause_each_run: bool = False
+    use_planner: bool = True
+    summarize_with_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Ports:
     bounds: Bounds = field(default_factory=Bounds)
     sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
     """Held by the tool call at work: tools touch the workspace one at a time."""
-    abreast: Abreast = field(default_factory=Abreast)
+    coordinator: BranchCoordinator = field(default_factory=BranchCoordinator)
     """Where branches of the attempt wait for each other."""
     last_try: bool = False
     """The attempt after which infrastructure trouble is final."""
@@ -276,10 +276,10 @@ class Models(Protocol):
         """The model with a name out of `chain`, for this role. Raises as `get` does."""
         ...
 
-    def absent(self, name: str) -> str | None:
+    def skip_reason(self, name: str) -> str | None:
         """Why a model is better passed over for now; None where it is not."""
         ...
 
-    def note_absent(self, name: str, error: ModelUnavailable) -> None:
+    def note_unavailable(self, name: str, error: ModelUnavailable) -> None:
         """A model did not answer, for all our patience."""
         ...

@@ -16,7 +16,7 @@ from decimal import Decimal
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Event, Finished, Models, Ports
-from agents.spending.budget import Most
+from agents.spending.budget import MaxSpend
 from sandbox.media import media_type
 from sandbox.protocol import Sandbox
 
@@ -28,11 +28,11 @@ class MemoryRecord:
     outcomes: dict[str, bytes] = field(default_factory=dict)
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
     charges: dict[str, Charge] = field(default_factory=dict)
-    reserved: dict[str, Most] = field(default_factory=dict)
+    reserved: dict[str, MaxSpend] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     workspace: str | None = None
 
-    def tell(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Append an event, unless it is known."""
         self.events.setdefault((event.key.key(), event.kind), event)
 
@@ -43,7 +43,7 @@ class MemoryRecord:
         if made is not None:
             tokens = 0 if charge.input_tokens + charge.output_tokens else made.tokens
             cost = made.cost_usd if charge.cost_usd is None else Decimal(0)
-            self.reserved[charge.reservation or ""] = Most(made.model, tokens, cost)
+            self.reserved[charge.reservation or ""] = MaxSpend(made.model, tokens, cost)
 
     @property
     def tokens(self) -> int:
@@ -74,7 +74,7 @@ class MemoryJournal:
             return
         self._record.outcomes[key] = finished.outcome
         for event in finished.events:
-            self._record.tell(event)
+            self._record.add_event(event)
         if finished.charge is not None:
             self._record.post(finished.charge)
         self._record.workspace = finished.workspace or self._record.workspace
@@ -92,7 +92,7 @@ class MemoryEvents:
 
     async def emit(self, event: Event) -> None:
         """See `agents.ports.Events`."""
-        self._record.tell(event)
+        self._record.add_event(event)
 
 
 class MemoryBudget:
@@ -105,7 +105,7 @@ class MemoryBudget:
         self._most = most
         self._cost_usd = cost_usd
 
-    async def reserve(self, most: Callable[[], Most]) -> str | None:
+    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """See `agents.spending.budget.Budget`."""
         if self._most is None and self._cost_usd is None:
             return None
@@ -151,7 +151,7 @@ class MemoryWorkspace:
         if record.workspace is not None:
             self._manifest = json.loads(record.blobs[record.workspace])
         elif files:
-            self._lay(files, frozenset())
+            self._write(files, frozenset())
 
     @property
     def digest(self) -> str | None:
@@ -175,7 +175,7 @@ class MemoryWorkspace:
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
     ) -> Sequence[Artifact]:
         """See `agents.ports.Workspace`."""
-        return self._lay({checked(path): content for path, content in changed.items()}, deleted)
+        return self._write({checked(path): content for path, content in changed.items()}, deleted)
 
     async def keep(self, content: bytes) -> str:
         """See `agents.ports.Workspace`."""
@@ -190,18 +190,18 @@ class MemoryWorkspace:
         files = json.loads(self._record.blobs[digest]) if digest else {}
         return {path: content for path, (content, _) in files.items()}
 
-    def another(self) -> MemoryWorkspace:
+    def fork(self) -> MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         other = MemoryWorkspace(self._record)
         other._manifest, other._digest = dict(self._manifest), self._digest
         return other
 
-    async def turn_to(self, digest: str | None) -> None:
+    async def checkout(self, digest: str | None) -> None:
         """See `agents.ports.Workspace`."""
         self._manifest = json.loads(self._record.blobs[digest]) if digest else {}
         self._digest = digest
 
-    def _lay(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
+    def _write(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
         for path in deleted:
             self._manifest.pop(path, None)
         artifacts = []

@@ -1,8 +1,9 @@
 """Prompts: Jinja files in `agents/prompts/`, where a missing value is an error.
 
-A template marks what a model can do without: `{{ text | spare }}`, and `{% filter spare %}` around
-more than one. A marked part is cut where a model's context is too small (`agents.context`); the
-rest never is: the task, what was answered about it, our own text. A mark changes no letter.
+A template marks what a model can do without: `{{ text | trimmable }}`, or a block of
+`{% filter trimmable %}`. A marked part is cut where a model's context is too small
+(`agents.context`). The rest is never cut: the task, the answers about it, the template's own text.
+A mark changes no character of the prompt.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ from agents.graph.state import State
 
 PROMPTS = Path(__file__).parent
 _MARK = "_mark"
-_SPARE: Final = "spare"
-"""Where a message has its spare parts, [[start, end], ...]. No provider's client sends them."""
+_TRIMMABLE: Final = "spare"
+"""Where a message has its trimmable parts, [[start, end], ...]. No provider's client sends them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text for a model, and its spare parts as (start, end) in characters, in order."""
+    """A text for a model, and its trimmable parts as (start, end) in characters, in order."""
 
     text: str
-    spare: tuple[tuple[int, int], ...] = ()
+    trimmable: tuple[tuple[int, int], ...] = ()
 
     def then(self, other: Prompt) -> Prompt:
         """Both, the other one on a line of its own."""
         offset = len(self.text) + 1
-        moved = ((offset + start, offset + end) for start, end in other.spare)
-        return Prompt(f"{self.text}\n{other.text}", (*self.spare, *moved))
+        moved = ((offset + start, offset + end) for start, end in other.trimmable)
+        return Prompt(f"{self.text}\n{other.text}", (*self.trimmable, *moved))
 
     def message(self) -> HumanMessage:
         """As a model is sent it."""
-        return HumanMessage(self.text, additional_kwargs=_kwargs(self.spare))
+        return HumanMessage(self.text, additional_kwargs=_kwargs(self.trimmable))
 
 
 def render(name: str, **values: Any) -> str:
@@ -50,16 +51,16 @@ def render(name: str, **values: Any) -> str:
 
 
 def prompt(name: str, **values: Any) -> Prompt:
-    """The same, with its spare parts."""
+    """The same, with its trimmable parts."""
     mark = secrets.token_hex(16)  # occurs in no value
     template = _environment().get_template(f"{name}.md.j2")
     pieces = template.render({**values, _MARK: mark}).split(mark)
-    length, spare = 0, []
+    length, trimmable = 0, []
     for number, piece in enumerate(pieces):
         if number % 2:
-            spare.append((length, length + len(piece)))
+            trimmable.append((length, length + len(piece)))
         length += len(piece)
-    return Prompt("".join(pieces), tuple(spare))
+    return Prompt("".join(pieces), tuple(trimmable))
 
 
 def task_prompt(name: str, state: State, **values: Any) -> Prompt:
@@ -75,23 +76,23 @@ def task_prompt(name: str, state: State, **values: Any) -> Prompt:
     )
 
 
-def past(text: str) -> AIMessage:
-    """A reply that is only there to be looked back at: all of it is spare."""
+def past_reply(text: str) -> AIMessage:
+    """A reply that is only there to be looked back at: all of it is trimmable."""
     return AIMessage(text, additional_kwargs=_kwargs([(0, len(text))]))
 
 
-def spare_in(message: BaseMessage) -> list[tuple[int, int]]:
-    """The spare parts of a message; none where it has no marks."""
-    marks = message.additional_kwargs.get(_SPARE, ())
+def trimmable_parts(message: BaseMessage) -> list[tuple[int, int]]:
+    """The trimmable parts of a message; none where it has no marks."""
+    marks = message.additional_kwargs.get(_TRIMMABLE, ())
     return [(start, end) for start, end, *_ in marks]  # older jobs saved a rank as well
 
 
-def _kwargs(spare: Sequence[tuple[int, int]]) -> dict[str, object]:
-    return {_SPARE: [list(part) for part in spare]} if spare else {}
+def _kwargs(trimmable: Sequence[tuple[int, int]]) -> dict[str, object]:
+    return {_TRIMMABLE: [list(part) for part in trimmable]} if trimmable else {}
 
 
 @pass_context
-def _spare(context: Context, text: str) -> str:
+def _trimmable(context: Context, text: str) -> str:
     return f"{context[_MARK]}{text}{context[_MARK]}"
 
 
@@ -105,5 +106,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters["spare"] = _spare
+    environment.filters["trimmable"] = _trimmable
     return environment

@@ -27,7 +27,7 @@ _ODD = re.compile("[^\\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\uf
 """What YAML's plain and block styles would lose, or read as an end of line."""
 
 
-def turn_of(
+def record_turn(
     role: Role,
     model: str,
     messages: Sequence[BaseMessage],
@@ -45,7 +45,7 @@ def turn_of(
     )
 
 
-def written(turn: RecordedTurn) -> str:
+def dump_turn(turn: RecordedTurn) -> str:
     """The turn as an item of the list `turns`: the same turn gives the same text."""
     plain = turn.model_dump(mode="json", exclude_defaults=True)
     return yaml.dump([plain], Dumper=_Readable, sort_keys=False, allow_unicode=True, width=_WIDTH)

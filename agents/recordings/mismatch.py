@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from agents.models.chains import Role
-from agents.models.errors import RecordingDeparted
-from agents.recordings.recording import RecordedTurn, Recording, bare
+from agents.models.errors import RecordingMismatch
+from agents.recordings.recording import RecordedTurn, Recording, stripped
 from agents.recordings.request import RecordedRequest
 
 MOST_LINES = 60
 MOST_CHARACTERS = 300
 
 
-def departed(
+def no_matching_turn(
     recording: Recording, role: Role, asked: RecordedRequest, after: int
-) -> RecordingDeparted:
+) -> RecordingMismatch:
     """The error for a question that no turn answers: how it differs from the turn of this role
     whose difference is the shortest."""
     lines = [
@@ -33,13 +33,13 @@ def departed(
     nearest = min(shown, key=len, default=None)
     if nearest is None:
         nearest = [*_asked(asked), f"no turn of the recording is a {role}'s"]
-    return RecordingDeparted("\n".join([*lines, *nearest]))
+    return RecordingMismatch("\n".join([*lines, *nearest]))
 
 
-def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> RecordingDeparted:
+def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> RecordingMismatch:
     """The error for a question that several turns answer equally well."""
     turns = " and ".join(map(str, numbers))
-    return RecordingDeparted(
+    return RecordingMismatch(
         f"recording {recording.name!r}: turns {turns} answer the same request of the {role};"
         " tell them apart with `after`"
     )
@@ -47,9 +47,9 @@ def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> Recording
 
 def not_offered(
     recording: Recording, number: int, tool: str, offered: list[str]
-) -> RecordingDeparted:
+) -> RecordingMismatch:
     """The error for a reply that calls a tool which the request does not offer."""
-    return RecordingDeparted(
+    return RecordingMismatch(
         f"recording {recording.name!r}: turn {number} calls {tool!r},"
         f" but the request offers {', '.join(offered) or 'no tools'}"
     )
@@ -65,7 +65,7 @@ def _difference(
     text = asked.texts[-1][1]
     if turn.answers(text):
         return [*lines, "the text is the same, but its place is not: see `after`"]
-    return [*lines, *_unified(bare(turn.question), bare(text), f"turn {number}", "asked")]
+    return [*lines, *_unified(stripped(turn.question), stripped(text), f"turn {number}", "asked")]
 
 
 def _first_difference(recorded: RecordedRequest, asked: RecordedRequest) -> Iterator[str]:
@@ -93,4 +93,4 @@ def _unified(old: str, new: str, was: str, now: str) -> Iterator[str]:
 
 def _asked(asked: RecordedRequest) -> list[str]:
     text = asked.texts[-1][1]
-    return ["asked:", *(f"  {line}" for line in bare(text).split("\n"))]
+    return ["asked:", *(f"  {line}" for line in stripped(text).split("\n"))]

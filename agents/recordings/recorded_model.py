@@ -27,7 +27,7 @@ from agents.recordings.recording import RecordedReply, RecordedTurn, RecordedUsa
 from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
 from agents.spending.pricing import Usage
-from agents.spending.spend_guard import current as current_toll
+from agents.spending.spend_guard import current_guard as current_toll
 
 
 class RecordedModel(BaseChatModel):
@@ -38,7 +38,7 @@ class RecordedModel(BaseChatModel):
     its place (`after`) comes before one that does not, an exact one before one that `contains`. A
     turn that holds its whole request answers no other, unless the recording is not strict.
 
-    Raises RecordingDeparted when no turn fits, several fit equally well, or the reply calls a tool
+    Raises RecordingMismatch when no turn fits, several fit equally well, or the reply calls a tool
     that the request does not offer.
     """
 
@@ -112,7 +112,7 @@ class RecordedModel(BaseChatModel):
         ]
         if not fitting:
             asked = asked or request_of(messages, tools, self.redaction)
-            raise mismatch.departed(self.recording, self.role, asked, after)
+            raise mismatch.no_matching_turn(self.recording, self.role, asked, after)
         best = min(_looseness(turn) for _, turn in fitting)
         first, *others = [each for each in fitting if _looseness(each[1]) == best]
         if any(turn.reply != first[1].reply for _, turn in others):

@@ -35,15 +35,15 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agents.models.chains import Role
-from agents.models.errors import ModelNotConfigured, in_words
+from agents.models.errors import ModelNotConfigured, describe_validation
 from agents.recordings.request import RecordedRequest
 
 
-class _Written(BaseModel):
+class _FileModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RecordedUsage(_Written):
+class RecordedUsage(_FileModel):
     """Token figures that the reply reports."""
 
     input_tokens: int = Field(ge=0)
@@ -51,21 +51,21 @@ class RecordedUsage(_Written):
     cached_input_tokens: int = Field(default=0, ge=0)
 
 
-class RecordedCall(_Written):
+class RecordedCall(_FileModel):
     """One tool call of a reply."""
 
     name: str
     args: dict[str, Any] = {}
 
 
-class BrokenCall(_Written):
+class BrokenCall(_FileModel):
     """A tool call whose arguments were no valid JSON: their text, as it came."""
 
     name: str
     args: str
 
 
-class RecordedReply(_Written):
+class RecordedReply(_FileModel):
     """What the model says: text, tool calls or both.
 
     `finish` is the provider's word for why the reply ended, where that matters: it was cut off,
@@ -85,7 +85,7 @@ class RecordedReply(_Written):
         return self
 
 
-class RecordedTurn(_Written):
+class RecordedTurn(_FileModel):
     """One question that the recording knows, and its answer.
 
     `expect` is the text of the request's last message, compared without trailing whitespace:
@@ -115,11 +115,11 @@ class RecordedTurn(_Written):
 
     def answers(self, text: str) -> bool:
         """Whether this turn knows the question, wherever in the conversation it is asked."""
-        expected, asked = bare(self.question), bare(text)
+        expected, asked = stripped(self.question), stripped(text)
         return expected == asked if self.match == "exact" else expected in asked
 
 
-class Recording(_Written):
+class Recording(_FileModel):
     """A whole file. `about` says who wrote it and whether a provider was called.
 
     `strict`: a turn with a `request` answers that very request and no other.
@@ -136,7 +136,7 @@ class Recording(_Written):
         return self.strict and any(turn.request is not None for turn in self.turns)
 
 
-def bare(text: str) -> str:
+def stripped(text: str) -> str:
     """The text without whitespace at the ends of its lines and at its own: nobody sees it."""
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
 
@@ -156,6 +156,6 @@ def load(directory: Path, name: str) -> Recording:
         written = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506 - both are safe
         return Recording.model_validate({**(written or {}), "name": name})
     except ValidationError as error:
-        raise ModelNotConfigured(f"{path} is no recording: {in_words(error)}") from error
+        raise ModelNotConfigured(f"{path} is no recording: {describe_validation(error)}") from error
     except (yaml.YAMLError, TypeError) as error:
         raise ModelNotConfigured(f"{path} is no recording: {error}") from error

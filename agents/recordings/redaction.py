@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from agents.models.replies.surrogates import text_of
+from agents.models.replies.surrogates import replace_surrogates
 
 REMOVED = "<secret-removed>"
 SHORTEST = 6
@@ -56,7 +56,7 @@ class Redaction:
             text = _HEADER.sub(rf"\1{REMOVED}", text)
         if any(beginning in text for beginning in _BEGINNINGS):
             text = _SHAPES.sub(REMOVED, text)
-        return text_of(text)
+        return replace_surrogates(text)
 
     def value(self, value: Any) -> Any:
         """The same for all texts in a JSON value, keys too."""

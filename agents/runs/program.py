@@ -10,7 +10,7 @@ from typing import Final
 
 from agents.ports import Ports
 from agents.runs.installed import with_packages
-from agents.runs.pytest_report import FILE, Report, lacking, report_in
+from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from sandbox.protocol import Command, Limits, RunResult
 
@@ -82,20 +82,20 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a program did. `lack` says why it has failed although it may have ended with 0."""
+class ProgramResult:
+    """What a program did. `problem` says why it has failed although it may have ended with 0."""
 
     result: RunResult
-    lack: str | None = None
+    problem: str | None = None
     report: Report | None = None
 
     @property
-    def green(self) -> bool:
+    def passed(self) -> bool:
         """Whether it ended by itself with 0, and no test says otherwise."""
-        return self.result.succeeded and self.lack is None
+        return self.result.succeeded and self.problem is None
 
 
-async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) -> Seen:
+async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) -> ProgramResult:
     """Run it in a fresh sandbox over `files`, with the installed packages; nothing is kept.
 
     Raises what the sandbox raises: its trouble is not the program's failure.
@@ -106,8 +106,8 @@ async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) ->
     report = report_in(changed) if program.tests else None
     changed.pop(FILE, None)
     result = replace(result, changed=changed, deleted=result.deleted - {FILE})
-    lack = _NOTHING if program.empty else None
-    return Seen(result, lacking(report, result) if report else lack, report)
+    problem = _NOTHING if program.empty else None
+    return ProgramResult(result, why_failed(report, result) if report else problem, report)
 
 
 def _is_cache(path: str) -> bool:

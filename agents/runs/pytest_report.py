@@ -59,7 +59,7 @@ class Report(BaseModel):
         return {"counts": self.counts, "tests": tests}
 
 
-def lacking(report: Report, result: RunResult) -> str | None:
+def why_failed(report: Report, result: RunResult) -> str | None:
     """Why the tests have not passed, in a few words; None where they have. Pure."""
     if report.error is not None:
         return report.error
@@ -75,7 +75,7 @@ def lacking(report: Report, result: RunResult) -> str | None:
     return None if result.succeeded else "pytest did not end well, though no test has failed"
 
 
-def shown(report: Report, lack: str | None, output: str, width: int) -> str:
+def shown(report: Report, problem: str | None, output: str, width: int) -> str:
     """What a model sees of it: each test, then the `output` of a failure."""
     tests = report.sorted
     lines = [
@@ -85,9 +85,9 @@ def shown(report: Report, lack: str | None, output: str, width: int) -> str:
     lines = fitting(lines, width)
     if len(tests) > len(lines):
         lines.append(f"[{len(tests) - len(lines)} more]")
-    if lack is None:
+    if problem is None:
         return "\n".join([f"passed: {_counted(report.counts)}", *lines])
-    return "\n".join([f"not passed: {lack}", *lines, "", output])
+    return "\n".join([f"not passed: {problem}", *lines, "", output])
 
 
 def report_in(changed: Mapping[str, bytes]) -> Report:

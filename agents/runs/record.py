@@ -13,7 +13,7 @@ from agents.graph.state import ArtifactFields, Run
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
-from agents.runs.program import Program, Seen, execute
+from agents.runs.program import Program, ProgramResult, execute
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
@@ -21,7 +21,7 @@ EXECUTOR: Final = "executor"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RecordedRun:
     """A run's record, and the result that it was made of."""
 
     run: Run
@@ -30,7 +30,7 @@ class Ran:
 
 async def run_and_keep(
     ports: Ports, program: Program, number: int, revision: int, by: str
-) -> tuple[Ran, Seen]:
+) -> tuple[RecordedRun, ProgramResult]:
     """Run it over the workspace's files, and keep what it left. Raises what the sandbox raises."""
     seen = await execute(ports, program, await ports.workspace.files())
     return await recorded(ports, program, seen, number, revision, by), seen
@@ -39,11 +39,11 @@ async def run_and_keep(
 async def recorded(
     ports: Ports,
     program: Program,
-    seen: Seen,
+    seen: ProgramResult,
     number: int,
     revision: int,
     by: str,
-) -> Ran:
+) -> RecordedRun:
     """Keep what a run left; its record."""
     result, on = seen.result, ports.workspace.digest
     changed, nameless = _storable(result.changed)
@@ -65,8 +65,8 @@ async def recorded(
         "stdout": await kept_stream(ports.workspace, result.stdout, kept),
         "stderr": await kept_stream(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
-        "succeeded": seen.green,
-        "failure": None if seen.green else failure(result, program, seen.lack),
+        "succeeded": seen.passed,
+        "failure": None if seen.passed else failure(result, program, seen.problem),
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
@@ -76,7 +76,7 @@ async def recorded(
         run["wall_seconds"] = program.within(ports.limits).wall_seconds
     if seen.report is not None:
         run["tests"] = seen.report.fields()
-    return Ran(run, result)
+    return RecordedRun(run, result)
 
 
 def last_number(runs: Sequence[Run]) -> int:
@@ -91,10 +91,12 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 
 
-def failure(result: RunResult, program: Program, lack: str | None = None) -> dict[str, Any]:
+def failure(result: RunResult, program: Program, problem: str | None = None) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that did not succeed."""
     found = classify(result, shell=program.tool == "shell").fields()
-    return {**found, "cause": lack} if lack and found["class"] == FailureClass.UNKNOWN else found
+    return (
+        {**found, "cause": problem} if problem and found["class"] == FailureClass.UNKNOWN else found
+    )
 
 
 def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:

@@ -14,7 +14,7 @@ NAMES_SHOWN = 40
 """Of a run's files: what there are more of, a listing shows."""
 
 
-def told(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
+def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
     """What a model is told of a run: how it ended, its output, its files.
 
     `width` bounds each output, and each list of files, in characters.

@@ -11,7 +11,7 @@ from agents.models.errors import (
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
-    RecordingDeparted,
+    RecordingMismatch,
     ReplyMalformed,
 )
 
@@ -27,7 +27,7 @@ def may_be_billed(error: ModelError) -> bool:
     match error:
         case ReplyMalformed():
             return True
-        case ModelNotConfigured() | RecordingDeparted():
+        case ModelNotConfigured() | RecordingMismatch():
             return False
         case ModelRefused(status=int(status)) | ModelUnavailable(status=int(status)):
             return status == httpx.codes.OK

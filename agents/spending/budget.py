@@ -1,4 +1,4 @@
-"""Budget: the port to what a job may spend, and the toll that keeps to it."""
+"""Budget: the port to what a job may spend, and the guard that keeps to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.models import ModelError, ModelName, Prices, Usage, may_be_billed
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class MaxSpend:
     """What a request to `model` can use at most. `cost_usd` None: no price is known."""
 
     model: str
@@ -22,7 +22,7 @@ class Most:
 class Budget(Protocol):
     """What a job may still spend (J13)."""
 
-    async def reserve(self, most: Callable[[], Most]) -> str | None:
+    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """Set aside what a request can cost; the charge that names the reservation settles it.
 
         None where nothing limits the job: then `most` is not asked for. Raises
@@ -37,7 +37,7 @@ class Budget(Protocol):
 
 
 @dataclass(slots=True)
-class BudgetToll:
+class BudgetGuard:
     """Sets aside what each request of one model call can cost, before it is sent.
 
     `reservation` is that of the last request: what became of one that was tried again, and may
@@ -52,17 +52,17 @@ class BudgetToll:
     reservation: str | None = field(default=None, init=False)
 
     async def before(self, most: Callable[[], Usage]) -> None:
-        """See Toll. Raises BudgetExhausted, and Stopped as `check` does."""
+        """See SpendGuard. Raises BudgetExhausted, and Stopped as `check` does."""
         self.reservation = await self.budget.reserve(lambda: self._most(most()))
         if self.reservation is None:  # one that was made is fenced itself
             await self.check()
 
     async def failed(self, error: ModelError) -> None:
-        """See Toll."""
+        """See SpendGuard."""
         reserved, self.reservation = self.reservation, None
         if reserved is not None and not may_be_billed(error):
             await self.budget.release(reserved)
 
-    def _most(self, usage: Usage) -> Most:
+    def _most(self, usage: Usage) -> MaxSpend:
         tokens = usage.input_tokens + usage.output_tokens
-        return Most(self.model, tokens, self.prices.most(ModelName.parse(self.model), usage))
+        return MaxSpend(self.model, tokens, self.prices.most(ModelName.parse(self.model), usage))

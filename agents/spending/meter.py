@@ -11,7 +11,7 @@ from agents.models.errors import ModelError
 class Meter(Protocol):
     """Counts; raises nothing and waits for nothing."""
 
-    def asked(self, provider: str, seconds: float, error: ModelError | None) -> None:
+    def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
         """A request that took so long; `error` is None where it was answered."""
         ...
 
@@ -19,5 +19,5 @@ class Meter(Protocol):
 class NoMeter:
     """Implements Meter where nobody counts."""
 
-    def asked(self, provider: str, seconds: float, error: ModelError | None) -> None:
+    def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
         """See Meter."""

@@ -35,25 +35,25 @@ class Usage:
 
         What is no number of tokens is nothing. Of input there is no more in a cache than there is.
         """
-        told = message.usage_metadata
-        if told is None:
+        reported = message.usage_metadata
+        if reported is None:
             return None
-        given, made = _tokens(told["input_tokens"]), _tokens(told["output_tokens"])
-        if given is None or made is None:
+        read, written = _tokens(reported["input_tokens"]), _tokens(reported["output_tokens"])
+        if read is None or written is None:
             return None
-        details: Mapping[str, Any] = told.get("input_token_details") or {}
-        cached = min(_tokens(details.get("cache_read")) or 0, given)
+        details: Mapping[str, Any] = reported.get("input_token_details") or {}
+        cached = min(_tokens(details.get("cache_read")) or 0, read)
         put = sum(_tokens(details.get(name)) or 0 for name in _WRITES)
-        return cls(given, made, cached, min(put, given - cached))
+        return cls(read, written, cached, min(put, read - cached))
 
 
-def _tokens(told: Any) -> int | None:
-    whole = type(told) is int  # True is no number of them
-    return told if whole and 0 <= told <= _MOST else None
+def _tokens(reported: Any) -> int | None:
+    whole = type(reported) is int  # True is no number of them
+    return reported if whole and 0 <= reported <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPrice:
+class OperatorPrice:
     """An operator's own price, in US dollars for a million tokens; `cached`: read from a cache."""
 
     input: Decimal
@@ -71,7 +71,7 @@ class OwnPrice:
 class Prices:
     """The operator's own prices by model, and behind them the list that comes with genai-prices."""
 
-    own: Mapping[str, OwnPrice] = field(default_factory=dict)
+    own: Mapping[str, OperatorPrice] = field(default_factory=dict)
 
     def of(self, name: ModelName, usage: Usage | None) -> Decimal | None:
         """US dollars; None if they cannot be known.

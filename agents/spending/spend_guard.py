@@ -1,6 +1,6 @@
-"""Toll: what stands before each request to a provider, first tries and later ones alike.
+"""SpendGuard: what stands before each request to a provider, first tries and later ones alike.
 
-LangChain passes a model nothing but its messages: whoever makes a call sets the toll for it.
+LangChain passes a model nothing but its messages: whoever makes a call sets the guard for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agents.models.errors import ModelError
 from agents.spending.pricing import Usage
 
 
-class Toll(Protocol):
+class SpendGuard(Protocol):
     """Of one model call."""
 
     async def before(self, most: Callable[[], Usage]) -> None:
@@ -26,7 +26,7 @@ class Toll(Protocol):
         ...
 
 
-class _Free:
+class _NoGuard:
     async def before(self, most: Callable[[], Usage]) -> None:
         """Nobody counts."""
 
@@ -34,19 +34,19 @@ class _Free:
         """Nobody counts."""
 
 
-_TOLL: ContextVar[Toll] = ContextVar("toll", default=_Free())  # noqa: B039 - it has no state
+_GUARD: ContextVar[SpendGuard] = ContextVar("guard", default=_NoGuard())  # noqa: B039 - it has no state
 
 
 @contextlib.contextmanager
-def tolled(toll: Toll) -> Iterator[None]:
-    """Have `toll` stand before the requests that are made within the block."""
-    token = _TOLL.set(toll)
+def guarded(guard: SpendGuard) -> Iterator[None]:
+    """Have `guard` stand before the requests that are made within the block."""
+    token = _GUARD.set(guard)
     try:
         yield
     finally:
-        _TOLL.reset(token)
+        _GUARD.reset(token)
 
 
-def current() -> Toll:
-    """The toll of the call at hand."""
-    return _TOLL.get()
+def current_guard() -> SpendGuard:
+    """The guard of the call at hand."""
+    return _GUARD.get()

@@ -25,7 +25,7 @@ _OURS = 2
 _USUAL = 4
 
 
-def most_used(
+def max_usage(
     model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any], output: int
 ) -> Usage:
     """What a request can use at most. `options` go with it (the tools on offer, most of all)."""
@@ -37,7 +37,7 @@ def most_used(
     return Usage(size + sum(map(_size, messages)), output)
 
 
-def likely_used(messages: Sequence[BaseMessage], output: int) -> int:
+def estimated_usage(messages: Sequence[BaseMessage], output: int) -> int:
     """About how many tokens a request uses: four characters a token, half of the output's bound."""
     return sum(len(str(message.text)) for message in messages) // _USUAL + output // 2
 

@@ -15,7 +15,7 @@ from agents.tools.registry import Body
 _STEPS = Field(None, description="Numbers of the plan's steps that this call is for.")
 
 
-class Told(BaseModel):
+class SchemaOnce(BaseModel):
     """Arguments as a model is told of them. Each request of a conversation asks for the schema of
     every tool; pydantic makes it anew each time, in some three milliseconds for all of them."""
 
@@ -32,7 +32,7 @@ class Told(BaseModel):
         return cls.made
 
 
-class Offered(StructuredTool):
+class PlanAwareTool(StructuredTool):
     """A tool that a model is offered with one argument more than its body takes: the step of the
     plan. It is taken off again before the body is called, see `agents.executor.plan_progress`."""
 
@@ -57,13 +57,16 @@ def _tool(body: Body) -> BaseTool:
     assert issubclass(own, BaseModel)  # noqa: S101 - the types allow a model of pydantic 1, too
     if ARGUMENT in own.model_fields:
         raise ValueError(f"the tool {name} takes `{ARGUMENT}`, which every tool is offered with")
-    return Offered.from_function(
+    return PlanAwareTool.from_function(
         coroutine=body,
         name=name,
         args_schema=own,
         parse_docstring=True,
         response_format="content_and_artifact",
         offered=create_model(
-            name, __base__=(own, Told), __doc__=own.__doc__, plan_steps=(list[int] | None, _STEPS)
+            name,
+            __base__=(own, SchemaOnce),
+            __doc__=own.__doc__,
+            plan_steps=(list[int] | None, _STEPS),
         ),
     )

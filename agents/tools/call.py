@@ -28,4 +28,4 @@ def next_run(runtime: Runtime) -> int:
     state = runtime.state
     earlier = len(runs_in(traces(state["messages"])))
     mine = earlier + ports.sequencer.runs(for_reply(state).key())
-    return int(state["runs_before"]) + mine * int(state["apart"]) + 1
+    return int(state["runs_before"]) + mine * int(state["run_number_step"]) + 1

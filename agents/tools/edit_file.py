@@ -15,7 +15,7 @@ from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.read_file import text_of
-from agents.tools.trace import of_use
+from agents.tools.trace import trace_of_call
 
 MOST_BYTES = 1024 * 1024
 """Of a file that is edited here, in the worker's own process, beside other jobs."""
@@ -45,7 +45,7 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     if why := objection(there, {name: len(data)}, ports.limits):
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
-    return f"edited {name} (line {edit.line})", of_use("edit_file", name, ok=True, made=made)
+    return f"edited {name} (line {edit.line})", trace_of_call("edit_file", name, ok=True, made=made)
 
 
 PLACES_SHOWN = 8

@@ -16,8 +16,8 @@ from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.ports.network import Page
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import ARGV, looked, source
-from agents.tools.trace import of_use
+from agents.tools.inside import ARGV, run_helper, source
+from agents.tools.trace import trace_of_call
 from sandbox.protocol import Command
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -45,16 +45,16 @@ async def fetch(url: str, runtime: Runtime, offset: Annotated[int, Field(ge=0)] 
         raise ToolRefused("the operator allows no hosts")
     page = await ports.pages.get(url)
     width = ports.bounds.read
-    told = (
+    part = (
         await _of_html(ports, page, offset, width)
         if page.media_type in HTML
         else _plain(page, offset, width)
     )
-    if offset and not told["text"]:
+    if offset and not part["text"]:
         raise ToolRefused(
-            f"the page has {told['total']} characters; offset {offset} is behind them"
+            f"the page has {part['total']} characters; offset {offset} is behind them"
         )
-    return _text(page, told, offset), of_use("fetch", page.url[:ADDRESS], ok=True)
+    return _text(page, part, offset), trace_of_call("fetch", page.url[:ADDRESS], ok=True)
 
 
 async def _of_html(ports: Ports, page: Page, offset: int, width: int) -> dict[str, Any]:
@@ -63,11 +63,11 @@ async def _of_html(ports: Ports, page: Page, offset: int, width: int) -> dict[st
     body = _decoded(page).encode(errors="replace")
     stdin = json.dumps(asked).encode() + b"\n" + body
     command = Command((*ARGV, "-c", source("page_text")), stdin=stdin)
-    result = await looked(ports, command, "of a page")
+    result = await run_helper(ports, command, "of a page")
     if not result.succeeded:
         raise ToolRefused(f"the page's text could not be taken out of it ({result.end.value})")
-    told: dict[str, Any] = json.loads(result.stdout.text)
-    return told
+    part: dict[str, Any] = json.loads(result.stdout.text)
+    return part
 
 
 def _plain(page: Page, offset: int, width: int) -> dict[str, Any]:
@@ -80,9 +80,9 @@ def _decoded(page: Page) -> str:
     return page.body.decode(charset if _CHARSET.match(charset) else "utf-8", errors="replace")
 
 
-def _text(page: Page, told: dict[str, Any], offset: int) -> str:
-    last = offset + len(told["text"])
-    more = f"; go on with offset={last}" if last < told["total"] else ""
-    part = f"characters {offset} to {last} of {told['total']}{more}"
-    title = f"Title: {told['title']}\n\n" if told["title"] else ""
-    return f"{page.url[:ADDRESS]} ({page.media_type}, {part})\n{WARNING}\n\n{title}{told['text']}"
+def _text(page: Page, part: dict[str, Any], offset: int) -> str:
+    last = offset + len(part["text"])
+    more = f"; go on with offset={last}" if last < part["total"] else ""
+    shown = f"characters {offset} to {last} of {part['total']}{more}"
+    title = f"Title: {part['title']}\n\n" if part["title"] else ""
+    return f"{page.url[:ADDRESS]} ({page.media_type}, {shown})\n{WARNING}\n\n{title}{part['text']}"

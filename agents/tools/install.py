@@ -16,13 +16,13 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.paths import beyond
+from agents.paths import exceeded_limit
 from agents.ports import Ports
 from agents.ports.network import Target, Wheel
 from agents.runs.installed import FOLDER, is_package, too_much
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import looked, source
-from agents.tools.trace import of_use
+from agents.tools.inside import run_helper, source
+from agents.tools.trace import trace_of_call
 from sandbox.protocol import Command
 
 Package = Annotated[str, Field(max_length=120)]
@@ -44,20 +44,22 @@ async def install(
         raise ToolRefused("the operator allows no packages")
     wheels = await ports.packages.wheels(packages, await _target(ports, packages))
     if not wheels:
-        return "all of that is there already", of_use("install", None, ok=True)
-    laid = {f"{FOLDER}/{wheel.filename}": wheel.content for wheel in wheels}
-    there = ports.workspace.list()
-    names = {_named(path)[0] for path in laid}
-    old = frozenset(path for path in there if is_package(path) and _named(path)[0] in names)
-    old -= laid.keys()
-    sizes = {path: len(content) for path, content in laid.items()}
-    kept = [path for path in there if is_package(path) and path not in {*old, *laid}]
-    held = [await ports.workspace.read(path) or b"" for path in kept]
-    if why := beyond(there, sizes, ports.limits, old) or too_much([*laid.values(), *held]):
+        return "all of that is there already", trace_of_call("install", None, ok=True)
+    new_files = {f"{FOLDER}/{wheel.filename}": wheel.content for wheel in wheels}
+    present = ports.workspace.list()
+    names = {_named(path)[0] for path in new_files}
+    old = frozenset(path for path in present if is_package(path) and _named(path)[0] in names)
+    old -= new_files.keys()
+    sizes = {path: len(content) for path, content in new_files.items()}
+    other = [path for path in present if is_package(path) and path not in {*old, *new_files}]
+    contents = [await ports.workspace.read(path) or b"" for path in other]
+    if why := exceeded_limit(present, sizes, ports.limits, old) or too_much(
+        [*new_files.values(), *contents]
+    ):
         raise ToolRefused(f"{why}; nothing was installed")
-    await ports.workspace.apply(laid, old)
-    told = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)
-    return _text(wheels), of_use("install", None, ok=True, note=told)
+    await ports.workspace.apply(new_files, old)
+    found = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)
+    return _text(wheels), trace_of_call("install", None, ok=True, note=found)
 
 
 async def _target(ports: Ports, packages: Sequence[str]) -> Target:
@@ -65,17 +67,17 @@ async def _target(ports: Ports, packages: Sequence[str]) -> Target:
     but for what is asked for now: that is chosen anew.
     """
     command = Command(("python", "-I", "-c", source("target")))
-    result = await looked(ports, command, "that tells of its interpreter")
+    result = await run_helper(ports, command, "that tells of its interpreter")
     try:
-        told = json.loads(result.stdout.text)
-        tags, markers, there = tuple(told["tags"]), told["markers"], told["there"]
+        found = json.loads(result.stdout.text)
+        tags, markers, present = tuple(found["tags"]), found["markers"], found["there"]
     except (ValueError, KeyError):
         last = result.stderr.text.strip().rpartition("\n")[2]
         raise ToolRefused(f"the sandbox does not tell what it can use: {last}") from None
     asked = {_asked(each) for each in packages}
     installed = dict(map(_named, filter(is_package, ports.workspace.list())))
-    kept = {name: version for name, version in installed.items() if name not in asked}
-    return Target(tags, markers, {**kept, **there})
+    other = {name: version for name, version in installed.items() if name not in asked}
+    return Target(tags, markers, {**other, **present})
 
 
 def _asked(text: str) -> str:

@@ -10,7 +10,7 @@ from agents.errors import ToolRefused
 from agents.paths import listing
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import of_use
+from agents.tools.trace import trace_of_call
 
 SHOWN = 400
 """Names in one answer."""
@@ -32,4 +32,4 @@ async def list_dir(
     shown = names[:SHOWN]
     if len(names) > SHOWN:
         shown.append(f"[{len(names) - SHOWN} more: list a directory of these, or a smaller depth]")
-    return "\n".join(shown) or "(empty)", of_use("list_dir", path, ok=True)
+    return "\n".join(shown) or "(empty)", trace_of_call("list_dir", path, ok=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from agents.ports import Ports
 from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
-from agents.runs.report import told
+from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import of_run
+from agents.tools.trace import trace_of_run
 
 
 async def python(code: str, runtime: Runtime) -> Answer:
@@ -21,5 +21,5 @@ async def python(code: str, runtime: Runtime) -> Answer:
     ports: Ports = runtime.context
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, _ = await run_and_keep(ports, Program.python(code), number, revision, EXECUTOR)
-    text = told(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
-    return text, of_run(ran)
+    text = run_report(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
+    return text, trace_of_run(ran)

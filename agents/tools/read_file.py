@@ -15,7 +15,7 @@ from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
 from agents.texts import excerpt, lines_of
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import of_use
+from agents.tools.trace import trace_of_call
 
 
 async def read_file(
@@ -40,7 +40,7 @@ async def read_file(
     if shown is None:
         many = len(lines_of(text))
         raise ToolRefused(f"{name!r} has {many} lines; offset {offset} is behind its end")
-    return shown or "(an empty file)", of_use("read_file", name, ok=True)
+    return shown or "(an empty file)", trace_of_call("read_file", name, ok=True)
 
 
 async def text_of(workspace: Workspace, name: str) -> str:

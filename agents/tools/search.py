@@ -15,8 +15,8 @@ from agents.errors import ToolRefused
 from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import ARGV, looked, source, within
-from agents.tools.trace import of_use
+from agents.tools.inside import ARGV, helper_limits, run_helper, source
+from agents.tools.trace import trace_of_call
 from sandbox.protocol import Command, End, Limits, RunResult
 
 
@@ -48,9 +48,9 @@ async def search(
     argv = (*ARGV, "-c", source("searching"))
     files = await ports.workspace.files()
     command = Command(argv, files, json.dumps(asked).encode())
-    result = await looked(ports, command, "of a search")
-    told = _told(_answer(result, within(ports.limits)))
-    return told, of_use("search", glob, ok=True, note=pattern)
+    result = await run_helper(ports, command, "of a search")
+    text = _formatted(_answer(result, helper_limits(ports.limits)))
+    return text, trace_of_call("search", glob, ok=True, note=pattern)
 
 
 def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
     return answer
 
 
-def _told(answer: dict[str, Any]) -> str:
+def _formatted(answer: dict[str, Any]) -> str:
     lines = [f"{path}:{number}: {text}" for path, number, text in answer["matches"]]
     if not lines:
         return f"no match in {answer['files']} files"

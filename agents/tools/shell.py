@@ -10,9 +10,9 @@ from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
-from agents.runs.report import told
+from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import of_run
+from agents.tools.trace import trace_of_run
 
 Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
@@ -36,4 +36,6 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, _ = await run_and_keep(ports, program, number, revision, EXECUTOR)
     limits = program.within(ports.limits)
-    return told(ran.result, ran.run["refused"], limits, ports.bounds.output), of_run(ran)
+    return run_report(ran.result, ran.run["refused"], limits, ports.bounds.output), trace_of_run(
+        ran
+    )

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from agents.graph.state import ArtifactFields, Run
 from agents.ports import Artifact
-from agents.runs.record import Ran
+from agents.runs.record import RecordedRun
 
 
 class Trace(TypedDict):
@@ -22,12 +22,12 @@ class Trace(TypedDict):
     files: list[ArtifactFields]
 
 
-def of_run(ran: Ran) -> Trace:
+def trace_of_run(ran: RecordedRun) -> Trace:
     """The trace of a run."""
     return Trace(kind="run_finished", data=ran.run, files=ran.run["artifacts"])
 
 
-def of_use(
+def trace_of_call(
     tool: str, path: str | None, *, ok: bool, note: str = "", made: Sequence[Artifact] = ()
 ) -> Trace:
     """The trace of a call that ran nothing."""

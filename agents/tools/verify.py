@@ -12,9 +12,9 @@ from agents.ports import Ports
 from agents.runs.program import Program
 from agents.runs.pytest_report import shown
 from agents.runs.record import EXECUTOR, run_and_keep
-from agents.runs.report import told
+from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import of_run
+from agents.tools.trace import trace_of_run
 
 _OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"})
 
@@ -48,10 +48,10 @@ async def verify(
     program = Program.verify(_words(command or [], paths or []))
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
-    text = told(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
+    text = run_report(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
     if seen.report is not None:
-        text = shown(seen.report, seen.lack, text, ports.bounds.read)
-    return text, of_run(ran)
+        text = shown(seen.report, seen.problem, text, ports.bounds.read)
+    return text, trace_of_run(ran)
 
 
 def _words(command: list[str], paths: list[str]) -> list[str]:

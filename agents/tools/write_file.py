@@ -7,7 +7,7 @@ from agents.failures.workspace_change import change
 from agents.paths import checked, in_workspace, objection
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import of_use
+from agents.tools.trace import trace_of_call
 
 
 async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
@@ -25,7 +25,7 @@ async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
     before = await ports.workspace.read(name)
     made = await ports.workspace.apply({name: data})
     text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
-    return text, of_use("write_file", name, ok=True, made=made)
+    return text, trace_of_call("write_file", name, ok=True, made=made)
 
 
 def _instead(name: str, before: bytes | None, data: bytes) -> str:

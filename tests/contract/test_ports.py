@@ -12,7 +12,7 @@ from support.graph.port_harness import HARNESSES, Harness
 
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import CallKey, Charge, Event, Finished
-from agents.spending.budget import Most
+from agents.spending.budget import MaxSpend
 
 
 @pytest.fixture(params=sorted(HARNESSES))
@@ -97,14 +97,14 @@ async def test_a_call_is_charged_once(harness: Harness) -> None:
     assert sorted(each.call for each in await harness.charges()) == ["c1", "c2"]
 
 
-def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], Most]:
-    return lambda: Most("groq:small", tokens, None if usd is None else Decimal(usd))
+def call_of(tokens: int, usd: str | None = "0.01") -> Callable[[], MaxSpend]:
+    return lambda: MaxSpend("groq:small", tokens, None if usd is None else Decimal(usd))
 
 
 async def test_without_a_limit_nothing_is_set_aside(harness: Harness) -> None:
     held = await harness.attempt()
 
-    def never() -> Most:
+    def never() -> MaxSpend:
         raise AssertionError("a call without a limit is not counted")
 
     assert await held.budget.reserve(never) is None
@@ -167,13 +167,13 @@ async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: H
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"a": b"1", "b": b"2"})
     before = workspace.digest
-    other = workspace.another()
+    other = workspace.fork()
     await other.apply({"a": b"of the other"}, frozenset({"b"}))
     assert (workspace.digest, await workspace.files()) == (before, {"a": b"1", "b": b"2"})
     assert (await other.files(), dict(other.list())) == ({"a": b"of the other"}, {"a": 12})
-    await workspace.turn_to(other.digest)
+    await workspace.checkout(other.digest)
     assert await workspace.files() == {"a": b"of the other"}
-    await other.turn_to(None)
+    await other.checkout(None)
     assert (other.digest, await other.files()) == (None, {})
 
 

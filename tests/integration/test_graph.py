@@ -75,7 +75,7 @@ async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
         *([turn("summary", "with care.", said)] if said else []),
     ]
     sandbox = PlannedSandbox({"print(1 + 1)": printed("2\n")})
-    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(sums_up=sums_up))
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(summarize_with_model=sums_up))
     await journey.begin(JobInput(TASK))
     ended = await journey.outcome()
     assert (ended.approved_by, ended.answer) == ("critic", LONG)
@@ -327,7 +327,7 @@ async def test_where_nothing_is_repaired_the_work_ends_with_the_first_code_that_
         verdict("(revision 1)", "revise", "It fails."),
     ]
     sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed()})
-    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(mends=False))
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(allow_repair=False))
     await journey.begin(JobInput(TASK, max_revisions=1))
     assert set(sandbox.ran) == {"bad"}
     assert [each["role"] for each in journey.told("model_called")].count("executor") == 2

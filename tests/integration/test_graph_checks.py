@@ -258,7 +258,7 @@ async def test_a_job_goes_on_without_where_no_test_is_left(
     journey = journey_of(tmp_path, turns, sandbox, None)
     await journey.begin(JobInput(TASK, write_tests=True))
     told = only(journey.told("tests_written"))
-    assert told["note"] == "no test of the tester's can be used: the job goes on without"
+    assert told["note"].startswith("none of the tester's tests is usable")
     assert journey.told("checked") == []
     assert (await journey.outcome()).checks is None
 

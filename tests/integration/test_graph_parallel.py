@@ -230,15 +230,27 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
         (("A.", "B.", "C."), Bounds(), "no two of its steps are independent"),
         ((step("A.", 2), step("B.", 1)), Bounds(), "steps wait for each other in a circle: 1, 2"),
         ((step("A."), step("B.", 9)), Bounds(), "step 2 waits for step 9, which there is not"),
-        ((step("A."), step("B.")), Bounds(pauses=True), "a person is asked behind every run"),
-        ((step("A."), step("B.")), Bounds(mends=False), "the work ends with the first code that"),
-        ((step("A."), step("B.")), Bounds(abreast=1), "this installation takes one step at a time"),
+        (
+            (step("A."), step("B.")),
+            Bounds(pause_each_run=True),
+            "a person is asked after every run",
+        ),
+        (
+            (step("A."), step("B.")),
+            Bounds(allow_repair=False),
+            "the work ends with the first code that",
+        ),
+        (
+            (step("A."), step("B.")),
+            Bounds(max_parallel_steps=1),
+            "this installation takes one step at a time",
+        ),
     ],
 )
 async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why(
     tmp_path: Path, steps: Sequence[Any], bounds: Bounds, why: str
 ) -> None:
-    first_run_ends = bounds.pauses or not bounds.mends
+    first_run_ends = bounds.pause_each_run or not bounds.allow_repair
     turns = [plan(*steps), *DONE[: 1 if first_run_ends else 2], DONE[2]]
     journey = await played(tmp_path, turns, bounds=bounds)
     planned = only(journey.told("planned"))
@@ -250,7 +262,7 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
 async def test_steps_of_the_callers_own_are_taken_in_order(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, DONE, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK, steps=("A.", "B."), parallel=True))
-    assert "of your own steps nobody knows" in only(journey.told("planned"))["note"]
+    assert "it is not known which of your own steps" in only(journey.told("planned"))["note"]
     assert (await journey.outcome()).approved_by == "critic"
 
 

@@ -204,7 +204,7 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
         verdict("(revision 2)", "approve", run="r2"),
     ]
     sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n", b__txt=b"2")})
-    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(pauses=True))
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(pause_each_run=True))
     first = await journey.begin(JOB)
     shown = only(first["__interrupt__"]).value
     assert (sandbox.ran, shown["revision"]) == (["bad"], 1)

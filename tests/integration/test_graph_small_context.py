@@ -108,7 +108,7 @@ def ports_of(models: RoleModels) -> Ports:
     files = {f"f{n}__csv": f"# {n}\n{'x = 1' * 900}".encode() for n in range(8)}
     answers = {program: printed(TABLE, **files) for program in PROGRAMS}
     record = MemoryRecord()
-    bounds = Bounds(sums_up=True)
+    bounds = Bounds(summarize_with_model=True)
     ports = ports_over(record, PlannedSandbox(answers), models)
     return replace(ports, workspace=MemoryWorkspace(record), bounds=bounds)
 

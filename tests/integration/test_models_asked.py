@@ -17,7 +17,7 @@ from agents.models import (
     ModelName,
     ModelOptions,
     ModelUnavailable,
-    RecordingDeparted,
+    RecordingMismatch,
     Role,
     Usage,
     ask,
@@ -157,5 +157,5 @@ async def test_an_agents_loop_ends_where_its_recording_does(tmp_path: Path) -> N
     options = ModelOptions(recordings=tmp_path)
     model = build(ModelName.parse("recording:a"), options, "executor")
     agent = create_agent(model, [double])
-    with pytest.raises(RecordingDeparted, match=r"\+Double 22\."):
+    with pytest.raises(RecordingMismatch, match=r"\+Double 22\."):
         await agent.ainvoke({"messages": [HumanMessage("Double 22.")]})

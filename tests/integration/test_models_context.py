@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from agents.context.overflow import Draft, ask_within_context
 from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
 from agents.models.error_mapping.overlong import LEARNED_SECONDS, LearnedLimit
-from agents.prompts import past, prompt
+from agents.prompts import past_reply, prompt
 from benchmarks.provider import ProviderServer, Refusal, Reply
 from benchmarks.provider.request import Request
 
@@ -47,7 +47,7 @@ ITS_WORDS = {
 MESSAGES = [
     SystemMessage("Sum it up."),
     prompt("summary/task", task="Sort.", answer="It is sorted. " * 2_000).message(),
-    past("{" * 3_000),
+    past_reply("{" * 3_000),
     HumanMessage("Again."),
 ]
 

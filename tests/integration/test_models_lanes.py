@@ -11,7 +11,7 @@ import pytest
 from agents.models.streams import OPENAI
 from agents.models.transport import sharded
 from agents.models.transport.connection import connect
-from agents.models.transport.sharded import WIDTH, Lanes
+from agents.models.transport.sharded import WIDTH, ShardedTransport
 
 BODY = b'{"choices": [{}]}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n" + BODY
@@ -100,7 +100,7 @@ async def test_a_lane_that_nothing_uses_is_closed(
 
 
 async def test_a_request_that_fails_or_is_given_up_leaves_its_lane(server: Server) -> None:
-    transport = Lanes(httpx.create_ssl_context())
+    transport = ShardedTransport(httpx.create_ssl_context())
     async with httpx.AsyncClient(transport=transport) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get("http://127.0.0.1:1/")
@@ -110,7 +110,7 @@ async def test_a_request_that_fails_or_is_given_up_leaves_its_lane(server: Serve
         with pytest.raises(asyncio.CancelledError):
             await asked
         await many(client, server, 1)
-        assert [lane.busy for lane in transport._lanes] == [0]
+        assert [shard.busy for shard in transport._shards] == [0]
 
 
 async def test_a_proxy_of_the_environment_is_used(

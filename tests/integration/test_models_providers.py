@@ -19,12 +19,12 @@ from langchain_core.tools import tool
 from agents.models import (
     LISTENER,
     PROVIDERS,
+    Chunk,
     ModelName,
     ModelOptions,
     ModelPool,
     ModelRefused,
     ModelUnavailable,
-    Piece,
     ProviderModel,
     ReplyMalformed,
     Usage,
@@ -33,10 +33,10 @@ from agents.models import (
     malformed,
     price,
 )
-from agents.models.streams.anthropic import AnthropicFold
-from agents.models.streams.gemini import GeminiFold
-from agents.models.streams.ollama import OllamaFold
-from agents.models.streams.openai import OpenAIFold
+from agents.models.streams.anthropic import AnthropicAssembler
+from agents.models.streams.gemini import GeminiAssembler
+from agents.models.streams.ollama import OllamaAssembler
+from agents.models.streams.openai import OpenAIAssembler
 from benchmarks.provider import (
     Cut,
     Garbled,
@@ -65,10 +65,10 @@ NAMES = (
     "compatible:meta-llama/Llama-3.1-8B-Instruct",
 )
 WIRES: dict[type, Wire] = {
-    OpenAIFold: "openai",
-    GeminiFold: "gemini",
-    AnthropicFold: "anthropic",
-    OllamaFold: "ollama",
+    OpenAIAssembler: "openai",
+    GeminiAssembler: "gemini",
+    AnthropicAssembler: "anthropic",
+    OllamaAssembler: "ollama",
 }
 MISSHAPEN: dict[Wire, list[Any]] = {
     "openai": [
@@ -105,7 +105,7 @@ def asking(
     with ProviderServer(script) as server:
         model = build(ModelName.parse(name), options_for(server, **more), "executor", TLS())
         assert isinstance(model, ProviderModel)
-        model.patience = replace(model.patience, first_wait_seconds=0.01)
+        model.retry_policy = replace(model.retry_policy, first_wait_seconds=0.01)
         yield model, server
 
 
@@ -114,7 +114,7 @@ def provider_of(name: str) -> str:
 
 
 def wire_of(name: str) -> Wire:
-    return WIRES[type(ModelName.parse(name).of.wire.fold())]
+    return WIRES[type(ModelName.parse(name).of.protocol.assembler())]
 
 
 def streamed(name: str, data: str) -> Garbled:
@@ -231,13 +231,13 @@ class Ear:
     """Hears what is streamed."""
 
     def __init__(self) -> None:
-        self.tries: list[list[Piece]] = []
+        self.tries: list[list[Chunk]] = []
 
     def begin(self) -> None:
         self.tries.append([])
 
-    def hear(self, pieces: Sequence[Piece]) -> None:
-        self.tries[-1] += pieces
+    def receive(self, chunks: Sequence[Chunk]) -> None:
+        self.tries[-1] += chunks
 
     def end(self) -> None:
         """Nothing is passed on."""
@@ -255,7 +255,7 @@ def ear() -> Iterator[Ear]:
 
 
 async def test_tokens_are_heard_as_they_come(name: str, ear: Ear) -> None:
-    text = "A text that is long enough to come in several pieces, one after the other."
+    text = "A text that is long enough to come in several chunks, one after the other."
     call = ToolCall("python", {"code": "print('hi')"})
     said = Reply(text, (call,))
     with asking(name, [said, Hang(after=said)]) as (model, _):
@@ -322,7 +322,7 @@ async def test_a_tool_call_and_its_result(name: str) -> None:
 
 
 async def test_half_a_surrogate_pair_can_be_sent_back(name: str) -> None:
-    """Two halves that come apart, here in two pieces of the stream, are one character."""
+    """Two halves that come apart, here in two chunks of the stream, are one character."""
     text = "fifteen letters\ud83d\ude00 and half: \ud83d"
     call = ToolCall("python", {"code": "print('\ud83d')"})
     with asking(name, [Reply(text, (call,)), Reply("done")]) as (model, server):
@@ -392,7 +392,7 @@ async def test_a_fault_is_tried_again_then_unavailable(name: str, fault: Turn) -
     with asking(name, [fault, Reply("ok"), fault]) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
         assert len(server.requests) == 2
-        model.patience = replace(model.patience, retries=0)
+        model.retry_policy = replace(model.retry_policy, retries=0)
         with pytest.raises(ModelUnavailable):
             await model.ainvoke("hi")
         assert len(server.requests) == 3
@@ -409,7 +409,7 @@ async def test_json_of_another_shape_is_a_fault_like_any_other(name: str) -> Non
         for _ in faults:
             assert (await model.ainvoke("hi")).text == "ok"
         assert len(server.requests) == len(turns)
-        model.patience = replace(model.patience, retries=0)
+        model.retry_policy = replace(model.retry_policy, retries=0)
         with pytest.raises(ModelUnavailable) as caught:
             await model.ainvoke("hi")
     assert caught.value.status == 200  # it may well be billed
@@ -446,7 +446,7 @@ async def test_signs_of_life_are_no_tokens(name: str) -> None:
 
 async def test_a_reply_that_takes_longer_than_the_first_token_may(name: str) -> None:
     bounds = {"first_token_seconds": 0.6, "connect_seconds": 5.0}
-    # a machine that stands still between two of its pieces has it said again, not each time
+    # a machine that stands still between two of its chunks has it said again, not each time
     with asking(name, always(Reply("word " * 40, pace_seconds=0.06)), **bounds) as (model, _):
         assert (await model.ainvoke("hi")).text == "word " * 40
 
@@ -470,10 +470,10 @@ async def test_what_the_model_will_not_answer_is_refused_in_its_words(name: str)
 
 
 async def test_an_error_within_the_stream_is_told_by_its_kind(name: str) -> None:
-    match ModelName.parse(name).of.wire.fold():
-        case AnthropicFold():
+    match ModelName.parse(name).of.protocol.assembler():
+        case AnthropicAssembler():
             data = {"type": "error", "error": {"type": "overloaded_error", "message": "no room"}}
-        case OllamaFold():
+        case OllamaAssembler():
             data = {"error": "no room"}
         case _:
             data = {"error": {"code": 503, "message": "no room"}}

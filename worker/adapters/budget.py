@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown
-from agents.models import OwnPrice, Prices
-from agents.spending.budget import Most
+from agents.models import OperatorPrice, Prices
+from agents.spending.budget import MaxSpend
 from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
 from jobs.credentials import Credential, TenantLimits
 from jobs.record import JobRecord
@@ -57,7 +57,7 @@ class AccountBudget:
     tenant: str
     days: DayLimits
 
-    async def reserve(self, most: Callable[[], Most]) -> str | None:
+    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """See agents.spending.budget.Budget."""
         if self.ledger.tokens >= MOST_TOKENS and self.cap.tokens is None:
             raise BudgetExhausted(
@@ -152,7 +152,7 @@ class Spending:
 
 def prices(settings: WorkerSettings) -> Prices:
     """The operator's own, and the list behind them."""
-    return Prices({model: OwnPrice(*three) for model, three in settings.own_prices().items()})
+    return Prices({model: OperatorPrice(*three) for model, three in settings.own_prices().items()})
 
 
 def _cost(dollars: Decimal | None) -> int | None:

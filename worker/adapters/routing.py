@@ -43,7 +43,7 @@ async def routed(
         ports,
         models=_models(models, chosen.models.get(difficulty)),
         bounds=replace(
-            ports.bounds, plans=chosen.plans_simple or difficulty is not Difficulty.SIMPLE
+            ports.bounds, use_planner=chosen.plans_simple or difficulty is not Difficulty.SIMPLE
         ),
     )
 

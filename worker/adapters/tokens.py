@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.models import Listener, Piece
+from agents.models import Chunk, Listener
 from jobs.errors import StoreUnavailable
 from jobs.store.channels import Tokens
 
@@ -101,10 +101,10 @@ class _Call:
     def begin(self) -> None:
         self.tries += 1
 
-    def hear(self, pieces: Sequence[Piece]) -> None:
-        for piece in pieces:
-            said: Spoken = {"call": self.call, "role": self.role, "part": piece.part}
-            self.job.live.say(self.job.job_id, {**said, "text": piece.text, "try": self.tries})
+    def receive(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            said: Spoken = {"call": self.call, "role": self.role, "part": chunk.part}
+            self.job.live.say(self.job.job_id, {**said, "text": chunk.text, "try": self.tries})
 
     def end(self) -> None:
         self.job.live.drop(self.job.job_id, self.call)

@@ -86,13 +86,13 @@ class ManifestWorkspace:
         manifest = await load(self._blobs, digest)
         return {path: entry.digest for path, entry in manifest.files.items()}
 
-    def another(self) -> ManifestWorkspace:
+    def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
         other = ManifestWorkspace(self._blobs, self._manifest, self._digest)
         other._kept = self._kept  # bytes by digest are the same for all
         return other
 
-    async def turn_to(self, digest: str | None) -> None:
+    async def checkout(self, digest: str | None) -> None:
         """See agents.ports.Workspace."""
         if digest != self._digest:
             self._manifest, self._digest = await load(self._blobs, digest), digest

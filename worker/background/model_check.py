@@ -12,15 +12,15 @@ import structlog
 from langchain_core.messages import HumanMessage
 
 from agents.models import (
+    Chunk,
     ModelError,
     ModelName,
     ModelPool,
-    Patience,
-    Piece,
     Prices,
     ProviderModel,
+    RetryPolicy,
     Usage,
-    heard_by,
+    listened_by,
 )
 from jobs.errors import StoreUnavailable
 from jobs.store.channels import Question
@@ -63,7 +63,7 @@ async def _answer(question: Question, equipment: WorkerContext) -> dict[str, Any
 
 
 QUESTION = "Answer with the one word: ready"
-PATIENCE = Patience(retries=0, total_seconds=30.0)
+PATIENCE = RetryPolicy(retries=0, total_seconds=30.0)
 """One try: a check shows what a job would meet."""
 
 
@@ -89,7 +89,7 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
         ear = _Ear(begun)
         if not isinstance(model, ProviderModel):
             return {**told, "ok": True, "cost_usd": "0"}  # a recording: it is there
-        with heard_by(ear):
+        with listened_by(ear):
             reply = await model.model_copy(update={"patience": PATIENCE}).ainvoke(
                 [HumanMessage(QUESTION)]
             )
@@ -119,8 +119,8 @@ class _Ear:
     def begin(self) -> None:
         """There is one try."""
 
-    def hear(self, pieces: Sequence[Piece]) -> None:
-        if self.first is None and pieces:
+    def receive(self, chunks: Sequence[Chunk]) -> None:
+        if self.first is None and chunks:
             self.first = round(time.monotonic() - self._begun, 3)
 
     def end(self) -> None:

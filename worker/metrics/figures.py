@@ -113,7 +113,7 @@ class Figures:
             if charge.cost_usd is not None:
                 self._cost.labels(provider).inc(float(charge.cost_usd))
 
-    def asked(self, provider: str, seconds: float, error: ModelError | None) -> None:
+    def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
         """See agents.spending.meter.Meter."""
         self._requests.labels(provider, outcome(error)).inc()
         self._latency.labels(provider).observe(seconds)

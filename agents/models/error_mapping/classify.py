@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from agents.models.error_mapping.from_status import meaning
+from agents.models.error_mapping.from_status import error_from_status
 from agents.models.errors import ModelError, ModelUnavailable
 
 _MESSAGE_CHARACTERS = 500
@@ -56,7 +56,7 @@ def _status(error: BaseException) -> int | None:
 
 def _by_status(status: int, error: BaseException) -> ModelError:
     headers = getattr(getattr(error, "response", None), "headers", {})
-    return meaning(status, _message(error), _details(error), headers)
+    return error_from_status(status, _message(error), _details(error), headers)
 
 
 def _details(error: BaseException) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ _TOO_LONG = (
 )
 
 
-def worded(error: ModelError, full_name: str) -> str:
+def describe_error(error: ModelError, full_name: str) -> str:
     """`groq:x: the key is not accepted (401: Invalid API Key); put a valid one in GROQ_API_KEY`.
 
     An error without a status is told as it is, with the name of the model.
@@ -28,8 +28,8 @@ def worded(error: ModelError, full_name: str) -> str:
     if isinstance(error, ContextExceeded) and status != 413:
         return too_long(full_name, f"{status}: {said}")
     means, advice = _meaning(status, ModelName.parse(full_name).of)
-    told = f"{full_name}: {means} ({status}: {said})"
-    return f"{told}; {advice}" if advice else told
+    text = f"{full_name}: {means} ({status}: {said})"
+    return f"{text}; {advice}" if advice else text
 
 
 def too_long(full_name: str, why: str) -> str:

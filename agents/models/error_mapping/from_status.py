@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.models.error_mapping.overlong import told
+from agents.models.error_mapping.overlong import limits_in
 from agents.models.error_mapping.retry_after import retry_after_seconds
 from agents.models.errors import (
     ContextExceeded,
@@ -15,7 +15,7 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyMalformed,
 )
-from agents.models.replies.surrogates import text_of
+from agents.models.replies.surrogates import replace_surrogates
 
 # 498 is Groq's own: no capacity in the flex tier.
 # https://console.groq.com/docs/errors
@@ -40,24 +40,26 @@ _STATUS_OF = {
 }
 
 
-def meaning(
+def error_from_status(
     status: int, message: str, details: Mapping[str, Any], headers: Mapping[str, str]
 ) -> ModelError:
     """The error that a response with this status stands for.
 
     `details` is the error object of its body, as far as there is one.
     """
-    message = text_of(message)
+    message = replace_surrogates(message)
     if details.get("code") == "tool_use_failed":
-        return ReplyMalformed(message, said=text_of(str(details.get("failed_generation", ""))))
+        return ReplyMalformed(
+            message, said=replace_surrogates(str(details.get("failed_generation", "")))
+        )
     if _NO_MONEY in (details.get("code"), details.get("type")):
         return ModelRefused(message, status=402)
     if status in _FOR_NOW or not 400 <= status < 500:  # below: a reply that could not be read
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
     if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
-        room, took = told(message, details)
-        return ContextExceeded(message, status=status, room=room, took=took)
+        limit, used = limits_in(message, details)
+        return ContextExceeded(message, status=status, limit=limit, used=used)
     return ModelRefused(message, status=status)
 
 
@@ -67,4 +69,4 @@ def error_in_reply(error: Any) -> ModelError:
         return ModelUnavailable(f"the reply broke off: {error}", status=200)
     code = error.get("code", error.get("status_code"))
     status = code if isinstance(code, int) else _STATUS_OF.get(str(error.get("type")), 500)
-    return meaning(status, str(error.get("message") or error), error, {})
+    return error_from_status(status, str(error.get("message") or error), error, {})

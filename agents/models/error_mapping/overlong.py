@@ -44,14 +44,14 @@ _TOOK = [
 ]
 
 
-def told(message: str, details: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def limits_in(message: str, details: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """(the tokens that it has room for, those that the request took), as far as it says so.
 
     What the request took may count the room for the reply, where nothing else is told.
     """
-    room = _plausible(details.get("n_ctx")) or _found(_ROOM, message)
-    took = _plausible(details.get("n_prompt_tokens")) or _found(_TOOK, message)
-    return room, took
+    limit = _plausible(details.get("n_ctx")) or _found(_ROOM, message)
+    used = _plausible(details.get("n_prompt_tokens")) or _found(_TOOK, message)
+    return limit, used
 
 
 def _found(patterns: list[re.Pattern[str]], message: str) -> int | None:

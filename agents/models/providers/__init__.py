@@ -14,7 +14,7 @@ from agents.models.providers import (
     openai,
     openrouter,
 )
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 
 PROVIDERS: Mapping[str, Provider] = {
     each.PROVIDER.name: each.PROVIDER
@@ -31,4 +31,4 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 """By name. Where no model is set, the first one with a key answers."""
 
-__all__ = ["PROVIDERS", "Making", "Provider"]
+__all__ = ["PROVIDERS", "ModelConfig", "Provider"]

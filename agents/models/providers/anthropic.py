@@ -8,7 +8,7 @@ from typing import Any, cast
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import ANTHROPIC
 
 # Anthropic reads nothing out of a cache that it was not asked to keep: with this, all of a request
@@ -20,10 +20,10 @@ _THINKS = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
 _THINKING_TOKENS = 4_096
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     from anthropic import AsyncAnthropic  # noqa: PLC0415 - 2 s, paid by those who use it
 
-    from agents.models.transport.httpx2_transport import over  # noqa: PLC0415
+    from agents.models.transport.httpx2_transport import httpx2_client  # noqa: PLC0415
 
     chat: Any = init_chat_model(
         it.model,
@@ -42,7 +42,7 @@ def _make(it: Making) -> BaseChatModel:
         base_url=it.base_url,
         max_retries=0,
         timeout=None,
-        http_client=over(it.http),
+        http_client=httpx2_client(it.http),
     )
     return cast("BaseChatModel", chat)
 
@@ -53,7 +53,7 @@ def _thinking_tokens(model: str) -> int:
 
 PROVIDER = Provider(
     name="anthropic",
-    wire=ANTHROPIC,
+    protocol=ANTHROPIC,
     make=_make,
     key="ANTHROPIC_API_KEY",
     address="FETTLE_ANTHROPIC_BASE_URL",

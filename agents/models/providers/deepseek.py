@@ -5,12 +5,12 @@ from __future__ import annotations
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.providers.openai import STREAMED
 from agents.models.streams import OPENAI
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
         it.model,
         model_provider="deepseek",
@@ -29,7 +29,7 @@ def _make(it: Making) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="deepseek",
-    wire=OPENAI,
+    protocol=OPENAI,
     make=_make,
     key="DEEPSEEK_API_KEY",
     address="FETTLE_DEEPSEEK_BASE_URL",

@@ -7,7 +7,7 @@ from typing import Any, cast
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import IN_A_PATH, Making, Provider
+from agents.models.providers.kind import IN_A_PATH, ModelConfig, Provider
 from agents.models.streams import GEMINI
 
 # Thinking counts against the limit on output tokens: without a bound of its own it can use up all
@@ -16,7 +16,7 @@ from agents.models.streams import GEMINI
 _THINKING_TOKENS = 1_024
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     from google.genai import Client  # noqa: PLC0415 - 0.4 s, paid by those who use it
     from google.genai.types import HttpOptions  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def _thinking_tokens(model: str) -> int:
 
 PROVIDER = Provider(
     name="google_genai",
-    wire=GEMINI,
+    protocol=GEMINI,
     make=_make,
     key="GOOGLE_API_KEY",
     address="FETTLE_GOOGLE_BASE_URL",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     from agents.models.transport.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
 
     chat: BaseChatModel = init_chat_model(
@@ -28,7 +28,7 @@ def _make(it: Making) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="groq",
-    wire=OPENAI,
+    protocol=OPENAI,
     make=_make,
     key="GROQ_API_KEY",
     address="FETTLE_GROQ_BASE_URL",

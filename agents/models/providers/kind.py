@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.streams import Wire
+from agents.models.streams import StreamProtocol
 
 PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@:-]|\.(?!\.)){0,127}")
 IN_A_PATH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")
@@ -20,7 +20,7 @@ another method."""
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class ModelConfig:
     """What a model is built from. `http` takes its requests; its own tries and limits are off.
 
     `context` is how many tokens it shall have room for, where that is for us to say.
@@ -55,8 +55,8 @@ class Provider:
     """
 
     name: str
-    wire: Wire
-    make: Callable[[Making], BaseChatModel]
+    protocol: StreamProtocol
+    make: Callable[[ModelConfig], BaseChatModel]
     key: str
     address: str
     public: str | None

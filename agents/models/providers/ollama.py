@@ -7,7 +7,7 @@ from typing import Any, cast
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OLLAMA
 
 CONTEXT = 32_768
@@ -15,7 +15,7 @@ CONTEXT = 32_768
 beginning, where the task is."""
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     chat: Any = init_chat_model(
         it.model,
         model_provider="ollama",
@@ -26,19 +26,19 @@ def _make(it: Making) -> BaseChatModel:
         client_kwargs={"verify": it.tls},
     )
     # The client makes its connections itself, and reads a key from the environment.
-    ours = it.http
-    theirs = chat._async_client._client  # noqa: SLF001
-    ours.base_url = theirs.base_url
-    ours.headers = {**theirs.headers, "authorization": f"Bearer {it.api_key}"}
+    client = it.http
+    own = chat._async_client._client  # noqa: SLF001
+    client.base_url = own.base_url
+    client.headers = {**own.headers, "authorization": f"Bearer {it.api_key}"}
     if not it.api_key:
-        del ours.headers["authorization"]
-    chat._async_client._client = ours  # noqa: SLF001
+        del client.headers["authorization"]
+    chat._async_client._client = client  # noqa: SLF001
     return cast("BaseChatModel", chat)
 
 
 PROVIDER = Provider(
     name="ollama",
-    wire=OLLAMA,
+    protocol=OLLAMA,
     make=_make,
     key="FETTLE_OLLAMA_API_KEY",
     address="FETTLE_OLLAMA_BASE_URL",

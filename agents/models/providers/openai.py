@@ -8,7 +8,7 @@ from typing import Any
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
@@ -20,7 +20,7 @@ _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 _THINKING_TOKENS = 4_096
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     thinks = _REASONING.match(it.model) is not None
     sampling: dict[str, Any] = {} if thinks else {"temperature": it.temperature}
     chat: BaseChatModel = init_chat_model(
@@ -46,7 +46,7 @@ def _thinking_tokens(model: str) -> int:
 
 PROVIDER = Provider(
     name="openai",
-    wire=OPENAI,
+    protocol=OPENAI,
     make=_make,
     key="OPENAI_API_KEY",
     address="FETTLE_OPENAI_BASE_URL",

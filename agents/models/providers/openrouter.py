@@ -5,11 +5,11 @@ from __future__ import annotations
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.providers.kind import Making, Provider
+from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENROUTER
 
 
-def _make(it: Making) -> BaseChatModel:
+def _make(it: ModelConfig) -> BaseChatModel:
     from openrouter import OpenRouter  # noqa: PLC0415 - paid by those who use it
 
     chat: BaseChatModel = init_chat_model(
@@ -33,7 +33,7 @@ def _make(it: Making) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="openrouter",
-    wire=OPENROUTER,
+    protocol=OPENROUTER,
     make=_make,
     key="OPENROUTER_API_KEY",
     address="FETTLE_OPENROUTER_BASE_URL",

@@ -28,7 +28,7 @@ def malformed(message: AIMessage) -> bool:
     return not message.tool_calls and (garbled or bool(message.invalid_tool_calls))
 
 
-def told_apart(message: AIMessage) -> AIMessage:
+def separate_broken_calls(message: AIMessage) -> AIMessage:
     """`message` with the calls that came without valid JSON among its invalid ones."""
     broken = [call for call in message.tool_calls if set(call["args"]) == {MALFORMED}]
     if not broken:
@@ -49,5 +49,5 @@ def told_apart(message: AIMessage) -> AIMessage:
 
 
 def _reason(message: AIMessage) -> Any:
-    told = (message.response_metadata.get(name) for name in _REASONS)
-    return next((reason for reason in told if reason), None)
+    reasons = (message.response_metadata.get(name) for name in _REASONS)
+    return next((reason for reason in reasons if reason), None)

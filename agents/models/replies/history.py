@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage
 
 
-def understood_by(provider: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def normalize_history_for(provider: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """`messages`, with other providers' replies as plain text and calls.
 
     Thoughts and signatures mean something to their own provider alone; some clients raise at them.

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
-from agents.models.errors import ReplyMalformed, in_words
+from agents.models.errors import ReplyMalformed, describe_validation
 from agents.models.replies.ending import cut_off, malformed
 
 T = TypeVar("T", bound=BaseModel)
@@ -51,7 +51,7 @@ class Answer(Generic[T]):
 async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: type[T]) -> Answer[T]:
     """One call of `model`; a reply that does not fit `schema` is an Answer with an `error`.
 
-    Raises what the model raises: ModelUnavailable, ModelRefused, RecordingDeparted.
+    Raises what the model raises: ModelUnavailable, ModelRefused, RecordingMismatch.
     """
     bound = model.bind_tools([schema], tool_choice=_tool(schema))
     try:
@@ -90,4 +90,4 @@ def _validated(message: AIMessage, schema: type[T], written: str) -> Answer[T]:
     try:
         return Answer(schema.model_validate_json(written), None, message)
     except ValidationError as error:
-        return Answer(None, in_words(error), message)
+        return Answer(None, describe_validation(error), message)

@@ -1,15 +1,17 @@
 """How providers' replies come over the wire, and what they amount to when they are whole."""
 
 from agents.models.streams import anthropic, gemini, ollama, openai
-from agents.models.streams.protocol import Fold, Piece, Wire
+from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol
 
-OPENAI = Wire(openai.OpenAIFold, openai.is_reply, openai.declined)
-ANTHROPIC = Wire(anthropic.AnthropicFold, anthropic.is_reply, anthropic.declined)
-GEMINI = Wire(gemini.GeminiFold, gemini.is_reply, gemini.declined, gemini.streamed)
-OLLAMA = Wire(
-    ollama.OllamaFold, ollama.is_reply, ollama.declined, content_type="application/x-ndjson"
+OPENAI = StreamProtocol(openai.OpenAIAssembler, openai.is_reply, openai.declined)
+ANTHROPIC = StreamProtocol(anthropic.AnthropicAssembler, anthropic.is_reply, anthropic.declined)
+GEMINI = StreamProtocol(gemini.GeminiAssembler, gemini.is_reply, gemini.declined, gemini.streamed)
+OLLAMA = StreamProtocol(
+    ollama.OllamaAssembler, ollama.is_reply, ollama.declined, content_type="application/x-ndjson"
 )
-OPENROUTER = Wire(openai.OpenAIFold, openai.is_reply, openai.declined, openai.streamed)
+OPENROUTER = StreamProtocol(
+    openai.OpenAIAssembler, openai.is_reply, openai.declined, openai.streamed
+)
 
 __all__ = [
     "ANTHROPIC",
@@ -17,7 +19,7 @@ __all__ = [
     "OLLAMA",
     "OPENAI",
     "OPENROUTER",
-    "Fold",
-    "Piece",
-    "Wire",
+    "Chunk",
+    "StreamAssembler",
+    "StreamProtocol",
 ]

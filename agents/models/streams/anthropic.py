@@ -11,9 +11,9 @@ from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.replies.ending import MALFORMED
-from agents.models.streams.protocol import Part, Piece
+from agents.models.streams.protocol import Chunk, Part
 
-_NOTHING: tuple[Piece, ...] = ()
+_NOTHING: tuple[Chunk, ...] = ()
 _TEXTS: Mapping[str, tuple[str, Part]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "reasoning"),
@@ -21,7 +21,7 @@ _TEXTS: Mapping[str, tuple[str, Part]] = {
 }
 
 
-class AnthropicFold:
+class AnthropicAssembler:
     """A message out of its events."""
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class AnthropicFold:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._texts: dict[tuple[int, str], list[str]] = {}
 
-    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
-        """See Fold."""
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
+        """See StreamAssembler."""
         match event.get("type"):
             case "error":
                 raise error_in_reply(event.get("error"))
@@ -43,18 +43,18 @@ class AnthropicFold:
                 return self._add(event["index"], event["delta"])
             case "message_delta":
                 self._message |= event["delta"]
-                told = {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
-                self._message["usage"] = {**(self._message.get("usage") or {}), **told}
+                usage = {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
+                self._message["usage"] = {**(self._message.get("usage") or {}), **usage}
             case "message_stop":
                 self.ended = True
         return _NOTHING
 
-    def _add(self, index: int, delta: Mapping[str, Any]) -> Sequence[Piece]:
+    def _add(self, index: int, delta: Mapping[str, Any]) -> Sequence[Chunk]:
         kind = delta["type"]
         if kind in _TEXTS:
             name, part = _TEXTS[kind]
             self._texts.setdefault((index, name), []).append(delta[name])
-            return (Piece(part, delta[name]),)
+            return (Chunk(part, delta[name]),)
         if kind == "signature_delta":
             self._blocks[index]["signature"] = delta["signature"]
         elif kind == "citations_delta":
@@ -62,8 +62,8 @@ class AnthropicFold:
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
         return _NOTHING
 
-    def whole(self) -> dict[str, Any]:
-        """See Fold."""
+    def result(self) -> dict[str, Any]:
+        """See StreamAssembler."""
         for (index, name), parts in self._texts.items():
             block, text = self._blocks[index], "".join(parts)
             if name == "partial_json":
@@ -84,14 +84,14 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
-    """See Wire."""
+    """See StreamProtocol."""
     if body.get("type") == "error":
         raise error_in_reply(body.get("error"))
     return body.get("type") == "message"
 
 
 def declined(body: Mapping[str, Any]) -> str | None:
-    """See Wire."""
+    """See StreamProtocol."""
     if body.get("stop_reason") != "refusal":
         return None
     text = "".join(block.get("text") or "" for block in body.get("content") or ())

@@ -13,14 +13,14 @@ import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.errors import ModelRefused
-from agents.models.streams.protocol import Piece
+from agents.models.streams.protocol import Chunk
 
 _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent"
 _DECLINED = frozenset({"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"})
 _PLAIN = frozenset({"text", "thought"})
 
 
-class GeminiFold:
+class GeminiAssembler:
     """A response out of those that it came in. Figures of usage count for all so far."""
 
     def __init__(self) -> None:
@@ -29,21 +29,21 @@ class GeminiFold:
         self._candidate: dict[str, Any] = {}
         self._parts: list[dict[str, Any]] = []
 
-    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
-        """See Fold."""
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
+        """See StreamAssembler."""
         if error := event.get("error"):
             raise error_in_reply(error)
         self._response |= {name: value for name, value in event.items() if name != "candidates"}
         self.ended = self.ended or "promptFeedback" in event
-        pieces: list[Piece] = []
+        chunks: list[Chunk] = []
         for candidate in (event.get("candidates") or ())[:1]:  # we ask for one
             self._candidate |= candidate
             self.ended = self.ended or bool(candidate.get("finishReason"))
             for part in (candidate.get("content") or {}).get("parts") or ():
-                pieces += self._add(part)
-        return pieces
+                chunks += self._add(part)
+        return chunks
 
-    def _add(self, part: Mapping[str, Any]) -> Sequence[Piece]:
+    def _add(self, part: Mapping[str, Any]) -> Sequence[Chunk]:
         last = self._parts[-1] if self._parts else {}
         joins = _same_kind(last, part)
         if joins:
@@ -51,12 +51,12 @@ class GeminiFold:
         else:
             self._parts.append(dict(part))
         if "functionCall" in part:
-            return (Piece("tool", json.dumps(part["functionCall"].get("args") or {})),)
+            return (Chunk("tool", json.dumps(part["functionCall"].get("args") or {})),)
         text = part.get("text")
-        return (Piece("reasoning" if part.get("thought") else "text", text),) if text else ()
+        return (Chunk("reasoning" if part.get("thought") else "text", text),) if text else ()
 
-    def whole(self) -> dict[str, Any]:
-        """See Fold."""
+    def result(self) -> dict[str, Any]:
+        """See StreamAssembler."""
         if not self._candidate:
             return self._response
         content = {"role": "model", "parts": self._parts}
@@ -70,7 +70,7 @@ def _same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
-    """See Wire. A prompt that got no candidates was blocked, and the reply says why."""
+    """See StreamProtocol. A prompt that got no candidates was blocked, and the reply says why."""
     if error := body.get("error"):
         raise error_in_reply(error)
     if body.get("candidates"):
@@ -81,13 +81,13 @@ def is_reply(body: Mapping[str, Any]) -> bool:
 
 
 def declined(body: Mapping[str, Any]) -> str | None:
-    """See Wire."""
+    """See StreamProtocol."""
     reason = body["candidates"][0].get("finishReason")
     return str(reason) if reason in _DECLINED else None
 
 
 def streamed(request: httpx.Request) -> httpx.Request:
-    """See Wire: the path says it."""
+    """See StreamProtocol: the path says it."""
     path = request.url.path
     if path.endswith(_WHOLE):
         path = path.removesuffix(_WHOLE) + _STREAMED

@@ -11,10 +11,10 @@ from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.replies.ending import MALFORMED
-from agents.models.streams.protocol import Piece
+from agents.models.streams.protocol import Chunk
 
 
-class OllamaFold:
+class OllamaAssembler:
     """A last line that has everything out of all lines."""
 
     def __init__(self) -> None:
@@ -23,28 +23,28 @@ class OllamaFold:
         self._texts: dict[str, list[str]] = {"content": [], "thinking": []}
         self._calls: list[Any] = []
 
-    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
-        """See Fold."""
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
+        """See StreamAssembler."""
         if error := event.get("error"):
             raise error_in_reply(error)
         self._last |= event
         self.ended = bool(event.get("done"))
         message = event.get("message") or {}
-        pieces = []
+        chunks = []
         if text := message.get("content"):
             self._texts["content"].append(text)
-            pieces.append(Piece("text", text))
+            chunks.append(Chunk("text", text))
         if text := message.get("thinking"):
             self._texts["thinking"].append(text)
-            pieces.append(Piece("reasoning", text))
+            chunks.append(Chunk("reasoning", text))
         for call in message.get("tool_calls") or ():
             arguments = call["function"].get("arguments")
-            pieces.append(Piece("tool", json.dumps(arguments)))
+            chunks.append(Chunk("tool", json.dumps(arguments)))
             self._calls.append(_readable(call, arguments))
-        return pieces
+        return chunks
 
-    def whole(self) -> dict[str, Any]:
-        """See Fold."""
+    def result(self) -> dict[str, Any]:
+        """See StreamAssembler."""
         message: dict[str, Any] = {
             "role": "assistant",
             **{name: "".join(parts) for name, parts in self._texts.items() if parts},
@@ -63,12 +63,12 @@ def _readable(call: Mapping[str, Any], arguments: Any) -> Mapping[str, Any]:
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
-    """See Wire."""
+    """See StreamProtocol."""
     if error := body.get("error"):
         raise error_in_reply(error)
     return "message" in body
 
 
 def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as on every wire
-    """See Wire: it has no word for it."""
+    """See StreamProtocol: it has no word for it."""
     return

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.streams.protocol import Piece
+from agents.models.streams.protocol import Chunk
 
 _REASONING = ("reasoning_content", "reasoning")
 """What DeepSeek, vLLM and llama.cpp call it, and what Groq and OpenRouter do."""
@@ -28,7 +28,7 @@ _HEAD = {
 """What some clients insist on and some servers leave out."""
 
 
-class OpenAIFold:
+class OpenAIAssembler:
     """A completion out of its chunks. Fields it does not know are kept: texts are joined."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class OpenAIFold:
         self._head: dict[str, Any] = {}
         self._choices: dict[int, _Choice] = {}
 
-    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
-        """See Fold."""
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
+        """See StreamAssembler."""
         if error := event.get("error"):
             raise error_in_reply(error)
         usage = event.get("usage") or (event.get("x_groq") or {}).get("usage")
@@ -46,17 +46,17 @@ class OpenAIFold:
         for name in ("id", "created", "model", "system_fingerprint", "service_tier", "provider"):
             if name in event:
                 self._head[name] = event[name]
-        pieces: list[Piece] = []
+        chunks: list[Chunk] = []
         for each in event.get("choices") or ():
             index = each.get("index", 0)
             choice = self._choices.get(index) or self._choices.setdefault(index, _Choice())
-            pieces += choice.feed(each)
+            chunks += choice.feed(each)
             self.ended = self.ended or choice.finish is not None
-        return pieces
+        return chunks
 
-    def whole(self) -> dict[str, Any]:
-        """See Fold."""
-        choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
+    def result(self) -> dict[str, Any]:
+        """See StreamAssembler."""
+        choices = [self._choices[index].result(index) for index in sorted(self._choices)]
         return {**_HEAD, **self._head, "choices": choices}
 
 
@@ -67,27 +67,27 @@ class _Choice:
         self._texts: dict[str, list[str]] = {}
         self._calls: dict[int, dict[str, Any]] = {}
 
-    def feed(self, choice: Mapping[str, Any]) -> list[Piece]:
+    def feed(self, choice: Mapping[str, Any]) -> list[Chunk]:
         self.finish = choice.get("finish_reason") or self.finish
-        pieces = []
+        chunks = []
         for name, value in (choice.get("delta") or {}).items():
             if name == "tool_calls":
-                pieces += [self._call(each) for each in value or ()]
+                chunks += [self._call(each) for each in value or ()]
             elif name == "role" or value is None:
                 continue
             elif isinstance(value, str):
                 self._texts.setdefault(name, []).append(value)
                 if value and name == "content":
-                    pieces.append(Piece("text", value))
+                    chunks.append(Chunk("text", value))
                 elif value and name in _REASONING:
-                    pieces.append(Piece("reasoning", value))
+                    chunks.append(Chunk("reasoning", value))
             elif isinstance(value, list):
                 self._message.setdefault(name, []).extend(value)
             else:
                 self._message[name] = value
-        return pieces
+        return chunks
 
-    def _call(self, part: Mapping[str, Any]) -> Piece:
+    def _call(self, part: Mapping[str, Any]) -> Chunk:
         index = part.get("index", len(self._calls))
         call = self._calls.setdefault(
             index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
@@ -99,9 +99,9 @@ class _Choice:
         if not isinstance(arguments, str):  # some servers send the object itself
             arguments = json.dumps(arguments)
         call["function"]["arguments"] += arguments
-        return Piece("tool", arguments)
+        return Chunk("tool", arguments)
 
-    def whole(self, index: int) -> dict[str, Any]:
+    def result(self, index: int) -> dict[str, Any]:
         message = {"content": None, **self._message}
         message |= {name: "".join(parts) for name, parts in self._texts.items()}
         message["content"] = message["content"] or None
@@ -112,14 +112,14 @@ class _Choice:
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
-    """See Wire."""
+    """See StreamProtocol."""
     if error := body.get("error"):
         raise error_in_reply(error)
     return bool(body.get("choices"))
 
 
 def declined(body: Mapping[str, Any]) -> str | None:
-    """See Wire."""
+    """See StreamProtocol."""
     choice = body["choices"][0]
     message = choice.get("message") or {}
     if refusal := message.get("refusal"):
@@ -129,7 +129,7 @@ def declined(body: Mapping[str, Any]) -> str | None:
 
 
 def streamed(request: httpx.Request) -> httpx.Request:
-    """See Wire."""
+    """See StreamProtocol."""
     body = {
         **json.loads(request.content),
         "stream": True,

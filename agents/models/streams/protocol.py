@@ -1,4 +1,4 @@
-"""Wire: what is particular about one way to speak to models over HTTP.
+"""StreamProtocol: what is particular about one way to speak to models over HTTP.
 
 Every reply is asked for as a stream, so that there is a first token to wait for and there are
 tokens to show. What the clients are given is the whole reply, as if it had not been streamed: one
@@ -17,24 +17,24 @@ import httpx
 Part = Literal["text", "reasoning", "tool"]
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """Some characters of a reply. Those of a `tool` are its arguments as JSON."""
 
     part: Part
     text: str
 
 
-class Fold(Protocol):
+class StreamAssembler(Protocol):
     """One reply, put together from its events. Pure."""
 
     ended: bool
     """Whether the provider has said that this was all."""
 
-    def feed(self, event: Mapping[str, Any]) -> Sequence[Piece]:
+    def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
         """Take the next event; what it adds for a reader. Raises ModelError where it is one."""
         ...
 
-    def whole(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The body of the same reply, had it not been streamed."""
         ...
 
@@ -44,8 +44,8 @@ def _as_it_is(request: httpx.Request) -> httpx.Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """What each wire does in a way of its own.
+class StreamProtocol:
+    """What each protocol does in a way of its own.
 
     `is_reply` tells whether a whole body is a reply; raises ModelError if it is an error.
     `declined` is why a reply is none in fact: what the model or its provider says, or None.
@@ -53,7 +53,7 @@ class Wire:
     is what that client takes a whole reply to be.
     """
 
-    fold: Callable[[], Fold]
+    assembler: Callable[[], StreamAssembler]
     is_reply: Callable[[Mapping[str, Any]], bool]
     declined: Callable[[Mapping[str, Any]], str | None]
     streamed: Callable[[httpx.Request], httpx.Request] = _as_it_is

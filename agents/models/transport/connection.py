@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 from typing_extensions import override
 
-from agents.models.error_mapping.from_status import meaning
+from agents.models.error_mapping.from_status import error_from_status
 from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
 from agents.models.listener import LISTENER
-from agents.models.replies.surrogates import mended
-from agents.models.streams import Wire
-from agents.models.transport.delivery import hand_over
-from agents.models.transport.sharded import Lanes
+from agents.models.replies.surrogates import fix_surrogates
+from agents.models.streams import StreamProtocol
+from agents.models.transport.delivery import mark_delivered
+from agents.models.transport.sharded import ShardedTransport
 
 _SHOWN_CHARACTERS = 120
 # A proxy that the environment names has the same or a narrower pattern, stands before this one and
@@ -28,7 +28,7 @@ _SHOWN_CHARACTERS = 120
 _ANYWHERE = "all://*"
 # For such a proxy: a call must wait for its provider, never for a free connection.
 _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
-# What reading raises where JSON is of another shape than its wire's, or too deep to be read.
+# What reading raises where JSON is of another shape than its protocol's, or too deep to be read.
 _MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 _STREAMS = ("text/event-stream", "application/x-ndjson")
 # Of the body that came, not of the one that is handed on.
@@ -38,7 +38,7 @@ _OF_THE_BODY = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Timeouts:
     """How long a provider may keep us waiting, in seconds: until there is a connection, and for
     the first token; no later one may take longer than that either."""
 
@@ -54,16 +54,16 @@ class ProviderClient(httpx.AsyncClient):
     google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
     """
 
-    def __init__(self, wire: Wire, times: Times, **options: Any) -> None:
+    def __init__(self, protocol: StreamProtocol, times: Timeouts, **options: Any) -> None:
         super().__init__(**options)
-        self._wire = wire
+        self._protocol = protocol
         self._times = times
 
     @override
     async def send(
         self, request: httpx.Request, *, stream: bool = False, **options: Any
     ) -> httpx.Response:
-        request = self._wire.streamed(request)
+        request = self._protocol.streamed(request)
         # The time limits are ours: the clients have others, or none.
         wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
         request.extensions = {**request.extensions, "timeout": wait}
@@ -75,11 +75,11 @@ class ProviderClient(httpx.AsyncClient):
                 finally:
                     await response.aclose()
         except httpx.ConnectTimeout as error:
-            told = f"no connection within {self._times.connect:g} s"
-            raise ModelUnavailable(told) from error
+            reason = f"no connection within {self._times.connect:g} s"
+            raise ModelUnavailable(reason) from error
         except TimeoutError as error:
-            told = f"no token within {self._times.first_token:g} s"
-            raise ModelUnavailable(told) from error
+            reason = f"no token within {self._times.first_token:g} s"
+            raise ModelUnavailable(reason) from error
 
     async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
         if response.status_code != httpx.codes.OK:
@@ -91,16 +91,16 @@ class ProviderClient(httpx.AsyncClient):
             await response.aread()
             body = _read(response, kind)
         with _of_its_shape(kind, body):
-            body = mended(body)
-            if not (isinstance(body, dict) and self._wire.is_reply(body)):
+            body = fix_surrogates(body)
+            if not (isinstance(body, dict) and self._protocol.is_reply(body)):
                 raise _unreadable(kind, json.dumps(body))
-            if (why := self._wire.declined(body)) is not None:
+            if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
-        hand_over()
+        mark_delivered()
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
         return httpx.Response(
             200,
-            headers=[*headers, ("content-type", self._wire.content_type)],
+            headers=[*headers, ("content-type", self._protocol.content_type)],
             content=json.dumps(body).encode() + b"\n",
             request=response.request,
             extensions=response.extensions,
@@ -110,33 +110,33 @@ class ProviderClient(httpx.AsyncClient):
         self, response: httpx.Response, kind: str, clock: asyncio.Timeout
     ) -> dict[str, Any]:
         listener = LISTENER.get()
-        fold = self._wire.fold()
+        assembler = self._protocol.assembler()
         loop = asyncio.get_running_loop()
         async for event in _events(response):
             with _of_its_shape(kind, event):
-                pieces = fold.feed(event)
-                if not all(isinstance(piece.text, str) for piece in pieces):
+                chunks = assembler.feed(event)
+                if not all(isinstance(chunk.text, str) for chunk in chunks):
                     raise _unreadable(kind, json.dumps(event))
-            if pieces:
+            if chunks:
                 clock.reschedule(loop.time() + self._times.first_token)
                 if listener is not None:
-                    listener.hear(pieces)
-        if not fold.ended:
+                    listener.receive(chunks)
+        if not assembler.ended:
             raise ModelUnavailable("the reply broke off", status=200)
         with _of_its_shape(kind, "its events do not fit together"):
-            return fold.whole()
+            return assembler.result()
 
 
 def connect(
-    tls: ssl.SSLContext, wire: Wire, times: Times | None = None, **options: Any
+    tls: ssl.SSLContext, protocol: StreamProtocol, times: Timeouts | None = None, **options: Any
 ) -> ProviderClient:
-    """A client for one wire; `options` are httpx' own."""
+    """A client for one protocol; `options` are httpx' own."""
     return ProviderClient(
-        wire,
-        times or Times(),
+        protocol,
+        times or Timeouts(),
         verify=tls,
         limits=_LIMITS,
-        mounts={_ANYWHERE: Lanes(tls)},
+        mounts={_ANYWHERE: ShardedTransport(tls)},
         **options,
     )
 
@@ -188,15 +188,15 @@ def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
 def _refusal(body: bytes, response: httpx.Response) -> ModelError:
     """What an error status means. The clients' own errors differ in what they keep of it."""
     try:
-        told = json.loads(body)
+        reason = json.loads(body)
     except (ValueError, RecursionError):
-        told = None
-    told = told[0] if isinstance(told, list) and told else told
-    error = told.get("error", told) if isinstance(told, dict) else None
+        reason = None
+    reason = reason[0] if isinstance(reason, list) and reason else reason
+    error = reason.get("error", reason) if isinstance(reason, dict) else None
     details = error if isinstance(error, dict) else {}
     text = details.get("message") or error or response.text[:_SHOWN_CHARACTERS].strip()
     message = str(text or response.reason_phrase)
-    return meaning(response.status_code, message, details, response.headers)
+    return error_from_status(response.status_code, message, details, response.headers)
 
 
 def _unreadable(kind: str, text: str) -> ModelUnavailable:

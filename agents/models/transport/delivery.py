@@ -7,28 +7,28 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 
-class Handed:
+class Delivery:
     """Of one request. What a client raises `over` a reply is about the reply, whatever it is: it
     knows of no other shape than the one it was written for."""
 
-    over = False
+    delivered = False
 
 
-_HANDED: ContextVar[Handed | None] = ContextVar("handed", default=None)
+_DELIVERY: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[Handed]:
+def track_delivery() -> Iterator[Delivery]:
     """See whether the request that is made within the block gets its reply."""
-    handed = Handed()
-    token = _HANDED.set(handed)
+    delivery = Delivery()
+    token = _DELIVERY.set(delivery)
     try:
-        yield handed
+        yield delivery
     finally:
-        _HANDED.reset(token)
+        _DELIVERY.reset(token)
 
 
-def hand_over() -> None:
+def mark_delivered() -> None:
     """A whole reply goes to the client now."""
-    if (handed := _HANDED.get()) is not None:
-        handed.over = True
+    if (delivery := _DELIVERY.get()) is not None:
+        delivery.delivered = True

@@ -7,7 +7,7 @@ import httpx2
 from typing_extensions import override
 
 
-class Bridge(httpx2.AsyncBaseTransport):
+class Httpx2Transport(httpx2.AsyncBaseTransport):
     """Sends requests through `http`, and hands on the whole replies that it gives.
 
     Raises what that raises: the libraries keep it as the cause of their own errors.
@@ -28,6 +28,6 @@ class Bridge(httpx2.AsyncBaseTransport):
         return httpx2.Response(got.status_code, headers=got.headers.raw, content=got.content)
 
 
-def over(http: httpx.AsyncClient) -> httpx2.AsyncClient:
+def httpx2_client(http: httpx.AsyncClient) -> httpx2.AsyncClient:
     """A client of that library's kind over ours. Proxies and connections are ours to choose."""
-    return httpx2.AsyncClient(transport=Bridge(http), trust_env=False)
+    return httpx2.AsyncClient(transport=Httpx2Transport(http), trust_env=False)

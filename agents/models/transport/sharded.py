@@ -1,4 +1,4 @@
-"""Lanes: an HTTP transport whose cost per request does not grow with those under way.
+"""ShardedTransport: an HTTP transport whose cost per request does not grow with those under way.
 
 httpcore's pool looks at every connection, several times, whenever a request comes or goes, and
 closes an idle one as soon as there are more than it may keep, be they idle or not (1.0.9:
@@ -17,13 +17,13 @@ import httpx
 from typing_extensions import override
 
 WIDTH = 16
-"""Requests under way in one lane; the next takes another."""
+"""Requests under way in one shard; the next takes another."""
 _KEPT_SECONDS = 5.0
 """How long a connection stays open that nothing uses; httpx's own default."""
 
 
 @dataclass(slots=True)
-class Lane:
+class Shard:
     """A pool of connections; `busy` counts the requests under way."""
 
     transport: httpx.AsyncHTTPTransport
@@ -31,56 +31,56 @@ class Lane:
     used: float = 0.0
 
 
-class Lanes(httpx.AsyncBaseTransport):
+class ShardedTransport(httpx.AsyncBaseTransport):
     """As many lanes as are needed. A request never waits for a connection to become free."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
-        self._lanes: list[Lane] = []
+        self._shards: list[Shard] = []
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The first lane that has room: the others fall idle, and are closed after a while."""
-        await self._close([lane for lane in self._lanes if _stale(lane)])
-        lane = next((each for each in self._lanes if each.busy < WIDTH), None) or self._open()
-        lane.busy += 1
+        """The first shard that has room: the others fall idle, and are closed after a while."""
+        await self._close([shard for shard in self._shards if _stale(shard)])
+        shard = next((each for each in self._shards if each.busy < WIDTH), None) or self._open()
+        shard.busy += 1
         try:
-            response = await lane.transport.handle_async_request(request)
+            response = await shard.transport.handle_async_request(request)
         except BaseException:
-            _leave(lane)
+            _leave(shard)
             raise
         assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - httpx' own word
         return httpx.Response(
             response.status_code,
             headers=response.headers,
-            stream=_Counted(response.stream, lane),
+            stream=_Counted(response.stream, shard),
             extensions=response.extensions,
         )
 
     @override
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._close(list(self._lanes))
+        await self._close(list(self._shards))
 
-    def _open(self) -> Lane:
+    def _open(self) -> Shard:
         limits = httpx.Limits(keepalive_expiry=_KEPT_SECONDS)
-        lane = Lane(httpx.AsyncHTTPTransport(verify=self._tls, limits=limits))
-        self._lanes.append(lane)
-        return lane
+        shard = Shard(httpx.AsyncHTTPTransport(verify=self._tls, limits=limits))
+        self._shards.append(shard)
+        return shard
 
-    async def _close(self, lanes: list[Lane]) -> None:
-        for lane in lanes:
-            self._lanes.remove(lane)
-        for lane in lanes:
-            await lane.transport.aclose()
+    async def _close(self, shards: list[Shard]) -> None:
+        for shard in shards:
+            self._shards.remove(shard)
+        for shard in shards:
+            await shard.transport.aclose()
 
 
 class _Counted(httpx.AsyncByteStream):
-    """A response's body, after which its lane has room for one more."""
+    """A response's body, after which its shard has room for one more."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, lane: Lane) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream, shard: Shard) -> None:
         self._stream = stream
-        self._lane: Lane | None = lane
+        self._shard: Shard | None = shard
 
     @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -89,18 +89,18 @@ class _Counted(httpx.AsyncByteStream):
 
     @override
     async def aclose(self) -> None:
-        lane, self._lane = self._lane, None
+        shard, self._shard = self._shard, None
         try:
             await self._stream.aclose()
         finally:
-            if lane is not None:
-                _leave(lane)
+            if shard is not None:
+                _leave(shard)
 
 
-def _leave(lane: Lane) -> None:
-    lane.busy -= 1
-    lane.used = time.monotonic()
+def _leave(shard: Shard) -> None:
+    shard.busy -= 1
+    shard.used = time.monotonic()
 
 
-def _stale(lane: Lane) -> bool:
-    return not lane.busy and time.monotonic() - lane.used > _KEPT_SECONDS
+def _stale(shard: Shard) -> bool:
+    return not shard.busy and time.monotonic() - shard.used > _KEPT_SECONDS

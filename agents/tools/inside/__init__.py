@@ -25,16 +25,16 @@ SECONDS = 5.0
 OUTPUT = 1 * MIB
 
 
-def within(limits: Limits) -> Limits:
+def helper_limits(limits: Limits) -> Limits:
     """It takes no longer than a run, and what it tells need not be cut as a run's output."""
     return replace(limits, wall_seconds=min(SECONDS, limits.wall_seconds), output_bytes=OUTPUT)
 
 
-async def looked(ports: Ports, command: Command, room: str) -> RunResult:
+async def run_helper(ports: Ports, command: Command, purpose: str) -> RunResult:
     """What became of it. Raises SandboxUnavailable, also where the room (`of a page`) was killed
     from outside: that is neither the program's doing nor the model's.
     """
-    result = await ports.sandbox.run(command, within(ports.limits))
+    result = await ports.sandbox.run(command, helper_limits(ports.limits))
     if result.end is End.KILLED:
-        raise SandboxUnavailable(f"the room {room} was killed from outside")
+        raise SandboxUnavailable(f"the room {purpose} was killed from outside")
     return result

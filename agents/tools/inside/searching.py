@@ -67,12 +67,12 @@ def search(asked: dict[str, Any]) -> dict[str, Any]:
     except (re.error, RecursionError, OverflowError) as error:
         return {"error": f"the pattern is no regular expression: {error}"}
     found: list[tuple[str, int, str]] = []
-    room, files = asked["characters"], 0
+    left, files = asked["characters"], 0
     for path in paths(asked["glob"]):
         files += 1
         for number, text in matches(pattern, path):
-            room -= len(path) + len(text) + 16
-            if len(found) == asked["most"] or room < 0:
+            left -= len(path) + len(text) + 16
+            if len(found) == asked["most"] or left < 0:
                 return {"matches": found, "more": True, "files": files}
             found.append((path, number, text))
     return {"matches": found, "more": False, "files": files}

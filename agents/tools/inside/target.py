@@ -16,9 +16,9 @@ if __name__ == "__main__":
         for each in distributions()
         if each.metadata["Name"]
     }
-    told = {
+    found = {
         "tags": [str(tag) for tag in sys_tags()],
         "markers": dict(default_environment()),
         "there": there,
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(found))

@@ -45,7 +45,7 @@ class Recorder:
         elif report.nodeid not in self.outcomes and report.when == "call":
             self.outcomes[report.nodeid] = "passed", ""
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The report: what was collected and did not run is in it, too."""
         names = dict.fromkeys((*self.ids, *self.outcomes))
         tests = [
@@ -84,7 +84,7 @@ def main() -> int:
     recorder = Recorder()
     words = ["-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]
     code = pytest.main([*words, *asked["words"]], plugins=[recorder])
-    write_down(recorder.told())
+    write_down(recorder.report())
     return int(code)
 
 

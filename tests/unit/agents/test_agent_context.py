@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableBinding
 
 from agents.context.overflow import Draft, ask_within_context, size, tool_bytes
 from agents.models import ContextExceeded, ModelName, ModelOptions, ProviderModel, build
-from agents.prompts import past
+from agents.prompts import past_reply
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS
 
@@ -51,7 +51,7 @@ async def test_prose_that_may_fit_is_sent(characters: int, context: int) -> None
 
 
 async def test_what_may_go_is_cut_by_the_careful_figure() -> None:
-    (sent,) = await asked(model_of(GROQ, 8_192), prose(4_000), past("gone " * 8_000))
+    (sent,) = await asked(model_of(GROQ, 8_192), prose(4_000), past_reply("gone " * 8_000))
     assert sent <= 3 * (8_192 - 2_048) - 6_000
 
 
@@ -70,7 +70,7 @@ async def test_one_that_cuts_unsaid_is_asked_what_surely_fits() -> None:
 async def test_by_what_a_minute_allows_a_request_is_cut_and_not_refused() -> None:
     model = model_of(GROQ)
     model.learned.note(6_000)
-    (sent,) = await asked(model, prose(2_000), past("gone " * 8_000))
+    (sent,) = await asked(model, prose(2_000), past_reply("gone " * 8_000))
     assert sent <= 3 * 4_000 - 6_000
     assert await asked(model, prose(40_000)) == [40_000]
     assert model.context == 131_072

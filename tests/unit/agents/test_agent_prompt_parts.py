@@ -11,7 +11,7 @@ from jinja2 import UndefinedError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agents.context.overflow import cut, size
-from agents.prompts import Prompt, past, prompt, spare_in
+from agents.prompts import Prompt, past_reply, prompt, trimmable_parts
 
 EARLIER = [{"task": "earlier " * 500, "summary": "outcome " * 50}] * 3
 TASK = "Sort them.\n" * 100
@@ -44,21 +44,21 @@ def test_a_missing_value_is_an_error_in_a_marked_part_too() -> None:
 
 
 def test_what_people_type_is_no_mark() -> None:
-    text = asked(task="{{ x | spare }} <0 0> _mark", earlier=[], files=[])
-    assert text.spare == ()
-    assert "{{ x | spare }} <0 0> _mark" in text.text
+    text = asked(task="{{ x | trimmable }} <0 0> _mark", earlier=[], files=[])
+    assert text.trimmable == ()
+    assert "{{ x | trimmable }} <0 0> _mark" in text.text
 
 
-def test_two_prompts_keep_their_spare_parts() -> None:
+def test_two_prompts_keep_their_trimmable_parts() -> None:
     both = Prompt("ab", ((1, 2),)).then(Prompt("cd", ((0, 1),)))
     assert both == Prompt("ab\ncd", ((1, 2), (3, 4)))
-    assert spare_in(both.message()) == [(1, 2), (3, 4)]
-    assert spare_in(HumanMessage("ab")) == []
+    assert trimmable_parts(both.message()) == [(1, 2), (3, 4)]
+    assert trimmable_parts(HumanMessage("ab")) == []
 
 
 def test_marks_of_older_jobs_are_read() -> None:
     message = HumanMessage("ab", additional_kwargs={"spare": [[0, 1, "old"]]})
-    assert spare_in(message) == [(0, 1)]
+    assert trimmable_parts(message) == [(0, 1)]
 
 
 def test_the_task_and_what_was_answered_about_it_are_never_cut() -> None:
@@ -87,7 +87,11 @@ def test_what_fits_is_not_cut() -> None:
 
 
 def test_a_broken_reply_goes_and_what_is_asked_stays() -> None:
-    messages = [asked(earlier=[], files=[]).message(), past("{" * 9_000), HumanMessage("Again.")]
+    messages = [
+        asked(earlier=[], files=[]).message(),
+        past_reply("{" * 9_000),
+        HumanMessage("Again."),
+    ]
     request, reply, again = cut(messages, size(messages) - 8_000)
     assert (request, again) == (messages[0], messages[2])
     assert len(reply.text) < 1_100

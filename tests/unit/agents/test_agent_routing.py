@@ -9,7 +9,7 @@ import pytest
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import outcome
 from agents.graph.routing import after_critic, after_review, after_verification
-from agents.nodes.review import taken
+from agents.nodes.review import decision_update
 from agents.nodes.summarize import summary
 from agents.ports import Earlier
 
@@ -29,8 +29,8 @@ def test_a_person_is_asked_only_where_the_job_says_so() -> None:
     ],
 )
 def test_the_latest_decision_leads_on(action: str, node: str) -> None:
-    older = taken({"action": "edit", "by": "Ada"}, proven=True)["decisions"]
-    newer = taken({"action": action, "by": "Ada"}, proven=True)["decisions"]  # type: ignore[typeddict-item]
+    older = decision_update({"action": "edit", "by": "Ada"}, proven=True)["decisions"]
+    newer = decision_update({"action": action, "by": "Ada"}, proven=True)["decisions"]  # type: ignore[typeddict-item]
     assert after_review({"decisions": [*older, *newer]}) == node
 
 
@@ -45,14 +45,16 @@ def test_the_critic_sends_back_until_it_may_not(
 
 
 def test_only_an_approval_approves() -> None:
-    assert taken({"action": "approve", "by": "Ada"}, proven=True)["approved_by"] == "Ada"
-    assert not taken({"action": "approve", "by": "Ada", "override": True}, proven=True)["override"]
-    assert taken({"action": "approve", "by": "Ada"}, proven=False)["override"]
-    assert "approved_by" not in taken({"action": "delegate", "by": "Ada"}, proven=True)
+    assert decision_update({"action": "approve", "by": "Ada"}, proven=True)["approved_by"] == "Ada"
+    assert not decision_update({"action": "approve", "by": "Ada", "override": True}, proven=True)[
+        "override"
+    ]
+    assert decision_update({"action": "approve", "by": "Ada"}, proven=False)["override"]
+    assert "approved_by" not in decision_update({"action": "delegate", "by": "Ada"}, proven=True)
 
 
 def test_feedback_is_for_the_executor() -> None:
-    change = taken({"action": "revise", "by": "Ada", "feedback": "More."}, proven=True)
+    change = decision_update({"action": "revise", "by": "Ada", "feedback": "More."}, proven=True)
     assert change["feedback"] == {"by": "Ada", "text": "More."}
 
 

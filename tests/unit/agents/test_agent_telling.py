@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.runs.report import ending, told
+from agents.runs.report import ending, run_report
 from sandbox.protocol import End, Limits, RunResult, Stream
 
 
@@ -21,7 +21,7 @@ def test_output_errors_and_files() -> None:
         changed={"b": b"", "a": b""},
         deleted=frozenset({"c"}),
     )
-    assert told(ran, ["d (a link)"], Limits(), 100) == (
+    assert run_report(ran, ["d (a link)"], Limits(), 100) == (
         "exit code 1\n\nstdout:\nout\n[5 bytes more were not kept]\n\nstderr:\nerr\n\n"
         "new or changed files: a, b\n\ndeleted files: c\n\nnot kept: d (a link)"
     )
@@ -31,7 +31,7 @@ def test_of_many_files_some_are_named() -> None:
     names = [f"f{number:03}" for number in range(900)]
     ran = result(changed=dict.fromkeys(names, b""), deleted=frozenset(f"d{n}" for n in range(41)))
     refused = [f"{name}: {'x' * 400}" for name in names]
-    _, changed, deleted, kept = told(ran, refused, Limits(), 4_000).split("\n\n")
+    _, changed, deleted, kept = run_report(ran, refused, Limits(), 4_000).split("\n\n")
     assert changed == f"new or changed files: {', '.join(names[:40])} and 860 more (list_dir)"
     assert deleted.endswith(", d8 and 1 more")
     assert kept.endswith(f"; {refused[8]} and 891 more")
@@ -39,12 +39,12 @@ def test_of_many_files_some_are_named() -> None:
 
 
 def test_a_silent_run_says_so() -> None:
-    assert told(result(), [], Limits(), 100) == "exit code 0\n\nno output, no new files"
+    assert run_report(result(), [], Limits(), 100) == "exit code 0\n\nno output, no new files"
 
 
 def test_the_same_run_reads_the_same_however_long_it_took() -> None:
     quick, slow = result(seconds=0.1), result(seconds=9.0)
-    assert told(quick, [], Limits(), 100) == told(slow, [], Limits(), 100)
+    assert run_report(quick, [], Limits(), 100) == run_report(slow, [], Limits(), 100)
 
 
 @pytest.mark.parametrize(

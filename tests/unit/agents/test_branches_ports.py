@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from agents.errors import BudgetExhausted
-from agents.parallel.branch_ports import ports_of
-from agents.parallel.coordinator import Abreast
+from agents.parallel.branch_ports import branch_ports
+from agents.parallel.coordinator import BranchCoordinator
 from agents.ports import Charge, Finished, Ports
 from agents.ports.memory import MemoryBudget, MemoryRecord, ports_over
-from agents.spending.budget import Most
+from agents.spending.budget import MaxSpend
 
 
 async def two_branches(
@@ -24,11 +24,11 @@ async def two_branches(
     known, nothing = record or MemoryRecord(), cast("Any", None)
     made = ports_over(known, nothing, nothing)
     made = replace(made, budget=budget or MemoryBudget(known, 100))
-    return await ports_of(made, 1, None), await ports_of(made, 2, None)
+    return await branch_ports(made, 1, None), await branch_ports(made, 2, None)
 
 
-def most() -> Most:
-    return Most("m", 60, None)
+def most() -> MaxSpend:
+    return MaxSpend("m", 60, None)
 
 
 def paid(reservation: str | None) -> Finished:
@@ -62,7 +62,7 @@ async def test_it_is_spent_where_no_other_call_is_under_way() -> None:
 
 async def test_nobody_waits_for_a_branch_that_has_ended() -> None:
     one, two = await two_branches()
-    async with one.abreast.one(1):
+    async with one.coordinator.one(1):
         await one.budget.reserve(most)  # and nobody will ever tell what became of it
         waiting = await _waits(two)
     with pytest.raises(BudgetExhausted):
@@ -74,7 +74,7 @@ class Late(MemoryBudget):
 
     meanwhile: Callable[[], Awaitable[None]] | None = None
 
-    async def reserve(self, most: Callable[[], Most]) -> str | None:
+    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         try:
             return await super().reserve(most)
         except BudgetExhausted:
@@ -103,7 +103,7 @@ async def test_two_that_wait_do_not_wait_for_each_other() -> None:
 
 
 async def test_one_that_fails_waits_for_the_others() -> None:
-    abreast, ended = Abreast(), asyncio.Event()
+    abreast, ended = BranchCoordinator(), asyncio.Event()
 
     async def fails() -> None:
         async with abreast.one(1):

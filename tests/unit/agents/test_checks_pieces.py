@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from agents.checks.cases import Case, read
+from agents.checks.cases import Case, parse_cases
 from agents.checks.checks import Checks, Plan, plan
-from agents.checks.copied_files import copied
+from agents.checks.copied_files import files_under_test
 from agents.checks.judge import REPORT_BYTES, _read
 from agents.checks.program import program
-from agents.checks.report_format import in_words
+from agents.checks.report_format import report_summary
 from agents.checks.supervised.expected import collected, expected
 from agents.checks.supervised.supervisor import _bounded
 from sandbox.outcome import died
@@ -187,7 +187,7 @@ def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
         **dict.fromkeys(("q-1.dist-info/entry_points.txt", "deep", "flat/inner.py"), b""),
         **dict.fromkeys(("test_a/__init__.py", "test_a/data.csv"), b""),
     }
-    kept = copied(files, ["test_a.py", "deep/test_b.py", "flat"])
+    kept = files_under_test(files, ["test_a.py", "deep/test_b.py", "flat"])
     assert sorted(kept) == [
         "data/x.csv",
         "pyproject.toml",
@@ -221,9 +221,14 @@ def test_only_a_report_with_the_secret_counts() -> None:
 def test_what_an_exit_code_alone_has_decided_is_said() -> None:
     checked = {"judged_by": "exit_code", "problem": None, "tests": [{"id": "make check"}]}
     checked["tests"][0]["outcome"] = "passed"
-    assert in_words(checked) == "1 of 1 checks passed, `make check` judged by its exit code alone"
+    assert (
+        report_summary(checked)
+        == "1 of 1 checks passed, `make check` judged by its exit code alone"
+    )
     late = {**checked, "problem": "the time was over"}
-    assert in_words({**late, "judged_by": "tests"}) == "1 of 1 checks passed: the time was over"
+    assert (
+        report_summary({**late, "judged_by": "tests"}) == "1 of 1 checks passed: the time was over"
+    )
 
 
 def test_without_pytest_nothing_is_judged() -> None:
@@ -249,7 +254,7 @@ def test_details_and_tests_are_bounded_failures_first() -> None:
 
 def test_cases_are_read_as_they_are_asked_for() -> None:
     text = '[{"argv": ["a", "b"]}, {"name": "two", "argv": ["c"], "stdout": "x", "exit_code": 3}]'
-    assert read(text) == (
+    assert parse_cases(text) == (
         Case("case 1", ("a", "b")),
         Case("case two", ("c",), stdout="x", exit_code=3),
     )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agents.checks.vacuous_tests import empty_solution, readable, sieved
+from agents.checks.vacuous_tests import drop_vacuous_tests, empty_solution, usable_files
 
 TWO = """
 from solution import add
@@ -23,7 +23,7 @@ def test_files_that_cannot_be_tried_are_named() -> None:
         "../test_x.py": "def test_a(): pass",
         "test_there.py": "def test_a(): pass",
     }
-    fit, unfit = readable(files, {"test_there.py": 1})
+    fit, unfit = usable_files(files, {"test_there.py": 1})
     assert list(fit) == ["test_good.py"]
     assert {name for name, _ in unfit} == files.keys() - fit.keys()
 
@@ -51,7 +51,7 @@ def test_an_import_within_a_test_counts_like_one_at_the_top() -> None:
 def test_what_passes_or_cannot_be_collected_is_taken_out_of_its_file() -> None:
     tried = [["test_x.py::test_a[1]", "passed", ""], ["test_x.py::test_a[2]", "failed", ""]]
     tried += [["test_x.py::test_b", "passed", ""], ["test_y.py::test_c", "missing", ""]]
-    kept = sieved({"test_x.py": TWO, "test_y.py": "def test_c(): pass"}, tried)
+    kept = drop_vacuous_tests({"test_x.py": TWO, "test_y.py": "def test_c(): pass"}, tried)
     assert list(kept.files) == ["test_x.py"]
     assert "test_b" not in kept.files["test_x.py"]
     assert "@mark" not in kept.files["test_x.py"]
@@ -65,6 +65,6 @@ def test_what_passes_or_cannot_be_collected_is_taken_out_of_its_file() -> None:
 def test_of_a_suite_only_what_is_left_counts() -> None:
     suite = "class TestA:\n    def test_a(self): pass\n    def test_b(self): pass\n"
     tried = [["test_x.py::TestA::test_a", "passed", ""], ["test_x.py::TestA::test_b", "failed", ""]]
-    kept = sieved({"test_x.py": suite}, tried)
+    kept = drop_vacuous_tests({"test_x.py": suite}, tried)
     assert kept.tests == ("test_x.py::TestA::test_b",)
     assert kept.files["test_x.py"] == "class TestA:\n    def test_b(self): pass\n"

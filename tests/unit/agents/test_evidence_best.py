@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.evidence.best_revision import best
+from agents.evidence.best_revision import best_revision
 
 Fields = dict[str, Any]
 HOLDS, GREEN, RED, NONE = "evidence", "green, but no evidence", "red", "nothing was run"
@@ -61,7 +61,7 @@ def state(*revisions: Fields, **more: Any) -> Fields:
 def test_answer_files_and_report_are_those_of_the_best_revision(
     revisions: list[Fields], chosen: int
 ) -> None:
-    found = best(now := state(*revisions))
+    found = best_revision(now := state(*revisions))
     assert (found.revision, found.answer) == (chosen, f"answer {chosen}")
     assert (list(found.artifacts), found.workspace) == ([f"{chosen}.py"], f"w{chosen}")
     assert found.earlier == (chosen != len(revisions))
@@ -74,34 +74,34 @@ def test_a_revision_is_judged_by_its_last_verification() -> None:
     now = state(revision(1), revision(2))
     red = {"revision": 2, "run": "r3", "holds": False}  # after a person's edit
     now["verifications"].append(red)
-    assert best(now).revision == 1
+    assert best_revision(now).revision == 1
     now["verifications"].append({**red, "run": "r4", "holds": True})
-    assert best(now).revision == 2
-    assert best(now).verification == now["verifications"][-1]
+    assert best_revision(now).revision == 2
+    assert best_revision(now).verification == now["verifications"][-1]
 
 
 def test_a_revision_s_files_are_those_of_its_last_edit() -> None:
     now = state(revision(1, passed=3), revision(2, passed=2))
     files = [{"workspace": each, "artifacts": {each: {"name": each}}} for each in ("his", "hers")]
     now["edits"] = [{"revision": 1, **each} for each in files]
-    found = best(now)
+    found = best_revision(now)
     assert (found.revision, found.workspace, list(found.artifacts)) == (1, "hers", ["hers"])
     assert found.checked == now["reports"][0]
 
 
 def test_what_is_approved_is_the_last() -> None:
     now = state(revision(1, score=0.9), revision(2, RED), approved_by="Ada")
-    assert (best(now).revision, best(now).earlier) == (2, False)
+    assert (best_revision(now).revision, best_revision(now).earlier) == (2, False)
 
 
 def test_without_an_answer_there_are_only_files() -> None:
-    found = best({"job": {}, "artifacts": {"a.py": {}}})
+    found = best_revision({"job": {}, "artifacts": {"a.py": {}}})
     assert (found.revision, found.answer, list(found.artifacts)) == (None, "", ["a.py"])
     assert found.verification is None
 
 
 def test_it_is_the_same_once_the_files_are_brought_back() -> None:
     now = state(revision(1, passed=2), revision(2, passed=1))
-    first = best(now)
+    first = best_revision(now)
     back = {"artifacts": first.artifacts, "workspace": first.workspace, "checked": first.checked}
-    assert best({**now, **back}) == first
+    assert best_revision({**now, **back}) == first

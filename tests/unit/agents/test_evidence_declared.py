@@ -12,8 +12,8 @@ from agents.evidence.declared import (
     by_program,
     declared_in,
     last_declaration,
-    red,
-    standing,
+    matching_run,
+    why_no_evidence,
 )
 from agents.evidence.record import NOT_EXECUTABLE
 from agents.ports import Ports
@@ -114,7 +114,7 @@ def test_a_run_stands_for_the_very_files_that_it_left_as_they_were() -> None:
     now = at.workspace.digest
     program = Program.verify(["python", "check.py"])
     good = verify(1, on=now, workspace=now)
-    assert standing([good, run(2)], program, at) == good
+    assert matching_run([good, run(2)], program, at) == good
     for other in (
         verify(1, on="before", workspace=now),
         verify(1, on=now, workspace="after"),
@@ -122,9 +122,9 @@ def test_a_run_stands_for_the_very_files_that_it_left_as_they_were() -> None:
         verify(1, "python other.py", on=now, workspace=now),
         run(1, "shell", "python check.py", on=now, workspace=now),
     ):
-        assert standing([other], program, at) is None
+        assert matching_run([other], program, at) is None
     failed = verify(3, ok=False, on=now, workspace=now)
-    assert standing([good, failed], program, at) == failed
+    assert matching_run([good, failed], program, at) == failed
 
 
 def made_by(number: int, *names: str, **more: Any) -> Run:
@@ -165,13 +165,18 @@ def test_without_source_files_the_program_is_the_work(
 
 
 def test_a_red_verification_says_what_failed() -> None:
-    assert red(CHECK, state(CHECK)) is None
+    assert why_no_evidence(CHECK, state(CHECK)) is None
     failed = verify(1, ok=False)
-    assert red(failed, state(failed)) == "the verification `python check.py` failed: KeyError: 'a'"
+    assert (
+        why_no_evidence(failed, state(failed))
+        == "the verification `python check.py` failed: KeyError: 'a'"
+    )
 
 
 def test_a_person_s_own_code_that_failed_is_not_shown_to_work_by_what_runs_after_it() -> None:
     theirs = run(2, ok=False, by="Ada")
-    assert red(verify(3), state(CHECK, theirs)) == "the code of Ada did not succeed (r2)"
-    assert red(verify(4), state(theirs, run(3))) is None
-    assert red(verify(3), state(CHECK, run(2, by="Ada"))) is None
+    assert (
+        why_no_evidence(verify(3), state(CHECK, theirs)) == "the code of Ada did not succeed (r2)"
+    )
+    assert why_no_evidence(verify(4), state(theirs, run(3))) is None
+    assert why_no_evidence(verify(3), state(CHECK, run(2, by="Ada"))) is None

@@ -14,9 +14,9 @@ from agents.evidence.verdict import (
     LEAST_SCORE,
     NOT_VERIFIED,
     UNREADABLE,
-    Said,
-    judged,
-    unproven,
+    CriticReply,
+    critique_of,
+    missing_evidence,
     verification_of,
 )
 
@@ -44,13 +44,13 @@ def state(found: Any = None, *, job: dict[str, Any] | None = None, **more: Any) 
     }
 
 
-def approval(named: str | None = None, **more: Any) -> Said:
-    return Said(verdict="approve", feedback="Fine.", run=named, **more)
+def approval(named: str | None = None, **more: Any) -> CriticReply:
+    return CriticReply(verdict="approve", feedback="Fine.", run=named, **more)
 
 
 def test_an_approval_of_what_the_verification_shows_stands() -> None:
     said = approval("r1", score=0.9, runs=["r1", "run 2", "r9"])
-    assert judged(state(), said) == {
+    assert critique_of(state(), said) == {
         "revision": 1, "verdict": "approve", "feedback": "Fine.", "run": "r1", "overruled": None,
         "score": 0.9, "failed": [], "runs": ["r1", "r2"], "by": "critic", "ends": None,
         "checks": None,
@@ -59,7 +59,7 @@ def test_an_approval_of_what_the_verification_shows_stands() -> None:
 
 @pytest.mark.parametrize("named", [None, "", "none", "r9"])
 def test_an_approval_that_names_no_run_rests_on_the_verification(named: str | None) -> None:
-    critique = judged(state(), approval(named))
+    critique = critique_of(state(), approval(named))
     assert (critique["verdict"], critique["run"]) == ("approve", "r2")
 
 
@@ -68,13 +68,13 @@ def test_an_approval_that_names_no_run_rests_on_the_verification(named: str | No
     ["r1", "1", "#1", "run 1", "Run #1", "revision 2, r1", "r1 (revision 2)", "rev 2: run_1"],
 )
 def test_a_run_is_named_in_many_ways(named: str) -> None:
-    assert judged(state(), approval(named))["run"] == "r1"
+    assert critique_of(state(), approval(named))["run"] == "r1"
 
 
 @pytest.mark.parametrize("named", ["revision 1", "1 or 2", "error 1"])
 def test_a_number_of_something_else_names_no_run(named: str) -> None:
-    said = Said(verdict="revise", feedback="No.", run=named)
-    assert judged(state(), said)["run"] is None
+    said = CriticReply(verdict="revise", feedback="No.", run=named)
+    assert critique_of(state(), said)["run"] is None
 
 
 FAILED = {"id": "test_a.py::test_a", "outcome": "failed", "detail": ""}
@@ -97,17 +97,17 @@ COPIES = {
     ],
 )
 def test_an_approval_without_evidence_is_turned_around(now: Any, why: str | None) -> None:
-    critique = judged(now, approval("r1", score=1.0))
+    critique = critique_of(now, approval("r1", score=1.0))
     assert (critique["verdict"], critique["by"]) == ("revise", "critic")
-    assert critique["overruled"] == (why or unproven(now))
+    assert critique["overruled"] == (why or missing_evidence(now))
     assert critique["feedback"] == f"Not approved: {critique['overruled']}.\n\nFine."
 
 
 def test_the_last_verification_of_a_revision_counts() -> None:
     now = state() | {"verifications": [verified(RED), verified()]}
-    assert (unproven(now), judged(now, approval())["verdict"]) == (None, "approve")
+    assert (missing_evidence(now), critique_of(now, approval())["verdict"]) == (None, "approve")
     now["verifications"].reverse()
-    assert unproven(now) == RED
+    assert missing_evidence(now) == RED
     assert verification_of(now) == now["verifications"][-1]
     assert verification_of({"revision": 1}) is None
 
@@ -125,26 +125,26 @@ def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
     evidence: str, problem: str, verdict: str
 ) -> None:
     now = state(verified(problem, None), job={"evidence": evidence}, runs=[])
-    assert judged(now, approval())["verdict"] == verdict
-    assert unproven(now) == problem  # a person who approves it overrides
+    assert critique_of(now, approval())["verdict"] == verdict
+    assert missing_evidence(now) == problem  # a person who approves it overrides
 
 
 def test_how_many_checks_passed_is_kept() -> None:
     tests = [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "missing"}]
     checked = {"revision": 1, "passed": False, "problem": None, "tests": tests}
-    assert judged(state(checked=checked), None)["checks"] == {"passed": 1, "total": 2}
-    assert judged(state(checked={**checked, "revision": 0}), None)["checks"] is None
+    assert critique_of(state(checked=checked), None)["checks"] == {"passed": 1, "total": 2}
+    assert critique_of(state(checked={**checked, "revision": 0}), None)["checks"] is None
 
 
 def test_an_approval_with_too_low_a_score_is_turned_around() -> None:
-    low = judged(state(), approval(score=LEAST_SCORE - 0.1))
+    low = critique_of(state(), approval(score=LEAST_SCORE - 0.1))
     why = "the critic's score of 0.6 is below 0.7"
     assert (low["verdict"], low["overruled"]) == ("revise", why)
-    assert judged(state(), approval(score=LEAST_SCORE))["verdict"] == "approve"
+    assert critique_of(state(), approval(score=LEAST_SCORE))["verdict"] == "approve"
 
 
 def test_an_approval_that_names_failed_criteria_is_turned_around() -> None:
-    critique = judged(state(), approval(score=1.0, failed=["no empty list", "no strings"]))
+    critique = critique_of(state(), approval(score=1.0, failed=["no empty list", "no strings"]))
     assert critique["verdict"] == "revise"
     assert critique["overruled"] == (
         "the critic names criteria that are not met: no empty list; no strings"
@@ -152,8 +152,8 @@ def test_an_approval_that_names_failed_criteria_is_turned_around() -> None:
 
 
 def test_a_critic_may_always_send_back() -> None:
-    said = Said(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
-    critique = judged(state(), said)
+    said = CriticReply(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
+    critique = critique_of(state(), said)
     assert (critique["verdict"], critique["feedback"], critique["run"]) == (
         "revise", "no tests", "r1",
     )  # fmt: skip
@@ -162,7 +162,7 @@ def test_a_critic_may_always_send_back() -> None:
 
 @pytest.mark.parametrize("why", [UNREADABLE, AWAY])
 def test_nobody_approves_where_the_critic_is_not_heard_and_the_job_ends(why: str) -> None:
-    critique = judged(state(), None, why)
+    critique = critique_of(state(), None, why)
     assert (critique["verdict"], critique["run"]) == ("revise", None)
     assert (critique["overruled"], critique["by"], critique["ends"]) == (why, "rules", why)
 
@@ -177,7 +177,7 @@ _FOUND = st.lists(
     max_size=3,
 )
 _SAID = st.none() | st.builds(
-    Said,
+    CriticReply,
     verdict=st.sampled_from(["approve", "revise"]),
     feedback=st.text(max_size=5),
     run=st.sampled_from([None, "r1", "r2", "r9"]),
@@ -188,10 +188,10 @@ _SAID = st.none() | st.builds(
 
 @given(_FOUND, _SAID, st.sampled_from([None, UNPASSED, UNPASSED | {"revision": 2}]))
 def test_nothing_is_approved_unless_its_last_verification_holds(
-    found: list[Any], said: Said | None, checked: Any
+    found: list[Any], said: CriticReply | None, checked: Any
 ) -> None:
     now = state(checked=checked) | {"verifications": found, "revision": 2}
-    critique = judged(now, said)
+    critique = critique_of(now, said)
     if critique["verdict"] == "approve":
         assert said is not None
         assert found[-1] == verified(None, found[-1]["run"], 2)

@@ -4,7 +4,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from agents.models import ModelName, ModelOptions, Prices, Usage, build
 from agents.models.provider import ProviderModel
-from agents.spending.usage_bound import PER_REQUEST, most_used
+from agents.spending.usage_bound import PER_REQUEST, max_usage
 
 TASK = HumanMessage("x" * 1_000)
 
@@ -17,7 +17,7 @@ def reply(model: str = "small", tokens: int = 500) -> AIMessage:
 
 
 def most(*messages: AnyMessage, **options: object) -> int:
-    return most_used("groq:small", messages, options, 2_048).input_tokens
+    return max_usage("groq:small", messages, options, 2_048).input_tokens
 
 
 def test_what_nobody_has_counted_is_counted_in_bytes() -> None:

@@ -18,11 +18,11 @@ from agents.models import (
     ModelError,
     ModelRefused,
     ModelUnavailable,
-    RecordingDeparted,
+    RecordingMismatch,
     ReplyMalformed,
     classify,
 )
-from agents.models.error_mapping.from_status import meaning
+from agents.models.error_mapping.from_status import error_from_status
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 
@@ -66,7 +66,7 @@ def test_what_may_pass_is_unavailable(make: Any, status: int) -> None:
     ],
 )
 def test_what_is_too_long_is_told_apart(status: int, code: str | None, words: str) -> None:
-    error = meaning(status, words, {"code": code}, {})
+    error = error_from_status(status, words, {"code": code}, {})
     assert type(error) is ContextExceeded
     assert error.status == status
 
@@ -105,7 +105,7 @@ def test_a_fault_of_ours_is_nobody_elses() -> None:
     assert classify(TypeError("NoneType")) is None
 
 
-@pytest.mark.parametrize("own", [ModelRefused("no"), RecordingDeparted("other way")])
+@pytest.mark.parametrize("own", [ModelRefused("no"), RecordingMismatch("other way")])
 def test_our_own_error_stays_itself_however_deep(own: ModelError) -> None:
     outer = groq.APIConnectionError(request=REQUEST)
     outer.__cause__ = own
@@ -166,5 +166,5 @@ def test_no_provider_is_imported_for_it() -> None:
 
 @pytest.mark.parametrize("odd", [{"a": 1}, ["a"], None])
 def test_an_error_of_any_shape_is_told(odd: Any) -> None:
-    told = meaning(503, "no room", {"code": odd, "type": odd, "details": odd}, {})
+    told = error_from_status(503, "no room", {"code": odd, "type": odd, "details": odd}, {})
     assert (type(told), str(told)) == (ModelUnavailable, "no room")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.models import ContextExceeded
-from agents.models.error_mapping.from_status import meaning
+from agents.models.error_mapping.from_status import error_from_status
 
 OPENAI = "This model's maximum context length is 8192 tokens. However, "
 
@@ -37,16 +37,16 @@ OPENAI = "This model's maximum context length is 8192 tokens. However, "
     ],
 )  # fmt: skip
 def test_of_a_refusal_for_length(words: str, room: int | None, took: int | None) -> None:
-    error = meaning(400, words, {}, {})
+    error = error_from_status(400, words, {}, {})
     assert isinstance(error, ContextExceeded)
-    assert (error.room, error.took) == (room, took)
+    assert (error.limit, error.used) == (room, took)
 
 
 def test_a_minute_that_is_too_short_is_a_room_as_well() -> None:
     words = "Request too large for model x on tokens per minute (TPM): Limit 8000, Requested 32979"
-    error = meaning(413, words, {}, {})
+    error = error_from_status(413, words, {}, {})
     assert isinstance(error, ContextExceeded)
-    assert (error.room, error.took) == (8_000, 32_979)
+    assert (error.limit, error.used) == (8_000, 32_979)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_llama_cpp_has_fields_for_it(
     fields: dict[str, Any], room: int | None, took: int | None
 ) -> None:
     words = "the request exceeds the available context size, try increasing it"
-    error = meaning(400, words, fields, {})
+    error = error_from_status(400, words, fields, {})
     assert isinstance(error, ContextExceeded)
-    assert (error.room, error.took) == (room, took)
+    assert (error.limit, error.used) == (room, took)

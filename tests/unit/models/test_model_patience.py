@@ -3,27 +3,27 @@ from __future__ import annotations
 import pytest
 
 from agents.models import ModelUnavailable, ReplyMalformed
-from agents.models.retry import Patience
+from agents.models.retry import RetryPolicy
 
-PATIENCE = Patience(retries=4, total_seconds=120)
+PATIENCE = RetryPolicy(retries=4, total_seconds=120)
 DOWN = ModelUnavailable("down")
 
 
 def wait(
-    error: ModelUnavailable, tries: int, spent: float = 0.0, dice: float = 1.0
+    error: ModelUnavailable, tries: int, spent: float = 0.0, jitter: float = 1.0
 ) -> float | None:
-    return PATIENCE.wait(error, tries=tries, spent=spent, dice=dice)
+    return PATIENCE.wait(error, tries=tries, spent=spent, jitter=jitter)
 
 
 def test_waits_double_up_to_eight_seconds() -> None:
-    patience = Patience(retries=8, total_seconds=1_000)
-    waits = [patience.wait(DOWN, tries=n, spent=0, dice=1) for n in range(1, 9)]
+    patience = RetryPolicy(retries=8, total_seconds=1_000)
+    waits = [patience.wait(DOWN, tries=n, spent=0, jitter=1) for n in range(1, 9)]
     assert waits == [0.5, 1, 2, 4, 8, 8, 8, 8]
 
 
 def test_waits_are_jittered_over_their_upper_half() -> None:
-    assert wait(DOWN, 3, dice=0.0) == 1.0
-    assert wait(DOWN, 3, dice=0.5) == 1.5
+    assert wait(DOWN, 3, jitter=0.0) == 1.0
+    assert wait(DOWN, 3, jitter=0.5) == 1.5
 
 
 def test_the_last_retry_is_the_last() -> None:
@@ -31,9 +31,9 @@ def test_the_last_retry_is_the_last() -> None:
     assert wait(DOWN, 5) is None
 
 
-@pytest.mark.parametrize("dice", [0.0, 0.7, 1.0])
-def test_never_earlier_than_the_provider_says(dice: float) -> None:
-    pause = wait(ModelUnavailable("busy", retry_after_seconds=20), 1, dice=dice)
+@pytest.mark.parametrize("jitter", [0.0, 0.7, 1.0])
+def test_never_earlier_than_the_provider_says(jitter: float) -> None:
+    pause = wait(ModelUnavailable("busy", retry_after_seconds=20), 1, jitter=jitter)
     assert pause is not None
     assert 20 <= pause <= 22
 

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from agents.models import ModelName, OwnPrice, Prices, Usage, price
+from agents.models import ModelName, OperatorPrice, Prices, Usage, price
 from settings.money import MoneySettings
 
 HAIKU = ModelName.parse("anthropic:claude-haiku-4-5")  # it has a price for writing to its cache
@@ -97,7 +97,7 @@ def test_at_most_all_of_it_is_written_to_a_cache() -> None:
 
 
 def test_an_operators_own_price_comes_first() -> None:
-    own = OwnPrice(Decimal(10), Decimal(20), Decimal(1))
+    own = OperatorPrice(Decimal(10), Decimal(20), Decimal(1))
     prices = Prices({str(LLAMA): own, "groq:our-own": own})
     assert prices.of(LLAMA, Usage(1_000_000, 500_000, 400_000)) == Decimal("16.4")
     assert prices.of(ModelName.parse("groq:our-own"), Usage(100_000, 0)) == Decimal(1)

@@ -11,7 +11,7 @@ from agents.models import (
     ModelNotConfigured,
     ModelOptions,
     RecordedModel,
-    RecordingDeparted,
+    RecordingMismatch,
     Role,
     Usage,
     build,
@@ -103,9 +103,9 @@ def test_a_turn_is_found_by_role_and_text(directory: Path) -> None:
 def test_only_trailing_whitespace_is_passed_over(directory: Path) -> None:
     spaced = "Plan: sort a list.  \r\n\t\nKeep it short.\n\n"
     assert say(directory, "planner", spaced).text == "one step"
-    with pytest.raises(RecordingDeparted):
+    with pytest.raises(RecordingMismatch):
         say(directory, "planner", " Plan: sort a list.\n\nKeep it short.")
-    with pytest.raises(RecordingDeparted):
+    with pytest.raises(RecordingMismatch):
         say(directory, "planner", "plan: sort a list.\n\nKeep it short.")
 
 
@@ -135,12 +135,12 @@ def test_exact_comes_before_contains(directory: Path) -> None:
 
 
 def test_several_answers_are_no_answer(directory: Path) -> None:
-    with pytest.raises(RecordingDeparted, match="turns 8 and 9"):
+    with pytest.raises(RecordingMismatch, match="turns 8 and 9"):
         say(directory, "critic", "left or right?")
 
 
 def test_a_departure_shows_role_question_and_difference(directory: Path) -> None:
-    with pytest.raises(RecordingDeparted) as caught:
+    with pytest.raises(RecordingMismatch) as caught:
         say(directory, "planner", "Plan: sort a tuple.\n\nKeep it short.")
     assert str(caught.value) == (
         "recording 'sorting' has no answer for this request\n"
@@ -162,18 +162,18 @@ def test_a_departure_shows_role_question_and_difference(directory: Path) -> None
 
 
 def test_a_departure_in_place_alone_says_so(directory: Path) -> None:
-    with pytest.raises(RecordingDeparted, match="its place is not: see `after`"):
+    with pytest.raises(RecordingMismatch, match="its place is not: see `after`"):
         say(directory, "critic", "judge", AIMessage("x"), "judge")
 
 
 def test_a_role_without_turns_departs_at_once(tmp_path: Path) -> None:
     (tmp_path / "sorting.yaml").write_text("about: nothing\nturns: []\n")
-    with pytest.raises(RecordingDeparted, match="no turn of the recording is a critic's"):
+    with pytest.raises(RecordingMismatch, match="no turn of the recording is a critic's"):
         say(tmp_path, "critic", "judge")
 
 
 def test_a_tool_that_is_not_on_offer_is_a_departure(directory: Path) -> None:
-    with pytest.raises(RecordingDeparted, match=r"turn 2 calls 'python', but .* no tools"):
+    with pytest.raises(RecordingMismatch, match=r"turn 2 calls 'python', but .* no tools"):
         model(directory, "executor").invoke("Do it.")
 
 

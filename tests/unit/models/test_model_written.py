@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agents.models import RecordedModel, RecordingDeparted, Redaction, Usage, load, turn_of, written
+from agents.models import (
+    RecordedModel,
+    RecordingMismatch,
+    Redaction,
+    Usage,
+    dump_turn,
+    load,
+    record_turn,
+)
 from agents.recordings.redaction import REMOVED
 
 SECRET = "hunter22"
@@ -34,7 +42,7 @@ def python(code: str) -> str:
 
 def file_of(*calls: tuple[Sequence[BaseMessage], AIMessage], strict: bool = True) -> str:
     turns = [
-        written(turn_of("executor", "groq:m", asked, ["python"], reply, REDACTION))
+        dump_turn(record_turn("executor", "groq:m", asked, ["python"], reply, REDACTION))
         for asked, reply in calls
     ]
     return f"about: by a test\nstrict: {str(strict).lower()}\nturns:\n" + "".join(turns)
@@ -119,21 +127,21 @@ def test_another_request_fails_and_shows_the_first_difference(
     tmp_path: Path, asked: list[BaseMessage], said: str
 ) -> None:
     model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE)))
-    with pytest.raises(RecordingDeparted) as departed:
+    with pytest.raises(RecordingMismatch) as departed:
         model.invoke(asked)
     assert said in str(departed.value)
 
 
 def test_other_tools_are_another_request(tmp_path: Path) -> None:
     text = file_of((FIRST, DONE)).replace("- python\n", "- python\n    - browser\n")
-    with pytest.raises(RecordingDeparted, match=r"tools differ: recorded \['python', 'browser'\]"):
+    with pytest.raises(RecordingMismatch, match=r"tools differ: recorded \['python', 'browser'\]"):
         playing(tmp_path, text).invoke(FIRST)
 
 
 def test_one_that_is_not_strict_compares_the_last_message_alone(tmp_path: Path) -> None:
     model = playing(tmp_path, file_of((FIRST, RUN), (SECOND, DONE), strict=False))
     assert model.invoke([SystemMessage("Else."), FIRST[1]]).tool_calls
-    with pytest.raises(RecordingDeparted, match="nearest: turn 1"):
+    with pytest.raises(RecordingMismatch, match="nearest: turn 1"):
         model.invoke([FIRST[0], HumanMessage("Print 3.")])
 
 

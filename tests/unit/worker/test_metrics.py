@@ -150,7 +150,7 @@ def test_what_was_paid_adds_up_by_provider() -> None:
 
 def test_two_workers_of_one_process_count_apart() -> None:
     one, two = Figures(slots=1), Figures(slots=2)
-    one.asked("groq", 0.1, None)
+    one.record("groq", 0.1, None)
     name, labels = "fettle_model_requests_total", {"provider": "groq", "outcome": "answered"}
     assert one.registry.get_sample_value(name, labels) == 1
     assert two.registry.get_sample_value(name, labels) is None

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from redis.asyncio import Redis
 
-from agents.models import Piece
+from agents.models import Chunk
 from jobs.errors import StoreUnavailable
 from jobs.store.channels import Tokens
 from jobs.store.connection import connect
@@ -50,8 +50,8 @@ async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
         speech = live.of("j1").of("call-1", "executor")
         speech.begin()
         for word in ("I ", "think ", "so."):
-            speech.hear([Piece("text", word)])
-        speech.hear([Piece("tool", '{"code": ')])
+            speech.receive([Chunk("text", word)])
+        speech.receive([Chunk("tool", '{"code": ')])
         said = json.loads(await queue.get())
     await live.close()
     common = {"call": "call-1", "role": "executor", "try": 1}
@@ -68,7 +68,7 @@ async def test_a_second_try_is_another_message(channel: Counted) -> None:
         speech = live.of("j1").of("call-1", "critic")
         for word in ("half a wo", "whole"):
             speech.begin()
-            speech.hear([Piece("text", word)])
+            speech.receive([Chunk("text", word)])
         said = json.loads(await queue.get())
     await live.close()
     assert [(each["try"], each["text"]) for each in said] == [(1, "half a wo"), (2, "whole")]
@@ -83,12 +83,12 @@ async def test_what_nobody_hears_is_not_sent_again_for_a_while(
     speech = live.of("j1").of("call-1", "executor")
     speech.begin()
     while len(channel.sent) < 2:
-        speech.hear([Piece("text", "x")])
+        speech.receive([Chunk("text", "x")])
         await asyncio.sleep(0.01)
     assert channel.at[1] - channel.at[0] > 0.2
     async with asyncio.timeout(20), channel.heard("j1") as queue:
         while queue.empty():
-            speech.hear([Piece("text", "now")])
+            speech.receive([Chunk("text", "now")])
             await asyncio.sleep(0.01)
         assert "now" in queue.get_nowait()
     await live.close()
@@ -102,7 +102,7 @@ async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_even
     async with channel.heard("j1") as queue:
         for speech in (over, going):
             speech.begin()
-            speech.hear([Piece("text", "...")])
+            speech.receive([Chunk("text", "...")])
         over.end()
         said = json.loads(await queue.get())
     await live.close()
@@ -115,7 +115,7 @@ async def test_redis_being_away_is_nobodys_trouble(channel: Counted, monkeypatch
     live = LiveTokens(channel)
     speech = live.of("j1").of("call-1", "executor")
     speech.begin()
-    speech.hear([Piece("text", "x")])
+    speech.receive([Chunk("text", "x")])
     async with asyncio.timeout(20):
         while not channel.sent:
             await asyncio.sleep(0.01)
