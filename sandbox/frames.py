@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sandbox.order import Order
-from sandbox.outcome import HEADER_BYTES, Forged
+from sandbox.result import HEADER_BYTES, Forged
 
 
 class Reader(Protocol):

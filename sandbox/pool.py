@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from sandbox import policy
 from sandbox.frames import Reader
 from sandbox.order import Order
-from sandbox.outcome import ExitReport
 from sandbox.protocol import Command, Limits, PoolCount, RunResult, SandboxUnavailable
+from sandbox.result import ExitReport
 
 REFILL_SECONDS = 0.1
 """A sandbox that was taken is replaced after this time, or after its run where that ends earlier:

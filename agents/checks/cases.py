@@ -16,8 +16,8 @@ from agents.checks.copied_files import without_clashes
 from agents.checks.report import JudgedBy, Outcome, Report, Test
 from agents.runs.installed import with_packages
 from agents.texts import head_and_tail
-from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
+from sandbox.result import died
 
 TOTAL_WALL_TIMES = 5
 """All cases together may take so many times the wall time of one run."""

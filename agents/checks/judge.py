@@ -16,8 +16,8 @@ from agents.checks.notices import notices
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.runs.installed import START, with_packages
-from sandbox.outcome import died
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
+from sandbox.result import died
 
 REPORT_BYTES = 2 * 1024 * 1024
 """Kept of what the supervisor says: only its report counts."""

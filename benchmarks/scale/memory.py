@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from drills import family
+from drills import process_tree
 
 EVERY_SECONDS = 1.0
 """A look takes some 25 ms of a processor, which those that are looked at could use."""
@@ -37,7 +37,7 @@ class Taken:
 
 def taken(pids: Sequence[int]) -> Taken:
     """What these processes and all below them take now."""
-    below = {each.pid for each in family.below(*pids)} - set(pids)
+    below = {each.pid for each in process_tree.below(*pids)} - set(pids)
     return Taken(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
 
 

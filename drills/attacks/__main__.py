@@ -12,7 +12,7 @@ import subprocess
 import sys
 from tempfile import TemporaryFile
 
-from drills.attacks.host import SECRET_LETTERS, START, VARIABLE
+from drills.attacks.environment.host import SECRET_LETTERS, START, VARIABLE
 from settings.children import inherited
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from drills.attacks.attack import Attack, Probe
 from drills.attacks.backends import Backend
-from drills.attacks.baseline import BaselineSandbox
-from drills.attacks.host import HostEnvironment
+from drills.attacks.environment.baseline import BaselineSandbox
+from drills.attacks.environment.host import HostEnvironment
 from drills.attacks.outcome import Observation
-from drills.attacks.program import program, report
+from drills.attacks.probes.program import program, report
 from sandbox.protocol import Command, Limits, Sandbox
 
 LEFT_SECONDS = 3.0

@@ -18,8 +18,8 @@ from cli.screen import Screen, print_json
 from drills.attacks import backends, suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, Wanted
-from drills.attacks.host import HostEnvironment, host_environment
-from drills.attacks.netspace import Netspace, enter
+from drills.attacks.environment.host import HostEnvironment, host_environment
+from drills.attacks.environment.netspace import Netspace, enter
 from drills.attacks.outcome import Kind, Outcome
 from drills.attacks.runner import Runner
 from drills.attacks.summary import HEADS, failures, last_line, passed, printed, rows, summary

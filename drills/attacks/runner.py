@@ -13,9 +13,9 @@ from pathlib import Path
 
 from drills.attacks.attack import Attack, Baseline, Instead, Raised
 from drills.attacks.backends import Backend
-from drills.attacks.baseline import UIDS, BaselineSandbox, interpreter
 from drills.attacks.context import Context
-from drills.attacks.host import VARIABLE, HostEnvironment
+from drills.attacks.environment.baseline import UIDS, BaselineSandbox, interpreter
+from drills.attacks.environment.host import VARIABLE, HostEnvironment
 from drills.attacks.judges import held
 from drills.attacks.outcome import Kind, Outcome, Verdict
 from sandbox.protocol import Sandbox, SandboxError

@@ -34,7 +34,7 @@ def _attacks(module: ModuleType) -> Iterator[tuple[str, Attack]]:
 
 
 def _modules(category: str) -> Iterator[ModuleType]:
-    package = importlib.import_module(f"{__package__}.{category}")
+    package = importlib.import_module(f"{__package__}.catalogue.{category}")
     yield package
     for each in pkgutil.iter_modules(getattr(package, "__path__", ())):
         yield importlib.import_module(f"{package.__name__}.{each.name}")

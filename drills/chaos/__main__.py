@@ -17,7 +17,7 @@ from cli.render.parts import Tone
 from cli.screen import Screen, print_json
 from cli.signals import Stopped
 from drills.chaos import drill, report
-from drills.chaos.case import Bounds
+from drills.chaos.checks.case import Bounds
 from drills.chaos.progress import Progress
 from settings.client import ClientSettings
 

@@ -17,21 +17,22 @@ from typing import Any
 
 from cli.local.processes import Processes, running
 from cli.signals import Signals, Stopped
-from drills import family
-from drills.chaos import offer, provider, specs, witness
-from drills.chaos.case import Bounds
-from drills.chaos.checker import Verdict, check
-from drills.chaos.client import Client
-from drills.chaos.deployment import Deployment
-from drills.chaos.faults import Faults
-from drills.chaos.load import Load
+from drills import process_tree
+from drills.chaos.checks.case import Bounds
+from drills.chaos.checks.checker import Verdict, check
+from drills.chaos.checks.recovery import KILLS
+from drills.chaos.deployment import provider, witness
+from drills.chaos.deployment.processes import Deployment
+from drills.chaos.deployment.reading import Reading, at_rest, lines, of_store
+from drills.chaos.faults.injector import Faults
+from drills.chaos.faults.strikes import GRACE_SECONDS, alone
+from drills.chaos.faults.supervised import SIGNALS, SupervisedFaults
+from drills.chaos.load import specs
+from drills.chaos.load.client import Client
+from drills.chaos.load.generator import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
-from drills.chaos.reading import Reading, at_rest, lines, of_store
-from drills.chaos.recovery import KILLS
 from drills.chaos.schedule import Fault, Schedule, schedule
-from drills.chaos.strikes import GRACE_SECONDS, alone
-from drills.chaos.supervised import SIGNALS, SupervisedFaults
 from jobs.record import Reason
 from jobs.store.redis import connect
 
@@ -133,7 +134,7 @@ def named(wish: Wish, place: Place, watch: Watch) -> Outcome:
     plan = schedule(wish.seed, wish.minutes, server_faults=place.supervisor is not None)
     progress = Progress(wish.minutes * 60)
     with Signals(), _log(wish) as log, watch(progress), _runner() as runner:
-        offer.taken(place.url, place.key)
+        specs.require_accepted(place.url, place.key)
         return runner.run(_named(wish, plan, place, log, progress))
 
 
@@ -234,21 +235,21 @@ async def _keep(house: Deployment, log: OperationLog) -> None:
 async def _nothing_left(house: Deployment, log: OperationLog) -> None:
     """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
     servers = {house.running[name].pid for name in ("redis", "api")}
-    spared = servers | {each.pid for each in family.below(*servers)}
+    spared = servers | {each.pid for each in process_tree.below(*servers)}
     for worker in (*house.workers(), *_each(house.running["worker"].pid)):
         worker.signal(signal.SIGKILL)
     house.running["forked"].process.kill()
-    for each in family.below(os.getpid()):
+    for each in process_tree.below(os.getpid()):
         if alone(each):
             each.signal(signal.SIGKILL)
     await asyncio.sleep(GRACE_SECONDS)
-    for each in family.below(os.getpid()):
+    for each in process_tree.below(os.getpid()):
         if each.pid not in spared and each.lives:
             log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
 
 
-def _each(pid: int) -> Iterator[family.Process]:
-    if (found := family.process(pid)) is not None:
+def _each(pid: int) -> Iterator[process_tree.Process]:
+    if (found := process_tree.process(pid)) is not None:
         yield found
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from cli.events import Event
+from drills.chaos.checks.recovery import KILLS
 from drills.chaos.oplog import Struck
-from drills.chaos.recovery import KILLS
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 

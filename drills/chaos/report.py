@@ -10,10 +10,10 @@ from typing import Any
 
 from cli.render.parts import Tone
 from cli.screen import Screen
-from drills.chaos.checker import CHECKS, Verdict, Violation
+from drills.chaos.checks.checker import CHECKS, Verdict, Violation
+from drills.chaos.checks.coverage import WHOLE
 from drills.chaos.drill import Outcome
 from drills.chaos.progress import Progress
-from drills.chaos.sight import WHOLE
 
 LINE_SECONDS = 10.0
 VIOLATIONS_SHOWN = 20

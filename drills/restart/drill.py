@@ -10,8 +10,8 @@ from pathlib import Path
 from cli.events import FINAL
 from cli.local.processes import Child
 from cli.service import Service
-from drills.ground import Ground, ground
 from drills.restart import judging
+from drills.restart.deployment import Ground, ground
 from drills.restart.judging import Seen
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"

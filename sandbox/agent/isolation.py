@@ -89,7 +89,7 @@ class Isolation:
 
     def apply(self, work_bytes: int) -> int | None:
         """All of them, in the only order that works; returns a descriptor of the table of locks for
-        `locks.held`, where this kernel has one. Raises OSError with the step's name.
+        the monitor, where this kernel has one. Raises OSError with the step's name.
         """
         work = _mount(
             "tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"

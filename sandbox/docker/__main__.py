@@ -11,7 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from sandbox.docker import image, seccomp
+from sandbox.docker import image
+from sandbox.seccomp import engine_profile
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
         case ["files", directory]:
             _lay(Path(directory))
         case ["filter"]:
-            print(json.dumps(seccomp.profile(), indent=1))
+            print(json.dumps(engine_profile.profile(), indent=1))
         case _:
             sys.exit(__doc__)
 

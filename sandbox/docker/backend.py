@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sandbox.backend import PooledSandbox, run_once
 from sandbox.docker import garbage_collection, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
 from sandbox.docker.engine import Engine
 from sandbox.docker.layers import layers
 from sandbox.docker.session import DockerSession, open_session
 from sandbox.pool import Pool
-from sandbox.pooled import PooledSandbox, run_once
 from sandbox.protocol import Layer, Limits
 
 

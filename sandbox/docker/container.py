@@ -18,9 +18,9 @@ from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
 from sandbox.docker.profile import UIDS, Kind, Shape, container, name
 from sandbox.docker.stream import Streams
-from sandbox.outcome import ExitReport
 from sandbox.pool import to_its_end
 from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
+from sandbox.result import ExitReport
 
 if TYPE_CHECKING:
     from sandbox.docker.session import DockerSession
@@ -102,8 +102,8 @@ def command(*, load: bool) -> tuple[str, ...]:
     """
     start = (
         f"import sys; sys.path.insert(0, {policy.ROOM_SOURCE!r}); "
-        "from sandbox.agent.interpreter import trampoline; "
-        "from sandbox.agent.container import main; "
+        "from sandbox.zygote.interpreter import trampoline; "
+        "from sandbox.zygote.container import main; "
         f"trampoline(lambda: main(load={load}))"
     )
     return (image.PYTHON, "-P", "-c", start)

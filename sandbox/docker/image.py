@@ -23,8 +23,8 @@ PYTHON = f"{policy.VENV}/bin/python"
 
 _TOP = Path(__file__).resolve().parent.parent.parent
 _SOURCES = ("sandbox/__init__.py", "sandbox/paths.py")
-_NOT_HERE = {"zygote.py", "probe.py", "isolation.py"}
-"""Of `sandbox/agent`: what makes rooms of the local backend, and what is sent in as a program."""
+_NOT_HERE = {"server.py", "probe.py", "isolation.py"}
+"""What makes sandboxes of the local backend, and what is sent in as a program."""
 _ETC = {
     **policy.ETC,
     # The engine empties the image's /etc/hosts; this module knows localhost without it.
@@ -42,9 +42,9 @@ class Image:
 
 def contents() -> Mapping[str, bytes]:
     """Files of the image by their absolute path: the agent, what it is given, and `/etc`."""
-    rooms = (_TOP / "sandbox" / "agent").glob("*.py")
+    inside = [*_TOP.glob("sandbox/agent/*.py"), *_TOP.glob("sandbox/zygote/*.py")]
     sources = [_TOP / each for each in _SOURCES]
-    sources += sorted(each for each in rooms if each.name not in _NOT_HERE)
+    sources += sorted(each for each in inside if each.name not in _NOT_HERE)
     texts = {
         f"{policy.ROOM_SOURCE}/{each.relative_to(_TOP)}": each.read_bytes() for each in sources
     }

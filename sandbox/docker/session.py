@@ -7,7 +7,7 @@ import contextlib
 import uuid
 from dataclasses import replace
 
-from sandbox.docker import container, garbage_collection, image, profile, seccomp
+from sandbox.docker import container, garbage_collection, image, profile
 from sandbox.docker.container import DockerInstance
 from sandbox.docker.container_events import EVENTS, Fate
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
@@ -16,6 +16,7 @@ from sandbox.docker.image import Image
 from sandbox.docker.profile import Kind, Shape
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
+from sandbox.seccomp import engine_profile
 
 SWEEP_SECONDS = 60.0
 CUT_SECONDS = 0.2
@@ -171,7 +172,7 @@ async def open_session(
         image=found.id,
         runtime=runtime,
         cpus=cpus,
-        filter=seccomp.text(),
+        filter=engine_profile.text(),
         environment=image.environment(),
         labels=owner.labels,
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox import cache, policy
+from sandbox.backend import PooledSandbox
 from sandbox.layers import layers
 from sandbox.local.client import LocalSession
-from sandbox.pooled import PooledSandbox
 from sandbox.protocol import Layer
 
 

@@ -64,7 +64,8 @@ def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
     """
     start = (
         f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
-        "from sandbox.agent.interpreter import trampoline; from sandbox.agent.zygote import main; "
+        "from sandbox.zygote.interpreter import trampoline; "
+        "from sandbox.zygote.server import main; "
         f"trampoline(lambda: main({control}, libraries={libraries}))"
     )
     return [ground.python, "-P", "-c", start]

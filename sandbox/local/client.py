@@ -20,9 +20,9 @@ from typing import Any
 from sandbox import policy
 from sandbox.local.supervisor import MESSAGE_BYTES
 from sandbox.order import Order, order
-from sandbox.outcome import ExitReport
 from sandbox.pool import SandboxLost, to_its_end
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
+from sandbox.result import ExitReport
 
 _EXIT_SECONDS = 10.0
 _BUFFER_BYTES = 1024 * 1024

@@ -16,12 +16,12 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from sandbox import remedies
-from sandbox.local.cgroup import Cgroups, SandboxGroup
+from sandbox.local import remedies
+from sandbox.local.cgroups.groups import Cgroups, SandboxGroup
 from sandbox.local.instance import Instance
 from sandbox.local.rootfs import RootfsSpec
 from sandbox.local.zygote import Zygote
-from sandbox.outcome import ExitReport
+from sandbox.result import ExitReport
 
 LINGER_SECONDS = 1.0
 """A sandbox that was killed is gone within milliseconds; one that is not is killed more thoroughly.

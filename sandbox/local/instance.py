@@ -9,8 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from sandbox.agent.wire import BROKEN, READY
-from sandbox.local.sandbox_group import SandboxGroup
-from sandbox.outcome import ExitReport
+from sandbox.local.cgroups.sandbox_group import SandboxGroup
+from sandbox.result import ExitReport
 
 if TYPE_CHECKING:
     from sandbox.local.zygote import Zygote

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import policy, seccomp
+from sandbox import policy
 from sandbox.policy import Ground
 from sandbox.protocol import SandboxUnavailable
+from sandbox.seccomp import bpf
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class RootfsSpec:
 def spec(ground: Ground) -> RootfsSpec:
     """Raises SandboxUnavailable on an architecture without a filter."""
     try:
-        filter_ = seccomp.program(platform.machine())
+        filter_ = bpf.program(platform.machine())
     except ValueError as error:
         raise SandboxUnavailable(str(error)) from error
     env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
@@ -47,7 +48,8 @@ def _proc_stat() -> str:
 
 
 def _sources() -> dict[str, bytes]:
-    """Our own modules that run in a sandbox: the folder `agent`, and what it needs."""
+    """Our modules that run in a sandbox: `agent`, `zygote`, and what they need."""
     top = Path(__file__).resolve().parent.parent
-    files = (top / "__init__.py", top / "paths.py", *sorted((top / "agent").glob("*.py")))
+    folders = sorted([*top.glob("agent/*.py"), *top.glob("zygote/*.py")])
+    files = (top / "__init__.py", top / "paths.py", *folders)
     return {f"{policy.ROOM_SOURCE}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}

@@ -31,7 +31,7 @@ from dataclasses import replace
 from typing import Any
 
 from sandbox.local import host, orphans, rootfs, stepdown
-from sandbox.local.cgroup import Cgroups
+from sandbox.local.cgroups.groups import Cgroups
 from sandbox.local.factory import Factory
 from sandbox.protocol import SandboxUnavailable
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from sandbox import policy
 from sandbox.local import orphans
 from sandbox.local.base_container import Descriptors, command
+from sandbox.local.cgroups.sandbox_group import SandboxGroup
 from sandbox.local.instance import Instance
 from sandbox.local.rootfs import RootfsSpec
-from sandbox.local.sandbox_group import SandboxGroup
 
 _MESSAGE_BYTES = 8192
 _COMPLAINT_BYTES = 4096

@@ -15,8 +15,8 @@ from support.processes.deployment import TENANT, House, a_house, ok
 from support.processes.fronts import caller, front
 from support.processes.scene import until
 
+from drills.chaos.faults.tcp_proxy import Proxy
 from drills.chaos.oplog import OperationLog, Told
-from drills.chaos.proxy import Proxy
 from jobs.events import NewEvent
 from jobs.lifecycle import Policy
 from jobs.operations import Operations

@@ -12,8 +12,8 @@ from support.processes.fronts import Caller, caller, front
 from support.processes.scene import Scene, Work, until
 from support.servers import redis_servers
 
+from drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
 from drills.chaos.oplog import Mended, Struck
-from drills.chaos.proxy import Fault, Proxy, Way
 from jobs.operations import Operations
 from jobs.record import JobRecord, Status
 from jobs.store.redis import RedisStore, connect

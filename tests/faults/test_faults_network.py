@@ -20,8 +20,8 @@ from support.processes.fronts import caller, front
 from support.processes.scene import TWICE, Scene, Work, until
 from support.servers import redis_servers
 
+from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
 from drills.chaos.oplog import Called, Mended, Struck
-from drills.chaos.proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
 from jobs.events import EVENTS_AT_ONCE, NewEvent
 from jobs.record import Status
 from jobs.spec import JobSpec

@@ -22,7 +22,7 @@ from support.processes.preloaded import REPOSITORY, Process
 from support.processes.scene import KILL, Scene, processes, until, waits_to_be_told
 
 from agents.graph.checkpoint_format import READS, WRITES
-from drills.chaos.checks.upgrading import UNREAD
+from drills.chaos.checks.checkpoints import UNREAD
 from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
 from jobs import manifest, view
 from jobs.hints import Hints

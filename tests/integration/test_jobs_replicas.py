@@ -11,7 +11,7 @@ import redis
 from support.jobs.job_examples import House, decision, held, job, review
 from support.servers import redis_servers
 
-from drills.chaos.proxy import BLACK_HOLE, Proxy
+from drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
 from jobs.errors import StoreUnavailable
 from jobs.operations import Submitted
 from jobs.record import Status

@@ -23,7 +23,7 @@ from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryCancel, MemoryRecord, ports_over
 from agents.spending.rate_limit import NoLimit, RateLimit
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
-from drills.chaos.proxy import Proxy
+from drills.chaos.faults.tcp_proxy import Proxy
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.lifecycle import Policy

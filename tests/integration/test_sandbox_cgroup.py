@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from drills import family
-from sandbox.local import cgroup_delegation, cgroup_reaper
+from drills import process_tree
 from sandbox.local.backend import LocalSandbox
-from sandbox.local.cgroup import Cgroups, NoCgroup, SandboxGroup
-from sandbox.local.cgroup_detection import Place, look, mounts
-from sandbox.outcome import ExitReport
+from sandbox.local.cgroups import delegation, reaper
+from sandbox.local.cgroups.detection import Place, look, mounts
+from sandbox.local.cgroups.groups import Cgroups, NoCgroup, SandboxGroup
 from sandbox.protocol import MIB, Command, End, Limits
+from sandbox.result import ExitReport
 
 UID = 61_107
 
@@ -147,7 +147,7 @@ def processes(group: SandboxGroup) -> int:
 
 def end_all(group: SandboxGroup) -> None:
     for each in directories(group):
-        cgroup_reaper.kill(each)
+        reaper.kill(each)
 
 
 def test_memory_counts_over_eight_processes(
@@ -275,7 +275,7 @@ def test_closing_kills_what_is_left_and_removes_everything(
 
 OWNER = f"""
 import os, sys, time
-from sandbox.local.cgroup import Cgroups
+from sandbox.local.cgroups.groups import Cgroups
 groups = Cgroups.open({UID})
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
 group = groups.take()
@@ -306,7 +306,7 @@ def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() 
         assert all(str(member) in (top / "1/cgroup.procs").read_text().split() for top in tops)
         owner.kill()
     until(lambda: not any(top.exists() for top in tops))
-    assert not family.is_alive(member)
+    assert not process_tree.is_alive(member)
 
 
 def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
@@ -315,13 +315,13 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
     base = places[0].directory
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
-    alive = base / cgroup_reaper.name()
+    alive = base / reaper.name()
     foreign = base / f"fettle-1-1-{namespace + 1}"
     for each in (dead, dead / "7", alive, foreign):
         each.mkdir()
     try:
-        assert cgroup_reaper.leftovers(base) == [dead]
-        assert cgroup_reaper.clear(cgroup_reaper.leftovers(base), time.monotonic() + 5)
+        assert reaper.leftovers(base) == [dead]
+        assert reaper.clear(reaper.leftovers(base), time.monotonic() + 5)
         assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
     finally:
         alive.rmdir()
@@ -330,7 +330,7 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
 
 def test_who_may_not_make_a_group_is_told_so() -> None:
     code = (
-        "import os; from sandbox.local.cgroup import Cgroups\n"
+        "import os; from sandbox.local.cgroups.groups import Cgroups\n"
         f"os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})\n"
         "print(Cgroups.open(os.getuid()).reason)"
     )
@@ -356,11 +356,11 @@ def delegated() -> Iterator[Path]:
     at = next(m.at for m in mounts(Path("/proc/self/mountinfo").read_text()) if m.version == 2)
     given = words(Path(at, "cgroup.subtree_control"))
     added = words(Path(at, "cgroup.controllers")) - given
-    cgroup_delegation.enable(Path(at), added)
+    delegation.enable(Path(at), added)
     unit = Path(at, f"test-{os.getpid()}")
     unit.mkdir()
     yield unit
-    assert cgroup_reaper.clear([unit], time.monotonic() + 10)
+    assert reaper.clear([unit], time.monotonic() + 10)
     Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
 
 
@@ -376,17 +376,15 @@ def test_a_delegated_subtree_is_divided_and_no_other(
     program = sleeper
     (delegated / "cgroup.procs").write_text(str(program.pid))
     if mark is None:
-        with pytest.raises(cgroup_delegation.NotDelegatedError, match="Delegate=yes"):
-            cgroup_delegation.divisible(delegated, controllers)
+        with pytest.raises(delegation.NotDelegatedError, match="Delegate=yes"):
+            delegation.divisible(delegated, controllers)
         assert str(program.pid) in (delegated / "cgroup.procs").read_text().split()
         return
     os.setxattr(delegated, "trusted.delegate", mark)
-    for own in (delegated, delegated / cgroup_delegation.LEAF):  # a second supervisor finds it done
-        assert cgroup_delegation.divisible(own, controllers) == delegated
+    for own in (delegated, delegated / delegation.LEAF):  # a second supervisor finds it done
+        assert delegation.divisible(own, controllers) == delegated
     assert (delegated / "cgroup.procs").read_text() == ""
-    assert (delegated / cgroup_delegation.LEAF / "cgroup.procs").read_text().split() == [
-        str(program.pid)
-    ]
+    assert (delegated / delegation.LEAF / "cgroup.procs").read_text().split() == [str(program.pid)]
     assert words(delegated / "cgroup.subtree_control") >= controllers
 
 
@@ -395,15 +393,15 @@ def test_a_supervisor_of_version_2_steps_down_and_moves_its_rooms(delegated: Pat
     code = f"""
 import os, time
 from pathlib import Path
-from sandbox.local import cgroup, cgroup_reaper
-from sandbox.local.cgroup_detection import Place
+from sandbox.local.cgroups import groups as made, reaper
+from sandbox.local.cgroups.detection import Place
 unit = Path({str(delegated)!r})
 (unit / "cgroup.procs").write_text(str(os.getpid()))
-base = cgroup._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
-top = Place(base.directory / cgroup_reaper.name(), base.controllers, 2)
-kept = cgroup_reaper.Keeper([top.directory])
-cgroup._make(top, {UID})
-groups = cgroup.Cgroups((top,), kept)
+base = made._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
+top = Place(base.directory / reaper.name(), base.controllers, 2)
+kept = reaper.Keeper([top.directory])
+made._make(top, {UID})
+groups = made.Cgroups((top,), kept)
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
 (door,), (ready, joined) = groups.take().doors(), os.pipe()
 pid = os.fork()
@@ -426,7 +424,7 @@ groups.close()
     )
     top, member = ran.stdout.split()
     until(lambda: not Path(top).exists())
-    assert not family.is_alive(int(member))
+    assert not process_tree.is_alive(int(member))
 
 
 def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:

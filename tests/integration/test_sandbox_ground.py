@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.local import LocalSandbox
-from sandbox.outcome import HEADER_BYTES
 from sandbox.protocol import Command, End, Limits, SandboxUnavailable
+from sandbox.result import HEADER_BYTES
 
 TOP = Path(__file__).resolve().parents[2]
 VENV_PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"

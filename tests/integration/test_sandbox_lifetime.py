@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from drills.family import is_alive
+from drills.process_tree import is_alive
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, End, Limits, PoolCount, SandboxUnavailable
 
@@ -284,7 +284,7 @@ def _unbegun() -> set[int]:
             parent = (place / "stat").read_bytes().rpartition(b")")[2].split()[1]
         except OSError:
             continue
-        if parent == b"1" and b"sandbox.agent.zygote" in cmdline:
+        if parent == b"1" and b"sandbox.zygote.server" in cmdline:
             found.add(int(place.name))
     return found
 

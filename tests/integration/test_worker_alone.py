@@ -10,7 +10,7 @@ import pytest
 from support.graph.recorded import one_run
 from support.processes.deployment import MORTAL, House, a_house, ok
 
-from drills import family
+from drills import process_tree
 from jobs.hints import Hints
 from jobs.lifecycle import Policy
 from jobs.operations import Operations
@@ -41,7 +41,7 @@ async def crashed_twice(house: House, operations: Operations, model: str) -> str
 def alone(house: House) -> int:
     """How many processes of its workers work on one job alone."""
     workers = {worker.pid for worker in house.workers}
-    return len([p for p in family.below(*workers) if "--alone" in p.command and p.lives])
+    return len([p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives])
 
 
 async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(house: House) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drills.attacks import suite
-from drills.attacks.syscalls import SYSCALLS
-from sandbox import syscalls
+from drills.attacks.probes.syscalls import SYSCALLS
+from sandbox.seccomp import syscalls
 
 REFUSED = {
     call

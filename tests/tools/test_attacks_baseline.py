@@ -13,11 +13,11 @@ import pytest
 from drills.attacks import suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, Wanted
-from drills.attacks.baseline import BaselineSandbox
 from drills.attacks.context import marked
-from drills.attacks.host import HostEnvironment, host_environment
+from drills.attacks.environment.baseline import BaselineSandbox
+from drills.attacks.environment.host import HostEnvironment, host_environment
+from drills.attacks.environment.netspace import LAN
 from drills.attacks.judges import held, reached
-from drills.attacks.netspace import LAN
 from drills.attacks.outcome import Kind, Observation, Outcome, Verdict
 from drills.attacks.runner import Runner, environment
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable

@@ -15,7 +15,7 @@ import pytest
 
 from drills.attacks import judges, suite, summary
 from drills.attacks.outcome import Kind, Observation, Outcome, Report, Verdict
-from drills.attacks.program import program, report
+from drills.attacks.probes.program import program, report
 from sandbox.protocol import End, RunResult, Stream
 
 EXITED = RunResult(End.EXITED, 0, None, Stream(), Stream(), 0.1)

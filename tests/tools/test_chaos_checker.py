@@ -12,12 +12,12 @@ import pytest
 from support.cases.chaos_story import BOUNDS, Story, a_story, with_job
 
 from drills.chaos import report
-from drills.chaos.checker import CHECKS, check
-from drills.chaos.checks.upgrading import UNREAD
+from drills.chaos.checks.checker import CHECKS, check
+from drills.chaos.checks.checkpoints import UNREAD
+from drills.chaos.checks.coverage import WHOLE
+from drills.chaos.deployment.reading import Reading
 from drills.chaos.drill import Outcome
 from drills.chaos.oplog import Called, Left, Mended, Retried, Seen, Struck, Submitted, Told
-from drills.chaos.reading import Reading
-from drills.chaos.sight import WHOLE
 from jobs import upgrade
 from jobs.events import Event
 from jobs.graph_format import GraphFormat

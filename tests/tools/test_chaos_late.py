@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drills.chaos.checker import Violation
+from drills.chaos.checks.checker import Violation
 from drills.chaos.report import late_alone
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from agents.recordings.recording import load
-from drills.chaos import provider
+from drills.chaos.deployment import provider
 from drills.chaos.oplog import Called, OperationLog
 
 PLANNER = [{"type": "function", "function": {"name": "Plan", "parameters": {}}}]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from drills.chaos.proxy import BLACK_HOLE, PARTITION, PASS, Fault, Proxy, Side, Way
+from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, PASS, Fault, Proxy, Side, Way
 
 SOON = 20.0
 QUIET = 0.15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from drills.chaos.recovery import KILLS
+from drills.chaos.checks.recovery import KILLS
 from drills.chaos.schedule import Kind, schedule
 
 

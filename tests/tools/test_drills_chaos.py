@@ -9,7 +9,7 @@ import pytest
 from support.processes.api_process import environment, running
 
 from cli.errors import CliError
-from drills.chaos import offer
+from drills.chaos.load import specs
 from jobs.record import Status
 from jobs.store.redis import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
@@ -28,7 +28,7 @@ async def test_it_begins_only_where_one_key_can_answer_a_review(
 ) -> None:
     env = environment(redis_url, tmp_path, review_approvals=approvals)
     with running(env, tmp_path / "api.log") as api:
-        taken = asyncio.to_thread(offer.taken, api.url, DEVELOPMENT_KEY)
+        taken = asyncio.to_thread(specs.require_accepted, api.url, DEVELOPMENT_KEY)
         if approvals == "1":
             await taken
             assert await statuses(redis_url) == {Status.CANCELLED: 1}

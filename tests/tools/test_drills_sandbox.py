@@ -14,7 +14,7 @@ from support.cases.tiny_humaneval import GOOD, WRONG, written
 from support.servers import docker_engine
 
 from benchmarks.sandbox.figures import GOALS
-from drills.rooms import census
+from drills.leaks import census
 from settings.sandbox import Backend, SandboxSettings
 
 TOP = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def told(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_hundred_runs_leave_nothing_behind() -> None:
-    code, outcome = told("drills.rooms", "--runs", "100", "--backend", "local")
+    code, outcome = told("drills.leaks", "--runs", "100", "--backend", "local")
     assert code == 0, outcome
     assert outcome["passed"] is True
     assert outcome["wrong"] == {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drills.rooms import growth
-from drills.rooms.growth import MIB, Memory, Row
-from drills.rooms.mix import KINDS, kinds
+from drills.leaks import growth
+from drills.leaks.growth import MIB, Memory, Row
+from drills.leaks.mix import KINDS, kinds
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from drills.chaos.case import Bounds
-from drills.chaos.checker import Verdict, check
+from drills.chaos.checks.case import Bounds
+from drills.chaos.checks.checker import Verdict, check
+from drills.chaos.deployment.reading import Indexes, JobRead, Reading, job_read
 from drills.chaos.oplog import (
     Called,
     Cancelled,
@@ -17,7 +18,6 @@ from drills.chaos.oplog import (
     Submitted,
     Told,
 )
-from drills.chaos.reading import Indexes, JobRead, Reading, job_read
 from jobs import keys, lifecycle
 from jobs.events import Event, NewEvent
 from jobs.lifecycle import Change, Policy, Refusal

@@ -15,7 +15,7 @@ from typing import Any
 from cli.screen import Screen
 from cli.service import Service
 from cli.throwaway import throwaway
-from drills.attacks.netspace import leave_the_network
+from drills.attacks.environment.netspace import leave_the_network
 
 
 def played(service: Service, body: dict[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from support.processes.deployment import House, a_house
 from support.processes.preloaded import Process
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
-from drills.chaos.checker import Bounds, Verdict, check
+from drills.chaos.checks.checker import Bounds, Verdict, check
+from drills.chaos.deployment.reading import of_store
 from drills.chaos.oplog import Called, Cancelled, Mended, Moment, OperationLog, Struck, Submitted
-from drills.chaos.reading import of_store
 from jobs.operations import Operations
 from jobs.record import JobRecord, Status
 from jobs.spec import JobSpec

@@ -13,8 +13,8 @@ from agents.checks.program import program
 from agents.checks.report_format import report_summary
 from agents.checks.supervised.expected import collected, expected
 from agents.checks.supervised.supervisor import _bounded
-from sandbox.outcome import died
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
+from sandbox.result import died
 
 
 def names(source: str) -> list[tuple[str, int | None, bool]]:

@@ -53,7 +53,7 @@ def test_the_digest_tells_every_file() -> None:
     contents = image.contents()
     assert "/room/sandbox/agent/serve.py" in contents
     assert "/room/given" in contents
-    assert not any("zygote" in path or "docker" in path for path in contents)
+    assert not any("zygote/server" in path or "docker" in path for path in contents)
 
 
 def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> No
     assert said.stdout.decode().strip() == image.digest()
     entry = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'room')!r}]; "
-        "import sandbox.agent.container, sandbox.agent.preload; print(sandbox.__file__)"
+        "import sandbox.zygote.container, sandbox.zygote.preload; print(sandbox.__file__)"
     )
     ran = subprocess.run([sys.executable, "-I", "-c", entry], check=True, capture_output=True)
     assert ran.stdout.decode().startswith(str(tmp_path))

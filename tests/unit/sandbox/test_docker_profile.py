@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from drills.attacks import baseline
-from sandbox import policy, syscalls
-from sandbox.allowed_arguments import options
-from sandbox.docker import profile, seccomp
+from drills.attacks.environment import baseline
+from sandbox import policy
+from sandbox.docker import profile
 from sandbox.protocol import MIB, Limits
+from sandbox.seccomp import engine_profile, syscalls
+from sandbox.seccomp.allowed_arguments import options
 
 UID = profile.UIDS[1]
 TOP = Path(__file__).resolve().parents[3]
@@ -117,11 +118,11 @@ def test_the_runtime_is_named_only_where_it_is_another() -> None:
 
 def test_the_shipped_filter_is_current() -> None:
     shipped = json.loads((TOP / "deploy" / "seccomp-sandbox.json").read_text())
-    assert shipped == seccomp.profile(), "run: python -m sandbox.docker filter"
+    assert shipped == engine_profile.profile(), "run: python -m sandbox.docker filter"
 
 
 def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
-    made = seccomp.profile()
+    made = engine_profile.profile()
     assert made["defaultAction"] == "SCMP_ACT_ERRNO"
     free = {
         name
@@ -137,7 +138,7 @@ def test_the_filter_allows_what_the_local_one_allows_and_no_more() -> None:
 
 
 def test_a_condition_compares_under_its_mask() -> None:
-    rules = [rule for rule in seccomp.profile()["syscalls"] if rule["names"] == ["clone"]]
+    rules = [rule for rule in engine_profile.profile()["syscalls"] if rule["names"] == ["clone"]]
     arguments = [argument for rule in rules for argument in rule["args"]]
     assert len(arguments) == len(rules), "alternatives"
     assert {each["op"] for each in arguments} == {"SCMP_CMP_MASKED_EQ"}
@@ -146,7 +147,9 @@ def test_a_condition_compares_under_its_mask() -> None:
 
 
 def test_calls_with_one_condition_share_its_rules() -> None:
-    rules = [rule for rule in seccomp.profile()["syscalls"] if "sched_setattr" in rule["names"]]
+    rules = [
+        rule for rule in engine_profile.profile()["syscalls"] if "sched_setattr" in rule["names"]
+    ]
     assert {len(rule["names"]) for rule in rules} == {4}
 
     def passes(pid: int) -> bool:
@@ -160,7 +163,9 @@ def test_calls_with_one_condition_share_its_rules() -> None:
 
 
 def test_socket_options_pass_by_name_and_a_wish_for_larger_buffers_in_words_alone() -> None:
-    rules = [rule for rule in seccomp.profile()["syscalls"] if rule["names"] == ["setsockopt"]]
+    rules = [
+        rule for rule in engine_profile.profile()["syscalls"] if rule["names"] == ["setsockopt"]
+    ]
     for rule in rules:  # runc takes two of one argument as alternatives
         assert len({each["index"] for each in rule["args"]}) == len(rule["args"])
 

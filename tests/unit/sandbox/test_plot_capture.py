@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from sandbox.agent import plot_capture
+from sandbox.zygote import plot_capture
 
 
 def test_without_pyplot_there_is_nothing_to_save(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.local.cgroup_detection import NoCgroup, Place, choose, memberships, mounts
-from sandbox.local.sandbox_group import settings
+from sandbox.local.cgroups.detection import NoCgroup, Place, choose, memberships, mounts
+from sandbox.local.cgroups.sandbox_group import settings
 
 V1 = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

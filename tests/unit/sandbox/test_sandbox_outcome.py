@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sandbox.outcome import Answer, ExitReport, Forged, died, explained, finish, read_header, stream
 from sandbox.paths import fault
 from sandbox.protocol import Command, End, Limits
+from sandbox.result import Answer, ExitReport, Forged, died, explained, finish, read_header, stream
 
 LIMITS = Limits(output_bytes=10, file_bytes=100, workspace_bytes=150, workspace_files=3)
 COMMAND = Command(("x",), {"in": b"1", "d/in": b"2"})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.remedies import Host, explain
+from sandbox.local.remedies import Host, explain
 
 NAMESPACE = "bwrap: No permissions to create new namespace"
 MAP = "bwrap: setting up uid map: Permission denied"

@@ -10,10 +10,10 @@ import struct
 
 import pytest
 
-from sandbox import syscalls
-from sandbox.allowed_arguments import FCNTL, IOCTL, PRCTL, SETSOCKOPT, Allowed, numbers
-from sandbox.conditions import CONDITIONS, Where
-from sandbox.seccomp import program
+from sandbox.seccomp import syscalls
+from sandbox.seccomp.allowed_arguments import FCNTL, IOCTL, PRCTL, SETSOCKOPT, Allowed, numbers
+from sandbox.seccomp.bpf import program
+from sandbox.seccomp.conditions import CONDITIONS, Where
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

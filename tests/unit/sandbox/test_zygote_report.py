@@ -10,7 +10,7 @@ import pytest
 UID = 61_109
 TELL = f"""
 import os, resource, select, socket, sys
-from sandbox.agent import zygote
+from sandbox.zygote import server as zygote
 if os.getuid() == 0:
     os.setresuid({UID}, {UID}, {UID})
 room = os.fork()

@@ -1,0 +1,1 @@
+"""What surrounds an attack: canaries on the host, a network namespace, the baseline sandbox."""

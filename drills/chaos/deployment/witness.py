@@ -1,0 +1,59 @@
+"""A reading through the API: what any client can see of its own jobs. Indexes it cannot see."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import httpx
+
+from cli.events import Event as ToldEvent
+from cli.events import read_event
+from drills.chaos.deployment.reading import JobRead, Reading
+from jobs.events import Event
+from jobs.record import Status
+
+TOGETHER = 8
+
+
+async def of_api(url: str, key: str, job_ids: Sequence[str]) -> Reading:
+    """Read the jobs; one that the service does not know is left out."""
+    gate = asyncio.Semaphore(TOGETHER)
+    headers = {"X-API-Key": key}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30.0) as http:
+
+        async def one(job_id: str) -> JobRead | None:
+            async with gate:
+                return await _job(http, job_id)
+
+        found = await asyncio.gather(*map(one, dict.fromkeys(job_ids)))
+    return Reading({job.id: job for job in found if job is not None})
+
+
+async def _job(http: httpx.AsyncClient, job_id: str) -> JobRead | None:
+    answer = await http.get(f"/jobs/{job_id}")
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        return None
+    told = answer.raise_for_status().json()
+    return JobRead(
+        id=job_id,
+        status=Status(told["status"]),
+        attempts=told["attempts"],
+        crashes=told["crashes"],
+        events=await _events(http, job_id),
+        reason=told["reason"],
+        review_id=told["review"]["id"] if told["review"] else None,
+        retry_of=told["spec"]["retry_of"],
+    )
+
+
+async def _events(http: httpx.AsyncClient, job_id: str) -> Sequence[Event]:
+    headers = {"Accept": "application/json"}
+    answer = await http.get(f"/jobs/{job_id}/events", headers=headers)
+    listed = answer.raise_for_status().json()["events"]
+    return tuple(_event(read_event(json.dumps(each))) for each in listed)
+
+
+def _event(told: ToldEvent) -> Event:
+    return Event(told.seq, round(told.at.timestamp() * 1000), told.kind, told.data)

@@ -1,0 +1,1 @@
+"""Faults of a chaos run: killed processes, broken networks, lost stores."""

@@ -1,0 +1,96 @@
+"""Load: the jobs of a schedule, each with its client, no more at once than there is room for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from drills.chaos.load.client import Client
+from drills.chaos.load.job import Life
+from drills.chaos.progress import Progress
+from drills.chaos.schedule import JobPlan
+
+MOST_AT_ONCE = 36
+"""More would only wait for a slot: then a lost job waits too, and its recovery is not seen."""
+
+SpecOf = Callable[[JobPlan, str], Mapping[str, Any]]
+log = structlog.get_logger("chaos")
+
+
+class Load:
+    """`spec_of(plan, key)` is a job's body; keys begin with `prefix`, so that runs do not meet."""
+
+    def __init__(self, client: Client, spec_of: SpecOf, prefix: str, progress: Progress) -> None:
+        self._client = client
+        self._spec_of = spec_of
+        self._prefix = prefix
+        self._progress = progress
+        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._lives: set[asyncio.Task[None]] = set()
+        self._last: Life | None = None
+        self.job_ids: list[str] = []
+        self.failures: list[str] = []
+
+    async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
+        """Begin each job at its time, or as soon as there is room, within so many seconds."""
+        begun = time.monotonic()
+        for plan in plans:
+            await asyncio.sleep(max(begun + plan.at - time.monotonic(), 0))
+            await self._room.acquire()
+            if time.monotonic() - begun > seconds:
+                return
+            self._begin(plan)
+
+    async def come_to_rest(self, seconds: float) -> None:
+        """Wait for every job's end, as long as one ends every so many seconds."""
+        ended = True
+        while self._lives and ended:
+            some = asyncio.FIRST_COMPLETED
+            ended = bool((await asyncio.wait(self._lives, timeout=seconds, return_when=some))[0])
+        for life in self._lives:
+            life.cancel()
+        await asyncio.gather(*self._lives, return_exceptions=True)
+
+    def _begin(self, plan: JobPlan) -> None:
+        key = f"{self._prefix}-{plan.number}"
+        spec = dict(self._spec_of(plan, key))
+        first = self._followed() if plan.follows else None
+        if first is not None:
+            spec["conversation_id"] = first.job_id.result()
+        life = Life(
+            plan, key, spec, self._client, self._progress.heard, first.talk if first else None
+        )
+        self._last = first or life
+        self._progress.submitted += 1
+        task = asyncio.create_task(self._live(life))
+        self._lives.add(task)
+        self._progress.living = len(self._lives)
+        task.add_done_callback(self._ended)
+
+    def _followed(self) -> Life | None:
+        """The job whose conversation the next one joins, if there is one that goes on."""
+        if (last := self._last) is None or not last.job_id.done() or last.talk.waits:
+            return None
+        last.talk.followed = True
+        return last
+
+    async def _live(self, life: Life) -> None:
+        try:
+            await life.live()
+        except* RuntimeError as group:
+            self.failures += [str(error) for error in group.exceptions]
+        finally:
+            if life.job_id.done() and not life.job_id.cancelled():
+                self.job_ids += [life.job_id.result(), *life.heirs]
+
+    def _ended(self, life: asyncio.Task[None]) -> None:
+        self._lives.discard(life)
+        self._room.release()
+        self._progress.living = len(self._lives)
+        if not life.cancelled() and (error := life.exception()) is not None:
+            log.error("a client failed", exc_info=error)
+            self.failures.append(repr(error))

@@ -1,0 +1,1 @@
+"""Control groups: found, delegated, one for each sandbox, and removed after a supervisor."""

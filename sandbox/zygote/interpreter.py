@@ -1,0 +1,241 @@
+"""A fork of a process that has its libraries loaded, made into what `python` would be.
+
+`trampoline` calls a process's whole work. Somewhere inside of it `prepare` forks a code process,
+which unwinds up to `trampoline`: nothing of ours is left on its stack but two frames. There it
+makes itself new, waits for its orders, and runs them as the interpreter would, or where that would
+not be the same, executes the interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import io
+import itertools
+import marshal
+import os
+import signal
+import sys
+import time
+import types
+import warnings
+
+from sandbox.agent import program, wire
+from sandbox.agent.serve import Given
+from sandbox.zygote import shutdown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_TOP = __file__.removesuffix("/sandbox/zygote/interpreter.py")
+_AT_START = frozenset({"sitecustomize", "usercustomize"})
+"""What an interpreter imports when it starts, if it is there: a fork is past that."""
+_DESCRIPTORS = 1024
+"""A sandbox has a dozen, of the lowest numbers, and the limit of its zygote may be a million: on a
+kernel without close_range each number up to it is closed by itself."""
+
+
+class Begin(BaseException):
+    """Raised by `prepare` in the code process; `trampoline` alone catches it."""
+
+    def __init__(self, orders: int, given: Given) -> None:
+        super().__init__()
+        self.orders, self.given = orders, given
+
+
+class Orders:
+    """What the code process is told by its agent. `words` say it in full; `code` is there where
+    they are the interpreter and its script.
+    """
+
+    words: list[str]
+    code: bytes | None
+    seed: str | None
+    rlimits: dict[str, tuple[int, int]]
+    modules: set[str]
+
+    def __init__(self, channel: int) -> None:
+        fields = marshal.loads(wire.receive_sized(channel))  # noqa: S302  (of our own parent)
+        self.words, self.code, self.seed, self.rlimits, self.modules = fields
+
+
+def trampoline(main: Callable[[], None]) -> None:
+    """Call `main`, and be the place where a code process that is forked inside of it runs.
+
+    The process must have been started as the code's interpreter would be (`python -P`, with the
+    code's environment), so that flags, locale and module path are the code's.
+    """
+    try:
+        main()
+    except Begin as begin:
+        orders, given = begin.orders, begin.given
+    else:
+        return
+    shutdown.run(*_code(orders, given))
+
+
+def prepare(given: Given) -> program.Waiting:
+    """Fork a code process that waits for its orders. In that process it raises Begin."""
+    theirs, ours = program.pipes()
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        program.settle(theirs)
+        raise Begin(receiving, given)
+    for fd in (*theirs, receiving):
+        os.close(fd)
+    return program.Waiting(pid, ours, sending)
+
+
+def _code(channel: int, given: Given) -> tuple[types.CodeType | str, frozenset[str]]:
+    """Make this process new, wait for the orders, and return what `shutdown.run` takes, or become
+    another program.
+    """
+    try:
+        _let_go(channel)
+        loaded = _adopt(given)
+        _reseed()
+        orders = Orders(channel)
+        os.close(channel)
+        code = _compiled(orders, given, loaded) or _module(orders, given, loaded)
+        if code is None:
+            env = dict(given.env) | ({"PYTHONHASHSEED": orders.seed} if orders.seed else {})
+            program.become(orders.words, env, orders.rlimits)
+        program.bound(orders.rlimits)
+    except EOFError:  # the sandbox ends without an order
+        os._exit(0)
+    return code, loaded
+
+
+def _let_go(channel: int) -> None:
+    """Drop what belongs to the processes above: descriptors, signal handlers, invisibility."""
+    os.closerange(3, channel)
+    os.closerange(channel + 1, min(os.sysconf("SC_OPEN_MAX"), _DESCRIPTORS))
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if signal.getsignal(number) not in {signal.SIG_DFL, None}:
+            signal.signal(number, signal.SIG_DFL)
+    # What the interpreter sets at its start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    program.set_dumpable(1)
+
+
+def _adopt(given: Given) -> frozenset[str]:
+    """Take on the surroundings of code that lies where `given` says, and put our own modules out of
+    sight; returns the names of the modules that are there before the code.
+    """
+    ours = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+    _KEPT.extend(sys.modules.pop(name) for name in ours)
+    if dict(os.environ) != dict(given.env):
+        os.environ.clear()
+        os.environ.update(given.env)
+    sys.path[:] = [place for place in sys.path if place != _TOP]
+    for place in [place for place in sys.path_importer_cache if place.startswith(program.WORK)]:
+        del sys.path_importer_cache[place]  # it was looked into before there was anything
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = _stream(fd, name)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.argv = [given.main]
+    sys.orig_argv = program.python_command(given.python, given.main)
+    main = _main(given)
+    _KEPT.append(sys.modules.pop("__main__"))
+    loaded = frozenset(sys.modules)
+    sys.modules["__main__"] = main
+    return loaded
+
+
+_KEPT: list[types.ModuleType] = []
+"""Modules that are out of sight and still run this process."""
+
+
+def _stream(fd: int, name: str) -> io.TextIOWrapper:
+    """A standard stream as the interpreter makes it (create_stdio in Python/pylifecycle.c)."""
+    unbuffered = "PYTHONUNBUFFERED" in os.environ
+    mode = "w" if fd else "r"
+    old = getattr(sys, f"__{name}__")
+    binary: Any = open(fd, f"{mode}b", 0 if unbuffered and fd else -1, closefd=False)  # noqa: SIM115
+    raw = binary if unbuffered and fd else binary.raw
+    raw.name = f"<{name}>"
+    stream = io.TextIOWrapper(
+        binary,
+        encoding=old.encoding,
+        errors=old.errors,
+        newline="\n" if fd else None,
+        line_buffering=fd == 2 and not unbuffered,
+        write_through=unbuffered,
+    )
+    stream.mode = mode  # type: ignore[misc]
+    return stream
+
+
+def _main(given: Given) -> types.ModuleType:
+    """A new `__main__`, for code that lies where `given` says."""
+    main, old = types.ModuleType("__main__"), sys.modules["__main__"]
+    for name in ("__annotations__", "__builtins__"):
+        if name in vars(old):
+            setattr(main, name, {} if name == "__annotations__" else vars(old)[name])
+    main.__file__ = given.main
+    main.__cached__ = None  # type: ignore[attr-defined]
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", given.main)
+    return main
+
+
+def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.CodeType | None:
+    """The code; None where only the interpreter itself does the same as the interpreter.
+
+    That is for another program; for a hash seed; for a module of the workspace that would have
+    come before one that is loaded; and for code that Python has a word to say about: reading it
+    from its file, it says it best.
+    """
+    if orders.code is None or _needs_its_own(orders, loaded):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        try:
+            return compile(orders.code, given.main, "exec", dont_inherit=True)
+        except Exception:  # noqa: BLE001
+            return None
+
+
+def _module(orders: Orders, given: Given, loaded: frozenset[str]) -> str | None:
+    """The module of `python -m MODULE ...`, where one is asked for and this process can run it."""
+    if orders.words[:2] != [given.python, "-m"] or _needs_its_own(orders, loaded):
+        return None
+    if len(orders.words) < 3 or orders.words[2].startswith("-"):
+        return None
+    sys.orig_argv = orders.words
+    sys.argv = ["-m", *orders.words[3:]]
+    sys.path.insert(0, program.WORK)
+    main = sys.modules["__main__"]
+    main.__loader__ = importlib.machinery.BuiltinImporter
+    del main.__file__, main.__cached__
+    return orders.words[2]
+
+
+def _needs_its_own(orders: Orders, loaded: frozenset[str]) -> bool:
+    """Whether the orders are for an interpreter that has not begun."""
+    return orders.seed is not None or not all(map(orders.modules.isdisjoint, (loaded, _AT_START)))
+
+
+def _reseed() -> None:
+    """Make anew what a library makes once for each process, and two forks must not share.
+
+    `random`, `tempfile`, `uuid`, `secrets` and OpenSSL do it themselves when a process forks.
+    """
+    there: Callable[[str], Any] = sys.modules.get
+    if numpy_random := there("numpy.random"):
+        numpy_random.seed()
+    if process := there("multiprocessing.process"):
+        process.current_process().authkey = os.urandom(32)
+    if tempfile := there("tempfile"):
+        tempfile.tempdir = None
+    if threading := there("threading"):  # of names: a library may have made a thread object
+        threading._counter = itertools.count(1).__next__  # noqa: SLF001
+    if logging := there("logging"):  # records tell their distance from it; from 3.13 in ns
+        whole = isinstance(logging._startTime, int)  # noqa: SLF001
+        logging._startTime = time.time_ns() if whole else time.time()  # noqa: SLF001
