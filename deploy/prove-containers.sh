@@ -105,9 +105,9 @@ sandbox_in_container() { # one line with the finding; arguments: what `docker ru
 
 prove_settings() {
     local filter=seccomp=deploy/seccomp-worker.json
-    refused "a room under the engine's default system call filter" \
+    refused "a sandbox under the engine's default system call filter" \
         sandbox_in_container --security-opt=systempaths=unconfined --security-opt=apparmor=unconfined
-    refused "a room where the engine covers parts of /proc" \
+    refused "a sandbox where the engine covers parts of /proc" \
         sandbox_in_container --security-opt=$filter --security-opt=apparmor=unconfined
     sandbox_in_container --security-opt=$filter --security-opt=systempaths=unconfined --security-opt=apparmor=unconfined
 }

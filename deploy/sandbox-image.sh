@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the image of the rooms of the backend `docker`, on the engine that DOCKER_HOST names: the
+# Makes the image of the backend `docker`, on the engine that DOCKER_HOST names: the
 # sandbox's Python with its locked packages (requirements/sandbox.lock), Fettle's agent, no more.
 #
 #     deploy/sandbox-image.sh [NAME]      NAME is fettle-sandbox by default
@@ -8,8 +8,8 @@
 # are packed and imported; 10 s. With one: FETTLE_BASE_IMAGE=python:3.11-slim-bookworm builds the
 # same from deploy/Dockerfile, every package by its hash.
 #
-# The label `fettle.room` is a digest of what is ours in it. Where the engine's image has it and
-# stands on the same environment already, nothing is done; a worker refuses an image without it.
+# The label `fettle.sandbox` is a digest of Fettle's files in it. Where the engine's image has it and
+# has the same environment already, nothing is done; a worker refuses an image without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:-fettle-sandbox}
@@ -30,33 +30,33 @@ name_service() { # the module that knows localhost: the engine empties an image'
     if [ -n "$module" ]; then
         install -D --mode 0755 "$module" "$1/usr/lib/$(basename "$(dirname "$module")")/libnss_myhostname.so.2"
     else
-        echo "no libnss_myhostname here: the name localhost will not be known in rooms, 127.0.0.1 will" >&2
+        echo "no libnss_myhostname here: the name localhost will not be known in sandboxes, 127.0.0.1 will" >&2
     fi
     rm -rf "$1/tmp"
 }
 
 label=$("$service" -m sandbox.docker digest)
 if [ -n "$base" ]; then stands_on=$base; else stands_on=$("$environment/bin/python" -VV); fi
-stands_on=$(sha256sum requirements/sandbox.lock deploy/pack_room.py deploy/Dockerfile - <<<"$stands_on" | sha256sum | cut -c1-64)
-found=$(docker image inspect --format '{{index .Config.Labels "fettle.room"}} {{index .Config.Labels "fettle.base"}}' "$name" 2>/dev/null) || found=
+stands_on=$(sha256sum requirements/sandbox.lock deploy/pack_sandbox.py deploy/Dockerfile - <<<"$stands_on" | sha256sum | cut -c1-64)
+found=$(docker image inspect --format '{{index .Config.Labels "fettle.sandbox"}} {{index .Config.Labels "fettle.base"}}' "$name" 2>/dev/null) || found=
 if [ "$found" = "$label $stands_on" ]; then
     echo "$name is up to date"
     exit 0
 fi
 
 if [ -n "$base" ]; then
-    docker build --quiet --file deploy/Dockerfile --target room --build-arg BASE_IMAGE="$base" \
+    docker build --quiet --file deploy/Dockerfile --target sandbox --build-arg BASE_IMAGE="$base" \
         --build-arg PIP_INDEX_URL --build-arg PIP_EXTRA_INDEX_URL \
-        --label fettle.room="$label" --label fettle.base="$stands_on" --tag "$name" . >/dev/null
+        --label fettle.sandbox="$label" --label fettle.base="$stands_on" --tag "$name" . >/dev/null
 else
-    room=$(mktemp -d "${TMPDIR:-/tmp}/fettle-room.XXXXXX")
-    trap 'rm -rf "$room"' EXIT
-    "$service" -m sandbox.docker files "$room"
+    files=$(mktemp -d "${TMPDIR:-/tmp}/fettle-sandbox.XXXXXX")
+    trap 'rm -rf "$files"' EXIT
+    "$service" -m sandbox.docker files "$files"
     # Bytecode, for a root that is read-only; and matplotlib's list of the fonts it brings itself.
-    "$environment/bin/python" -I -m compileall -q -s "$room" -p / --invalidation-mode unchecked-hash "$room/room"
-    env -i MPLCONFIGDIR="$room/room/fonts" "$environment/bin/python" -I deploy/own_fonts.py
-    name_service "$room"
-    "$service" deploy/pack_room.py "$environment" "$room" |
-        docker import --change "LABEL fettle.room=$label fettle.base=$stands_on" - "$name" >/dev/null
+    "$environment/bin/python" -I -m compileall -q -s "$files" -p / --invalidation-mode unchecked-hash "$files/agent"
+    env -i MPLCONFIGDIR="$files/agent/fonts" "$environment/bin/python" -I deploy/own_fonts.py
+    name_service "$files"
+    "$service" deploy/pack_sandbox.py "$environment" "$files" |
+        docker import --change "LABEL fettle.sandbox=$label fettle.base=$stands_on" - "$name" >/dev/null
 fi
 echo "made $name: $(docker image inspect --format '{{.Size}}' "$name" | numfmt --to=si)B"

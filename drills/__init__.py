@@ -3,6 +3,6 @@
 chaos      everything is killed under load; a checker tells whether J1 to J14 held (`fettle chaos`)
 attacks    the sandbox is attacked from within (`fettle attack`)
 restart    everything is killed while jobs wait for a person; nothing is lost, nothing done twice
-rooms      thousands of runs in a row leave nothing behind
-humaneval  every canonical solution passes its tests in a fresh room
+sandboxes      thousands of runs in a row leave nothing behind
+humaneval  every canonical solution passes its tests in a fresh sandbox
 """

@@ -1,7 +1,7 @@
 """The Docker engine that a drill or a benchmark needs: the one that is set, or one of its own; or,
 where what is asked about is the user's deployment, the one that a worker would take.
 
-An engine of its own is made by `deploy/engine.sh`, the image of the rooms by
+An engine of its own is made by `deploy/engine.sh`, the image of the sandboxes by
 `deploy/sandbox-image.sh`, and nothing of either stays.
 """
 

@@ -1,1 +1,1 @@
-"""Running untrusted code in a room of its own: see `protocol.py` for what others call."""
+"""Running untrusted code in a sandbox of its own: see `protocol.py` for what others call."""

@@ -50,7 +50,7 @@ class ResultCache:
         return _own(self._entries[key][0])
 
     def put(self, key: bytes, result: RunResult) -> None:
-        """Keep an answer, as it is now, if there can be room for it."""
+        """Keep an answer, as it is now, if it fits."""
         size = _weight(result)
         if size > self._size:
             return

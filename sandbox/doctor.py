@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sandbox.doctor", description=__doc__)
     parser.add_argument("--backend", choices=("local", "docker"), default="local")
     parser.add_argument("--python", type=Path, default=_PYTHON, help="local: the interpreter")
-    parser.add_argument("--image", default="fettle-sandbox", help="docker: the rooms' image")
+    parser.add_argument("--image", default="fettle-sandbox", help="docker: the sandboxes' image")
     parser.add_argument("--engine", help="docker: unix:///path or tcp://host:port")
     parser.add_argument("--tls", type=Path, help="docker: folder of ca.pem, cert.pem and key.pem")
     parser.add_argument("--runtime", help="docker: another runtime, such as runsc")

@@ -1,6 +1,6 @@
-"""The host's side of the talk with a room: bounded frames over a socket, in an event loop.
+"""The host's side of the talk with a sandbox: bounded frames over a socket, in an event loop.
 
-The room's side, and the format, are in `sandbox/agent/wire.py`.
+The sandbox's side, and the format, are in `sandbox/agent/wire.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Reader(Protocol):
 
 
 async def send(writer: asyncio.StreamWriter, order: Order) -> None:
-    """Send an order. Raises OSError where the room is gone."""
+    """Send an order. Raises OSError where the sandbox is gone."""
     writer.write(order.head)
     for blob in order.blobs:
         writer.write(blob)

@@ -1,4 +1,4 @@
-"""The layers of isolation, told from what a probe found inside a room and what the host knows.
+"""The layers of isolation, told from what a probe found inside a sandbox and what the host knows.
 
 A layer that is not active says what that means for whoever relies on it.
 """
@@ -26,7 +26,7 @@ def probe() -> Command:
 
 
 def layers(found: str, facts: Mapping[str, Any]) -> tuple[Layer, ...]:
-    """The layers of a local room, from the probe's output and the supervisor's facts.
+    """The layers of a local sandbox, from the probe's output and the supervisor's facts.
 
     Facts: `bubblewrap` (its version), `uid`, and `cgroup` (what bounds what) or `no_cgroup` (why
     there is none).
@@ -55,11 +55,13 @@ def layers(found: str, facts: Mapping[str, Any]) -> tuple[Layer, ...]:
 
 
 def network(inside: Mapping[str, Any]) -> Layer:
-    """Whether the room's own loopback is all that it reaches."""
+    """Whether the sandbox's own loopback is all that it reaches."""
     reach = ", ".join(inside["interfaces"]) or "none"
     if inside["interfaces"] == ["lo"]:
         return Layer("network", True, "its own loopback, and no other interface")
-    return Layer("network", False, f"interfaces in the room: {reach}; code may reach others by it")
+    return Layer(
+        "network", False, f"interfaces in the sandbox: {reach}; code may reach others by it"
+    )
 
 
 def filesystem(inside: Mapping[str, Any]) -> Layer:
@@ -122,13 +124,13 @@ def _locks(inside: Mapping[str, Any]) -> Layer:
         return Layer(
             "locks",
             True,
-            "on files of the system and the interpreter, met in no other room; on a device such as "
-            "/dev/null, and on what little the base container holds, met in all",
+            "on files of the system and the interpreter, met in no other sandbox; on a device such "
+            "as /dev/null, and on what little the base container holds, met in all",
         )
     return Layer(
         "locks",
         False,
-        f"met in every room, on files of {shared}: this kernel lays no overlay for a user (5.11 "
+        f"met in every sandbox, on files of {shared}: this kernel lays no overlay for a user (5.11 "
         "does), so two runs can signal to each other, or one stop another that locks such a file",
     )
 
@@ -138,7 +140,7 @@ def _namespaces(inside: Mapping[str, str]) -> Layer:
     shared = [name for name, each in inside.items() if each == str((own / name).readlink())]
     if not shared:
         return Layer(
-            "namespaces", True, "user, pid, net, ipc, uts, mount and cgroup are the room's own"
+            "namespaces", True, "user, pid, net, ipc, uts, mount and cgroup are the sandbox's own"
         )
     return Layer(
         "namespaces",
@@ -151,21 +153,21 @@ def _environment(inside: Mapping[str, Any]) -> Layer:
     size = inside["environment_of_init"]
     if size == 0:
         return Layer(
-            "environment", True, "nothing of the host's is visible, in no process of the room"
+            "environment", True, "nothing of the host's is visible, in no process of the sandbox"
         )
     return Layer("environment", False, f"{size} bytes of the first process's can be read")
 
 
 def _unprivileged(uid: int) -> Layer:
     if uid != 0:
-        return Layer("unprivileged", True, f"rooms run as uid {uid} of the host")
-    return Layer("unprivileged", False, "rooms run as root of the host: one hole is enough")
+        return Layer("unprivileged", True, f"sandboxes run as uid {uid} of the host")
+    return Layer("unprivileged", False, "sandboxes run as root of the host: one hole is enough")
 
 
 def _processes(inside: Mapping[str, Any]) -> Layer:
     count = inside["processes"]
     if count > 0:
-        return Layer("processes", True, f"at most {count} at a time, threads too, for each room")
+        return Layer("processes", True, f"at most {count} at a time, threads too, for each sandbox")
     return Layer("processes", False, "not counted: a fork bomb reaches the host's own limit")
 
 

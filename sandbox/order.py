@@ -1,4 +1,4 @@
-"""What a room's agent is told: one Command within its Limits, as a header and blobs. Pure."""
+"""What a sandbox's agent is told: one Command within its Limits, as a header and blobs. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Order:
 
 
 def order(command: Command, limits: Limits, python: str, *, own_interpreter: bool = False) -> Order:
-    """The order for `command`; `python` is the interpreter's path in the room. Code with a hash
+    """The order for `command`; `python` is the interpreter's path in the sandbox. Code with a hash
     seed is given an `own_interpreter`, any other where that is asked for.
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows

@@ -8,7 +8,7 @@ what comes out; a name that breaks it is refused, not changed.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as in `room/`, where this is read too: no slow imports
+TYPE_CHECKING = False  # as in `sandbox/`, where this is read too: no slow imports
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a room may see, hold and do: the one file to read in a security review. Pure.
+"""What a sandbox may see, hold and do: the one file to read in a security review. Pure.
 
 - It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, and the
   few files of `PROC_SHOWN`), a minimal `/dev`, an `/etc` of its own with the few lines below. No
@@ -32,7 +32,7 @@ from sandbox.protocol import MIB, Limits
 UID = 1000
 """The code's uid and gid as it sees them. On the host it is the supervisor's."""
 
-HOSTNAME = "room"
+HOSTNAME = "sandbox"
 
 HOST_UID = 61_100
 """What a supervisor that was started as root becomes. 60578 to 61183 is unused by distributions'
@@ -44,11 +44,11 @@ SYSTEM_FILES = ("/etc/ld.so.cache",)
 SYSTEM_NAMES = ("/etc/alternatives",)
 """Files, and directories of symbolic links, that are copied into the base container's `/etc`. None
 is mounted there: over a tree with mounts in it the kernel lays no other."""
-OWN_TREES = ("/etc", "/room")
+OWN_TREES = ("/etc", "/agent")
 """Trees of the base container that each sandbox has as its own: what one locks there, or asks to
 be told of, is no other's. The code's user owns the files in them, outside as well."""
-COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/room")  # noqa: S108
-"""What a room has of its own: an interpreter of the host cannot lie below one of these."""
+COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/agent")  # noqa: S108
+"""What a sandbox has of its own: an interpreter of the host cannot lie below one of these."""
 
 PROC_SHOWN: Mapping[str, str] = MappingProxyType(
     {
@@ -85,22 +85,24 @@ MASKED = tuple(
 Not `kmsg`: root alone may open it, but anybody what an engine lays over it."""
 
 VENV = "/opt/venv"
-"""Where a virtual environment lies in the room, so that tracebacks read the same on any host."""
+"""Where a virtual environment lies in the sandbox, so that tracebacks read the same on any host."""
 
 MAIN = "/run/main.py"
 """Where `Command.python`'s code lies: tracebacks show its lines, and `/work` stays the caller's."""
 
-ROOM_SOURCE = "/room"
-ROOM_GIVEN = "/room/given"
-"""What the agent is told when its room is made: interpreter, environment, where the code lies."""
-ROOM_ISOLATION = "/room/isolation"
+AGENT_ROOT = "/agent"
+AGENT_GIVEN = "/agent/given"
+"""What the agent is told when its sandbox is made: interpreter, environment, where the code
+lies.
+"""
+AGENT_ISOLATION = "/agent/isolation"
 """What `isolation` says, for the zygote to read."""
-ROOM_FILTER = "/room/filter"
+AGENT_FILTER = "/agent/filter"
 """The system call filter, assembled."""
-ROOM_NOTHING = "/room/nothing"
-ROOM_NOWHERE = "/room/nowhere"
+AGENT_NOTHING = "/agent/nothing"
+AGENT_NOWHERE = "/agent/nowhere"
 """An empty file and an empty directory that nobody may open. They lie over each of `MASKED`."""
-ROOM_STAT = "/room/stat"
+AGENT_STAT = "/agent/stat"
 """What lies over `/proc/stat`."""
 
 ROTATION_SANDBOXES = 1_000
@@ -113,7 +115,7 @@ RUN_BYTES = 32 * MIB
 PAGE_BYTES = 4096
 AGENT_BYTES = 32 * MIB
 AGENT_PROCESSES = 4
-"""What the agent itself may take of a room's control group."""
+"""What the agent itself may take of a sandbox's control group."""
 
 SYSCTLS: Mapping[str, str] = MappingProxyType(
     {
@@ -121,9 +123,10 @@ SYSCTLS: Mapping[str, str] = MappingProxyType(
         "net.ipv4.tcp_rmem": "4096 65536 131072",
     }
 )
-"""Of the room's network namespace: least, first and greatest bytes of a TCP socket's buffers, also
-those of IPv6; at most what the tally takes a socket for. A host's own greatest are some MiB, of
-kernel memory that no process has."""
+"""Of the sandbox's network namespace: least, first and greatest bytes of a TCP socket's buffers,
+also those of IPv6; at most what the tally takes a socket for. A host's own greatest are some MiB,
+of kernel memory that no process has.
+"""
 
 FLOOD_BYTES = 64 * MIB
 """Output beyond this, both streams together, ends a run: it is reading and counting for nothing."""
@@ -136,22 +139,23 @@ OWN_INODES = 4_096
 PENDING_SIGNALS = 1_024
 SAMPLE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-"""How long after its wall time a room may take to answer before the supervisor destroys it."""
+"""How long after its wall time a sandbox may take to answer before the supervisor destroys it."""
 READY_SECONDS = 20.0
-"""How long a room may take to stand ready; it takes about 0.01 s on an idle machine."""
+"""How long a sandbox may take to stand ready; it takes about 0.01 s on an idle machine."""
 WARM_SECONDS = 120.0
 """How long a zygote may take to load its libraries; it takes about 2 s."""
 
 OOM_SCORE = 1000
-"""oom_score_adj: where memory ends, the kernel picks a room before anything else of the machine. Of
-a room it takes what is largest: the code, which holds all of its agent's pages and its own. Should
-it take the agent, the control group still tells what has happened."""
+"""oom_score_adj: where memory ends, the kernel picks a sandbox before anything else of the machine.
+Of a sandbox it takes what is largest: the code, which holds all of its agent's pages and its own.
+Should it take the agent, the control group still tells what has happened.
+"""
 
 ETC: Mapping[str, str] = MappingProxyType(
     {
         "/etc/passwd": f"user:x:{UID}:{UID}::/tmp:/bin/sh\n",
         "/etc/group": f"user:x:{UID}:\n",
-        "/etc/hosts": "127.0.0.1 localhost room\n::1 localhost\n",
+        "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
         "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
         # matplotlib asks fontconfig for fonts, which complains where nobody has configured it.
         "/etc/fonts/fonts.conf": "<fontconfig><dir>/usr/share/fonts</dir>"
@@ -159,7 +163,7 @@ ETC: Mapping[str, str] = MappingProxyType(
     }
 )
 
-FONT_CACHE = "/tmp/.config/matplotlib"  # noqa: S108  (the room's own)
+FONT_CACHE = "/tmp/.config/matplotlib"  # noqa: S108  (the sandbox's own)
 
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -185,7 +189,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A part of the host that a room sees read-only: where it lies, and where it shows."""
+    """A part of the host that a sandbox sees read-only: where it lies, and where it shows."""
 
     source: str
     at: str
@@ -193,13 +197,15 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What this machine gives to its rooms. `python` is the interpreter's path in the room."""
+    """What this machine gives to its sandboxes. `python` is the interpreter's path in the
+    sandbox.
+    """
 
     bwrap: str
     python: str
     trees: tuple[Tree, ...]
     links: tuple[tuple[str, str], ...] = ()
-    """Symbolic links of the room: (target, path)."""
+    """Symbolic links of the sandbox: (target, path)."""
     masked: tuple[tuple[str, bool], ...] = ()
     """Those of `MASKED` that this kernel has, and whether each is a directory."""
 
@@ -245,14 +251,14 @@ def environment(ground: Ground) -> dict[str, str]:
 
 
 def group_bytes(limits: Limits) -> int:
-    """The memory that a room's control group may hold: the code's, and what the agent needs to
+    """The memory that a sandbox's control group may hold: the code's, and what the agent needs to
     carry a full workspace in and out.
     """
     return limits.memory_bytes + 2 * limits.workspace_bytes + AGENT_BYTES
 
 
 def group_processes(limits: Limits) -> int:
-    """The processes and threads of a room's control group. The rlimit is met first, and fails in
+    """The processes and threads of a sandbox's control group. The rlimit is met first, and fails in
     the code's own hands; this holds where the rlimit does not.
     """
     return limits.processes + AGENT_PROCESSES
@@ -268,9 +274,9 @@ def isolation(ground: Ground) -> str:
         _place("/work", "0755", TMPFS_INODES, None),
     )
     over = (*ground.masked, ("/proc/stat", False))
-    lies = {"/proc/stat": ROOM_STAT}
+    lies = {"/proc/stat": AGENT_STAT}
     masks = (
-        f"mask {path} {lies.get(path, ROOM_NOWHERE if is_directory else ROOM_NOTHING)}"
+        f"mask {path} {lies.get(path, AGENT_NOWHERE if is_directory else AGENT_NOTHING)}"
         for path, is_directory in over
     )
     trees = (f"tree {at}" for at in (*(tree.at for tree in ground.trees), *OWN_TREES))
@@ -287,6 +293,6 @@ def proc_stat(processors: int, booted: int) -> str:
 
 
 def _place(at: str, mode: str, inodes: int, size: int | None) -> str:
-    """A tmpfs of the room; one without a size is told it when the room is made."""
+    """A tmpfs of the sandbox; one without a size is told it when the sandbox is made."""
     sized = "" if size is None else f",size={size}"
     return f"tmpfs {at} mode={mode},nr_inodes={inodes}{sized}"

@@ -51,10 +51,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One program to run in a fresh room, in the directory `/work`.
+    """One program to run in a fresh sandbox, in the directory `/work`.
 
-    `argv[0]` is looked up inside the room; `python` is the sandbox's interpreter. `files` are laid
-    into `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
+    `argv[0]` is looked up inside the sandbox; `python` is the sandbox's interpreter. `files` are
+    laid into `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
     """
 
     argv: tuple[str, ...]
@@ -88,7 +88,7 @@ class End(StrEnum):
     PROCESSES = "processes"
     """It failed, and had as many processes and threads as it may at some time before."""
     KILLED = "killed"
-    """The room died under the code's hands, or the run was cancelled."""
+    """The sandbox died under the code's hands, or the run was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,9 @@ class Sandbox(Protocol):
     """A backend. Safe to share among the tasks of one event loop."""
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        """Run `command` in a fresh room and wait for its end.
+        """Run `command` in a fresh sandbox and wait for its end.
 
-        A cancelled call kills the whole room before it returns. Raises SandboxUnavailable where
+        A cancelled call kills the whole sandbox before it returns. Raises SandboxUnavailable where
         the infrastructure, not the code, has failed; ValueError for a path in `command.files`
         that could leave `/work`.
         """
@@ -160,5 +160,5 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Destroy every room. A second call does nothing."""
+        """Destroy every sandbox. A second call does nothing."""
         ...

@@ -1,4 +1,5 @@
-"""Reading what came out of a room. Everything here is the word of a possibly hostile sender. Pure.
+"""Reading what came out of a sandbox. Everything here is the word of a possibly hostile sender.
+Pure.
 
 A header is checked in full before a byte of what follows it is read, so that a forged one costs
 nothing; whatever does not add up raises Forged.
@@ -29,7 +30,7 @@ _LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK, End.PROCE
 
 
 class Forged(Exception):
-    """What came out of the room is not an answer that its agent gives."""
+    """What came out of the sandbox is not an answer that its agent gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def finish(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
 
 
 def died(end: End, seconds: float) -> RunResult:
-    """The result of a room that gave no answer."""
+    """The result of a sandbox that gave no answer."""
     return RunResult(end, None, None, Stream(), Stream(), seconds)
 
 

@@ -106,8 +106,8 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
         said = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
         screen.line("alone", said)
     left = sum(violation.rule == "J14" for violation in verdict.violations)
-    rooms = f"{left or 'no'} processes of workers or rooms; containers are not counted"
-    screen.line("left", "not looked at" if _unseen(verdict, "J14") else rooms)
+    sandboxes = f"{left or 'no'} processes of workers or sandboxes; containers are not counted"
+    screen.line("left", "not looked at" if _unseen(verdict, "J14") else sandboxes)
     screen.line("anew", f"{verdict.tried_anew} jobs that failed or were cancelled were tried again")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
     if outcome.passed:

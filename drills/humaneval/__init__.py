@@ -1,1 +1,1 @@
-"""Every canonical solution of HumanEval, with its tests, in a fresh room: all must pass."""
+"""Every canonical solution of HumanEval, with its tests, in a fresh sandbox: all must pass."""

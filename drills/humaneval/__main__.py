@@ -34,7 +34,7 @@ from worker.adapters.backend import backend
 @click.option("--together", type=click.IntRange(1, 64), default=2, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 def main(data: Path, name: str | None, together: int, as_json: bool) -> None:
-    """Run each canonical solution with its tests in a fresh room, then in bare processes."""
+    """Run each canonical solution with its tests in a fresh sandbox, then in bare processes."""
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     try:
@@ -62,7 +62,7 @@ async def _run(settings: SandboxSettings, problems: list[Problem], together: int
 def _show(screen: Screen, outcome: Outcome, together: int) -> None:
     for failure in outcome.failures:
         screen.line("failed", f"{failure.task_id}: {failure.why}", Tone.BAD)
-    screen.line("rooms", f"{outcome.seconds:.1f} s, a fresh room each, {together} at a time")
+    screen.line("sandboxes", f"{outcome.seconds:.1f} s, a fresh sandbox each, {together} at a time")
     screen.line("bare", f"{outcome.bare_seconds:.1f} s, the same in bare processes")
     screen.line("ratio", f"{outcome.ratio:.2f}")
     tone = Tone.GOOD if outcome.passed == outcome.tasks else Tone.BAD

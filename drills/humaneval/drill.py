@@ -1,4 +1,6 @@
-"""The drill: each program in a fresh room, then each in a bare child process, as many at a time."""
+"""The drill: each program in a fresh sandbox, then each in a bare child process, as many at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`seconds` for all of them in rooms, `bare_seconds` for the same in bare processes."""
+    """`seconds` for all of them in sandboxes, `bare_seconds` for the same in bare processes."""
 
     tasks: int
     passed: int
@@ -35,7 +37,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """Rooms over bare."""
+        """Sandboxes over bare."""
         return self.seconds / self.bare_seconds
 
 
@@ -46,7 +48,7 @@ async def drill(
     await sandbox.run(Command.python("pass"), LIMITS)  # what is made once is not counted
     failures: list[Failure] = []
 
-    async def in_a_room(problem: Problem) -> None:
+    async def in_a_sandbox(problem: Problem) -> None:
         result = await sandbox.run(Command.python(problem.program()), LIMITS)
         if not result.succeeded:
             said = result.stderr.text.strip().splitlines()[-1:] or [""]
@@ -55,7 +57,7 @@ async def drill(
     async def bare(problem: Problem) -> None:
         await asyncio.to_thread(_bare, python, folder, problem.program())
 
-    seconds = await _all(in_a_room, problems, together)
+    seconds = await _all(in_a_sandbox, problems, together)
     bare_seconds = await _all(bare, problems, together)
     return Outcome(
         len(problems),

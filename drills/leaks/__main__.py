@@ -39,7 +39,7 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         census = Census(ready, uids(ready))
         outcome = asyncio.run(
-            drill(lambda: backend(ready), census, runs, lambda text: screen.line("rooms", text))
+            drill(lambda: backend(ready), census, runs, lambda text: screen.line("sandboxes", text))
         )
     _show(screen, outcome)
     if as_json:

@@ -1,4 +1,4 @@
-"""What there is of everything that a room is made of, now, on this machine.
+"""What there is of everything that a sandbox is made of, now, on this machine.
 
 Processes are those below this one, whatever session they put themselves into: it adopts orphans
 (PR_SET_CHILD_SUBREAPER), so nothing that was started here can hide. An engine of the drill's own is
@@ -23,7 +23,7 @@ from settings.children import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 LABEL = "fettle.sandbox"
-"""Which every container of a room bears."""
+"""Which every container of a sandbox bears."""
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -34,7 +34,7 @@ class Census:
 
     settings: SandboxSettings
     uids: Collection[int]
-    """What rooms run as on this host."""
+    """What sandboxes run as on this host."""
     supervisors: set[int] = field(default_factory=set)
     _there: frozenset[Path] = field(default_factory=lambda: frozenset(_temporary()))
 
@@ -82,7 +82,9 @@ class Census:
             yield f"fettle-engine-{hashlib.sha256(folder).hexdigest()[:12]}"
 
     def _files(self) -> Iterator[Path]:
-        """What has come into the host's places for temporary files, and is the rooms' user's."""
+        """What has come into the host's places for temporary files, and is the sandboxes'
+        user's.
+        """
         for each in _temporary():
             with contextlib.suppress(FileNotFoundError):
                 if each not in self._there and each.lstat().st_uid in self.uids:
@@ -104,7 +106,9 @@ class Census:
 
 
 def uids(settings: SandboxSettings) -> Collection[int]:
-    """What rooms run as on this host: one of the backend's, or this user where he is not root."""
+    """What sandboxes run as on this host: one of the backend's, or this user where he is not
+    root.
+    """
     if settings.sandbox is Backend.DOCKER:
         return profile.UIDS
     return {policy.HOST_UID if os.geteuid() == 0 else os.geteuid()}

@@ -109,7 +109,7 @@ async def drill(
     finally:
         await sandbox.close()
     if census.settings.sandbox is Backend.LOCAL:
-        memory["rooms at rest"] = at_rest
+        memory["sandboxes at rest"] = at_rest
     closed = await _at_rest(census, first)
     return Outcome(
         runs,
@@ -130,7 +130,7 @@ async def _once(sandbox: Sandbox) -> None:
 async def _at_rest(census: Census, known: Mapping[str, int] | None = None) -> dict[str, int]:
     """The counts when nothing moves any more: the same for a second, and not above what is known.
 
-    Used rooms are replaced in the background; what has not settled in 20 s never does.
+    Used sandboxes are replaced in the background; what has not settled in 20 s never does.
     """
     until = time.monotonic() + REST_SECONDS
     last, same = census.count(), 0

@@ -1,6 +1,6 @@
 """Files into `/work` before a run, and out of it afterwards.
 
-Collecting happens when every other process of the room is dead, so nothing moves while it looks;
+Collecting happens when every other process of the sandbox is dead, so nothing moves while it looks;
 it opens each name below its directory's descriptor and never follows a link all the same.
 """
 

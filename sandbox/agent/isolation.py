@@ -5,11 +5,11 @@ all-powerful, and which are empty or a copy of the base container's. It mounts w
 own, and gives up all power: from there on neither it nor any child gets back out. What is put up
 comes from `policy.isolation`; nothing of a job is there yet.
 
-The zygote works out the steps once (each function here tells its own); a room only takes them. It
-shares the zygote's pages until it writes to them, if only a reference count, and each first write
-costs as much as a system call: a step is little more than one.
+The zygote works out the steps once (each function here tells its own); a sandbox only takes them.
+It shares the zygote's pages until it writes to them, if only a reference count, and each first
+write costs as much as a system call: a step is little more than one.
 
-Runs inside a room: the standard library alone.
+Runs inside a sandbox: the standard library alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Program(ctypes.Structure):
 
 
 class Isolation:
-    """What is put up in every room: `policy.isolation` as text, and the assembled filter."""
+    """What is put up in every sandbox: `policy.isolation` as text, and the assembled filter."""
 
     def __init__(self, text: str, filter_: bytes) -> None:
         told: dict[str, list[str]] = {}
@@ -125,8 +125,8 @@ def name_host(name: str) -> Iterator[Step]:
 
 
 def raise_loopback(sysctls: list[str]) -> Iterator[Step]:
-    """Loopback is the only interface of the room's network namespace; it starts out down. What the
-    namespace is told besides (`policy.SYSCTLS`) keeps its sockets small.
+    """Loopback is the only interface of the sandbox's network namespace; it starts out down. What
+    the namespace is told besides (`policy.SYSCTLS`) keeps its sockets small.
     """
 
     def up() -> int:
@@ -141,10 +141,10 @@ def raise_loopback(sysctls: list[str]) -> Iterator[Step]:
 
 
 def part_trees(trees: list[str]) -> Iterator[Step]:
-    """Lay over each of the trees a file system of the room's own that shows the same. Who can read
-    a file can lock it, and a lock belongs to the file: so no other room meets it.
+    """Lay over each of the trees a file system of the sandbox's own that shows the same. Who can
+    read a file can lock it, and a lock belongs to the file: so no other sandbox meets it.
 
-    Kernels before 5.11 refuse it, and the rooms do without: the doctor tells (`layers.locks`).
+    Kernels before 5.11 refuse it, and the sandboxes do without: the doctor tells (`layers.locks`).
     """
     yield _mount("none", "/", None, _REC | _PRIVATE)
     for at in trees:
@@ -157,7 +157,7 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
 
 def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
     """The places that can be written, each of a fixed size, over empty ones; and
-    terminals that no other room sees.
+    terminals that no other sandbox sees.
     """
     for at, options in tmpfs.items():
         yield _mount("tmpfs", at, "tmpfs", _NOSUID | _NODEV, options)
@@ -166,7 +166,7 @@ def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:
 
 
 def mount_proc() -> Iterator[Step]:
-    """A `/proc` of the room's own processes."""
+    """A `/proc` of the sandbox's own processes."""
     yield _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
 
 
@@ -191,7 +191,7 @@ def forbid_namespaces() -> Iterator[Step]:
 
 
 def offer_to_die_first(score: str) -> Iterator[Step]:
-    """Where memory ends, the kernel is to take a room before anything else of the machine."""
+    """Where memory ends, the kernel is to take a sandbox before anything else of the machine."""
     yield _write("/proc/self/oom_score_adj", score)
 
 

@@ -1,14 +1,14 @@
 """Landlock: a second lock on the file system and on signals, held by the kernel for the code.
 
-The room's mounts already decide what is there and what is read-only. These rules say it once more,
-in a way that no mount, no descriptor that was left open and no trick with `/proc` undoes: whoever
-is behind them changes files below the writable places alone, cannot signal, trace or reach by an
-abstract socket a process that is not behind them too, and cannot mount. All of a room is behind the
-same ones, its agent too: what keeps the code from that is that it is the room's first process, to
-whom the kernel lets no deadly signal through, and not dumpable.
-Source: Linux, Documentation/userspace-api/landlock.rst.
+The sandbox's mounts already decide what is there and what is read-only. These rules say it once
+more, in a way that no mount, no descriptor that was left open and no trick with `/proc` undoes:
+whoever is behind them changes files below the writable places alone, cannot signal, trace or reach
+by an abstract socket a process that is not behind them too, and cannot mount. All of a sandbox is
+behind the same ones, its agent too: what keeps the code from that is that it is the sandbox's first
+process, to whom the kernel lets no deadly signal through, and not dumpable. Source: Linux,
+Documentation/userspace-api/landlock.rst.
 
-Runs inside a room: the standard library alone, and little of that.
+Runs inside a sandbox: the standard library alone, and little of that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LEAST = 2
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 _LOG_SAME_EXEC_OFF, _LOG_SUBDOMAINS_OFF = 1, 4
 
-WRITABLE = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the room's own)
+WRITABLE = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the sandbox's own)
 DEVICES = ("/dev",)
 """A directory of devices alone: nothing else is there, and nobody makes anything there."""
 
@@ -140,7 +140,7 @@ class Rules:
 
 
 def restrict() -> int:
-    """A room's rules, made and put up at once: see `Rules.restrict`."""
+    """A sandbox's rules, made and put up at once: see `Rules.restrict`."""
     return Rules().restrict()
 
 

@@ -1,4 +1,4 @@
-"""Looks around in a room, run as code is run, and prints what it finds as one JSON object.
+"""Looks around in a sandbox, run as code is run, and prints what it finds as one JSON object.
 
 It tells what happens, not what is configured: each lock is tried.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt", "cgroup")
 _CLONE_NEWUSER = 0x10000000
 _PLACES = ("/usr/probe", "/etc/probe", "/opt/probe", "/probe")
-_TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the room's own)
+_TMPFS = ("/work", "/tmp", "/run", "/dev/shm")  # noqa: S108  (the sandbox's own)
 _OWN = {"tmpfs", "proc", "devpts", "mqueue", "overlay"}
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_VERSION = 444, 1
 
@@ -69,12 +69,12 @@ def _size(place: str) -> tuple[int, int]:
 
 
 def _shared() -> list[str]:
-    """Trees of the host that are the very ones that other rooms see, in which locks meet."""
+    """Trees of the host that are the very ones that other sandboxes see, in which locks meet."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     # A later mount at a place covers an earlier one; a part of something else is bound to it.
     own = {each[4]: each[3] == "/" and each[each.index("-") + 1] in _OWN for each in mounts}
     if not own["/"]:  # the base container's, which holds names and a few lines
-        own = {"/etc": False, "/room": False} | own | {"/": True}
+        own = {"/etc": False, "/agent": False} | own | {"/": True}
     seen = (at for at, is_own in own.items() if not is_own and Path(at).is_dir())
     return sorted(at for at in seen if os.access(at, os.R_OK))  # who cannot open it locks nothing
 

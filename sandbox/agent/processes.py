@@ -1,6 +1,6 @@
-"""What `/proc` tells of the processes of a room.
+"""What `/proc` tells of the processes of a sandbox.
 
-Runs inside a room: the standard library alone.
+Runs inside a sandbox: the standard library alone.
 """
 
 # ruff: noqa: PTH208
@@ -62,7 +62,7 @@ def told(path: str) -> bytes | None:
 
 
 def numbers() -> list[int]:
-    """Of every process of the room but the agent."""
+    """Of every process of the sandbox but the agent."""
     own = os.getpid()
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
 

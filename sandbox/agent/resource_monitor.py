@@ -5,7 +5,7 @@ Memory is counted in two ways. Resident pages are cheap to ask for and count wha
 process; where they pass the limit, the shares are asked for, which takes the kernel a walk over
 every page. What no process has in its tables, shared mappings whose pages others filled and sockets
 with what waits in them, is only known by its size: it may come to twice the limit, with the rest.
-Where rooms have a cgroup all of this only comes before it.
+Where sandboxes have a cgroup all of this only comes before it.
 """
 
 # ruff: noqa: PTH112, PTH116, PTH123
@@ -142,7 +142,7 @@ class ResourceMonitor:
         return _held_locks(self.locks) > MOST_LOCKS
 
     def _disk(self) -> int:
-        """Inodes in use, all of the room's own file systems together."""
+        """Inodes in use, all of the sandbox's own file systems together."""
         if self._places is None:
             self._places = own_places()
         stats = [os.statvfs(place) for place in self._places]
@@ -212,7 +212,7 @@ def _mappings(pid: int) -> bytes | None:
 
 
 def sockets() -> int:
-    """How many sockets there are in the room's network namespace; 0 where nobody says."""
+    """How many sockets there are in the sandbox's network namespace; 0 where nobody says."""
     try:
         with open("/proc/net/sockstat", "rb") as file:
             return int(file.readline().split()[2])  # sockets: used 3

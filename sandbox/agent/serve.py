@@ -1,7 +1,8 @@
-"""The agent of a room: waits for one order, has it run, watches, answers once, and ends.
+"""The agent of a sandbox: waits for one order, has it run, watches, answers once, and ends.
 
 It is the parent of the code, so exit codes and signals are what the kernel says. It is either the
-room's init itself, out of reach of the code's signals, or a child of one; the code never is pid 1.
+sandbox's init itself, out of reach of the code's signals, or a child of one; the code never is pid
+1.
 """
 
 # ruff: noqa: PTH123
@@ -23,8 +24,8 @@ _SOURCES = (".py", ".pyc", ".so")
 
 
 class Given:
-    """What the agent is told when its room is made: the interpreter's path in the room, where the
-    code is to lie, and the code's whole environment.
+    """What the agent is told when its sandbox is made: the interpreter's path in the sandbox, where
+    the code is to lie, and the code's whole environment.
     """
 
     def __init__(self, python: str, main: str, env: Mapping[str, str]) -> None:
@@ -81,8 +82,8 @@ def main(control: int, given_path: str) -> None:
 def serve(
     read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None, tally: ResourceMonitor
 ) -> None:
-    """Say that the room is ready, take one order, run it, answer. Returns also where no order came
-    before the end of `read_fd`; the caller ends the process.
+    """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
+    came before the end of `read_fd`; the caller ends the process.
 
     Neither descriptor may be inheritable, and the process must be hardened. `spare` is a process
     that waits to take the order (`interpreter.prepare`); without one, a new process is started.

@@ -35,9 +35,9 @@ class Kept:
     def add(self, data: bytes) -> None:
         """Keep what belongs to the head or, for now, to the tail."""
         self.total += len(data)
-        room = self._head_limit - len(self.head)
-        self.head += data[:room]
-        self._tail += data[room:]
+        sandbox = self._head_limit - len(self.head)
+        self.head += data[:sandbox]
+        self._tail += data[sandbox:]
         if len(self._tail) > self._tail_limit + CHUNK:
             del self._tail[: len(self._tail) - self._tail_limit]
 
@@ -63,7 +63,7 @@ class Watched:
 
 
 class Watch:
-    """Follows one program to its end or to a limit, then kills whatever is left in the room."""
+    """Follows one program to its end or to a limit, then kills whatever is left in the sandbox."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Watch:
         running = True
         for fd, _ in self._poll.poll(max(0.0, seconds * 1000)):
             if fd == self._control:
-                os._exit(0)  # the host has gone, or speaks out of turn: the room ends
+                os._exit(0)  # the host has gone, or speaks out of turn: the sandbox ends
             elif fd == self._pidfd:
                 running = False
             elif fd == self._stdin:
@@ -226,7 +226,8 @@ def reap_orphans(program: int) -> None:
 
 
 def kill_all() -> None:
-    """Kill every process of the room but init and the agent: detached, stopped, forking ones too.
+    """Kill every process of the sandbox but init and the agent: detached, stopped, forking ones
+    too.
 
     The kernel signals them all under one lock, so none forks away; what remains to wait for is
     that they let go of their memory and files.

@@ -1,6 +1,6 @@
 """What `deploy/` needs to be told: `python -m sandbox.docker digest | files DIRECTORY | filter`.
 
-digest              of what the rooms' image holds of ours, as its label tells it
+digest              of what the sandboxes' image holds of ours, as its label tells it
 files DIRECTORY     lays those files below DIRECTORY
 filter              the system call filter, as it is shipped in deploy/seccomp-sandbox.json
 """

@@ -101,7 +101,7 @@ def command(*, load: bool) -> tuple[str, ...]:
     Started as the code's interpreter would be, because the code is forked from it.
     """
     start = (
-        f"import sys; sys.path.insert(0, {policy.ROOM_SOURCE!r}); "
+        f"import sys; sys.path.insert(0, {policy.AGENT_ROOT!r}); "
         "from sandbox.zygote.interpreter import trampoline; "
         "from sandbox.zygote.container import main; "
         f"trampoline(lambda: main(load={load}))"
@@ -133,13 +133,13 @@ async def make(session: DockerSession, shape: Shape, mark: str, *, load: bool) -
 
 async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, ...]) -> str:
     """A container whose user no other has. They are tried in no order, since another worker tries
-    them as well, and what a room sees of its number is not to tell of others.
+    them as well, and what a sandbox sees of its number is not to tell of others.
     """
     for uid in random.SystemRandom().sample(UIDS, len(UIDS)):
         made = await engine.create(container(kind, shape, command, uid), name(uid))
         if made is not None:
             return made
-    raise SandboxUnavailable(f"the engine has {len(UIDS)} rooms, and no user for another")
+    raise SandboxUnavailable(f"the engine has {len(UIDS)} sandboxes, and no user for another")
 
 
 async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:
@@ -161,4 +161,4 @@ async def _ready(streams: Streams) -> None:
             if timed_out
             else "it ended"
         )
-    raise SandboxUnavailable(f"a container did not become a room: {why}: {streams.complaint}")
+    raise SandboxUnavailable(f"a container did not become a sandbox: {why}: {streams.complaint}")

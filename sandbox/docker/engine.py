@@ -1,4 +1,4 @@
-"""The calls of an engine's API that rooms need, each a line of its reference.
+"""The calls of an engine's API that sandboxes need, each a line of its reference.
 
 Whatever an engine cannot do is SandboxUnavailable, in its own words.
 """

@@ -1,7 +1,7 @@
-"""What a room's image holds of ours, and whether an engine's image holds just that.
+"""What a sandbox's image holds of ours, and whether an engine's image holds just that.
 
 `deploy/sandbox-image.sh` puts the contents into the image and their digest on its label. A worker
-compares that label with its own digest, so host and room always speak the same protocol.
+compares that label with its own digest, so host and sandbox always speak the same protocol.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sandbox.docker import profile
 from sandbox.policy import Ground
 from sandbox.protocol import SandboxUnavailable
 
-LABEL = "fettle.room"
+LABEL = "fettle.sandbox"
 BUILD = "deploy/sandbox-image.sh"
 PYTHON = f"{policy.VENV}/bin/python"
 
@@ -45,10 +45,8 @@ def contents() -> Mapping[str, bytes]:
     inside = [*_TOP.glob("sandbox/agent/*.py"), *_TOP.glob("sandbox/zygote/*.py")]
     sources = [_TOP / each for each in _SOURCES]
     sources += sorted(each for each in inside if each.name not in _NOT_HERE)
-    texts = {
-        f"{policy.ROOM_SOURCE}/{each.relative_to(_TOP)}": each.read_bytes() for each in sources
-    }
-    texts[policy.ROOM_GIVEN] = given().encode()
+    texts = {f"{policy.AGENT_ROOT}/{each.relative_to(_TOP)}": each.read_bytes() for each in sources}
+    texts[policy.AGENT_GIVEN] = given().encode()
     users = {path: _of_all(policy.ETC[path]) for path in ("/etc/passwd", "/etc/group")}
     return texts | {path: text.encode() for path, text in {**_ETC, **users}.items()}
 
@@ -60,7 +58,7 @@ def given() -> str:
 
 
 def environment() -> Mapping[str, str]:
-    """The whole environment of a room."""
+    """The whole environment of a sandbox."""
     return policy.environment(Ground("", PYTHON, ()))
 
 
@@ -81,11 +79,11 @@ def require(name: str, told: Mapping[str, Any] | None) -> Image:
         raise SandboxUnavailable(f"the engine has no image {name!r}. Make it: {BUILD} {name}")
     labels = (told.get("Config") or {}).get("Labels") or {}
     if labels.get(LABEL) != digest():
-        found = "is of another release" if LABEL in labels else "is no room of Fettle's"
+        found = "is of another release" if LABEL in labels else "is no sandbox of Fettle's"
         raise SandboxUnavailable(f"the engine's image {name!r} {found}. Make it: {BUILD} {name}")
     return Image(str(told["Id"]), name)
 
 
 def _of_all(line: str) -> str:
-    """The user's line of `/etc/passwd` or `/etc/group`, for each uid that a room may have."""
+    """The user's line of `/etc/passwd` or `/etc/group`, for each uid that a sandbox may have."""
     return "".join(line.replace(str(policy.UID), str(uid)) for uid in profile.UIDS)

@@ -44,7 +44,7 @@ def _found(inside: Mapping[str, Any], kind: Kind) -> tuple[Layer, ...]:
         Layer(
             "environment",
             inside["environment_of_init"] <= own,
-            "nothing of the host's is visible, in no process of the room",
+            "nothing of the host's is visible, in no process of the sandbox",
         ),
         capabilities(inside),
         seccomp(inside),
@@ -61,22 +61,22 @@ def _bounds(facts: Facts) -> tuple[Layer, ...]:
         Layer(
             "namespaces",
             mapped,
-            "user, pid, net, ipc, uts, mount and cgroup are the room's own"
+            "user, pid, net, ipc, uts, mount and cgroup are the sandbox's own"
             if mapped
-            else "pid, net, ipc, uts, mount and cgroup are the room's own; the user namespace is "
-            "the engine's (a rootless engine, or its userns-remap, would give another)",
+            else "pid, net, ipc, uts, mount and cgroup are the sandbox's own; the user namespace "
+            "is the engine's (a rootless engine, or its userns-remap, would give another)",
         ),
         Layer(
             "unprivileged",
             0 not in UIDS,
-            f"each room runs as another user, of uid {UIDS[0]} to {UIDS[-1]} of its user namespace",
+            f"each sandbox runs as another user: uid {UIDS[0]} to {UIDS[-1]} of its user namespace",
         ),
         Layer(
             "processes",
             True,
-            "counted per room"
+            "counted per sandbox"
             if counted
-            else "counted per user, and each room is another: the engine has no pids controller",
+            else "counted per user, and each sandbox is another: the engine has no pids controller",
         ),
         Layer(
             "memory total",

@@ -21,10 +21,11 @@ from sandbox import policy
 from sandbox.protocol import MIB, Limits
 
 UIDS = range(60_580, 61_092)
-"""Who rooms are, each another: timers, descriptors in flight and watches are counted by the kernel
-for each user of a machine, and what one room takes is not to be missing in another. Nobody else is
-one of them, as `policy.HOST_UID` tells, which is none either."""
-HOSTNAME = "room"
+"""Who sandboxes are, each another: timers, descriptors in flight and watches are counted by the
+kernel for each user of a machine, and what one sandbox takes is not to be missing in another.
+Nobody else is one of them, as `policy.HOST_UID` tells, which is none either.
+"""
+HOSTNAME = "sandbox"
 LOADED_BYTES = 96 * MIB
 """What the libraries take that a container's agent has loaded (81 MiB here). On `local` they are
 charged to the process that all sandboxes are forked from."""
@@ -62,7 +63,7 @@ class Kind:
 
 
 def shape(limits: Limits) -> Shape:
-    """The shape of a room for these limits.
+    """The shape of a sandbox for these limits.
 
     The cgroup holds the run to its memory at every moment, as the one of a `local` sandbox does.
     What the code's processes hold is sampled by the agent, too: but that shares their processors.
@@ -75,10 +76,10 @@ def shape(limits: Limits) -> Shape:
 
 
 def name(uid: int) -> str:
-    """A container's. An engine gives each name once, so no two rooms of it are one user, not even
-    those of different workers.
+    """A container's. An engine gives each name once, so no two sandboxes of it are one user, not
+    even those of different workers.
     """
-    return f"fettle-room-{uid}"
+    return f"fettle-sandbox-{uid}"
 
 
 def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int) -> dict[str, Any]:

@@ -185,7 +185,7 @@ async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Even
 
 
 def _require(facts: Facts, runtime: str | None) -> None:
-    """Raises SandboxUnavailable where the engine cannot hold a room as it must be held."""
+    """Raises SandboxUnavailable where the engine cannot hold a sandbox as it must be held."""
     if runtime is not None and runtime not in facts.runtimes:
         raise SandboxUnavailable(
             f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes)}. Name it in "

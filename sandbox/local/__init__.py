@@ -1,4 +1,4 @@
-"""The backend `local`: rooms on this machine, without a daemon and without root."""
+"""The backend `local`: sandboxes on this machine, without a daemon and without root."""
 
 from sandbox.local.backend import LocalSandbox
 

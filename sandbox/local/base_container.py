@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox.policy import (
-    ROOM_NOTHING,
-    ROOM_NOWHERE,
-    ROOM_SOURCE,
+    AGENT_NOTHING,
+    AGENT_NOWHERE,
+    AGENT_ROOT,
     RUN_BYTES,
     UID,
     Ground,
@@ -51,7 +51,7 @@ def command(ground: Ground, given: Descriptors, *, libraries: bool) -> list[str]
         # The zygote's own, for matplotlib's list of fonts; each sandbox's lies over it.
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
-        *("--perms", "0000", "--dir", ROOM_NOWHERE),
+        *("--perms", "0000", "--dir", AGENT_NOWHERE),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
         *_zygote(ground, given.control, libraries=libraries),
     ]
@@ -63,7 +63,7 @@ def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
     Its flags and its environment are those of an interpreter that runs code: sandboxes are copies.
     """
     start = (
-        f"import sys; sys.path.insert(0, {ROOM_SOURCE!r}); "
+        f"import sys; sys.path.insert(0, {AGENT_ROOT!r}); "
         "from sandbox.zygote.interpreter import trampoline; "
         "from sandbox.zygote.server import main; "
         f"trampoline(lambda: main({control}, libraries={libraries}))"
@@ -72,4 +72,4 @@ def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
 
 
 def _text(at: str, fd: int) -> tuple[str, ...]:
-    return ("--perms", "0000" if at == ROOM_NOTHING else "0644", "--file", str(fd), at)
+    return ("--perms", "0000" if at == AGENT_NOTHING else "0644", "--file", str(fd), at)

@@ -1,4 +1,6 @@
-"""Finding what this machine gives to its rooms: bubblewrap, the interpreter, the system's trees."""
+"""Finding what this machine gives to its sandboxes: bubblewrap, the interpreter, the system's
+trees.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _ASK = (
 
 
 def find(python: str, bwrap: str | None = None) -> Ground:
-    """The ground for rooms whose interpreter is `python`, an absolute path of the host.
+    """The ground for sandboxes whose interpreter is `python`, an absolute path of the host.
 
     Raises SandboxUnavailable where bubblewrap or the interpreter is missing or cannot serve.
     """
@@ -37,8 +39,8 @@ def find(python: str, bwrap: str | None = None) -> Ground:
 
 
 def require_unseen(ground: Ground, private: Iterable[str]) -> None:
-    """Raises SandboxUnavailable where one of these paths, without links, lies in a tree that rooms
-    see. Its mode is no guard: a worker that is not root has the code's uid.
+    """Raises SandboxUnavailable where one of these paths, without links, lies in a tree that
+    sandboxes see. Its mode is no guard: a worker that is not root has the code's uid.
     """
     for path in private:
         for tree in ground.trees:
@@ -71,7 +73,7 @@ def _system() -> tuple[tuple[Tree, ...], tuple[tuple[str, str], ...]]:
 
 
 def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
-    """The interpreter's path in the room, and the trees it needs beyond the system's.
+    """The interpreter's path in the sandbox, and the trees it needs beyond the system's.
 
     A virtual environment is shown at `policy.VENV`; the installation below it stays where it is,
     because its libraries and the environment's links name it by its path.
@@ -82,8 +84,8 @@ def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
             continue
         if _below(base, policy.COVERED) or base == "/":
             raise SandboxUnavailable(
-                f"the sandbox's Python is installed in {base}, a place that rooms have of their "
-                "own. Make its environment from a Python elsewhere."
+                f"the sandbox's Python is installed in {base}, a place that sandboxes have of "
+                "their own. Make its environment from a Python elsewhere."
             )
         trees.append(Tree(os.path.realpath(base), base))
     venv = Path(python).parent.parent

@@ -1,6 +1,6 @@
-"""Orphans: inits of rooms whose bubblewrap was killed before it let them begin.
+"""Orphans: inits of sandboxes whose bubblewrap was killed before it let them begin.
 
-bubblewrap starts a room's init, which waits for a word from it before anything else, also before
+bubblewrap starts a sandbox's init, which waits for a word from it before anything else, also before
 it asks to die with its parent. Killed in between, bubblewrap leaves an init that waits for ever.
 Nothing of a job ever runs in it, but it would stay until the machine is restarted.
 """

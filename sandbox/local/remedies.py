@@ -1,4 +1,5 @@
-"""From what a room's maker complains about to what a person can do about it. Pure but for `look`.
+"""From what a sandbox's maker complains about to what a person can do about it. Pure but for
+`look`.
 
 Each rule reads the complaint and this machine's facts, and names the commands that would remove the
 cause. What only a person can decide (to loosen a kernel's setting) is told, never done.
@@ -63,7 +64,7 @@ def explain(complaint: str, host: Host) -> str:
     said = complaint.strip()[-600:] or "bubblewrap ended without a word"
     advice = tuple(_advice(said, host))
     remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
-    return f"no room could be made: {said}.{remedy}"
+    return f"no sandbox could be made: {said}.{remedy}"
 
 
 def _advice(said: str, host: Host) -> Iterator[str]:
@@ -76,7 +77,7 @@ def _advice(said: str, host: Host) -> Iterator[str]:
     if host.contained or host.filtered:
         yield from _container(said, host)
     elif any(word in said for word in _FULL):
-        yield "raise the user's limit of processes (ulimit -u), which rooms count against"
+        yield "raise the user's limit of processes (ulimit -u), which sandboxes count against"
     elif "namespace" in said and all(
         host.sysctls.get(name, good) == good for name, good in _SWITCHES.items()
     ):

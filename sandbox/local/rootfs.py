@@ -34,11 +34,11 @@ def spec(ground: Ground) -> RootfsSpec:
     given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
     texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
     texts |= {path: Path(path).read_bytes() for path in policy.SYSTEM_FILES if Path(path).exists()}
-    texts[policy.ROOM_GIVEN] = given.encode()
-    texts[policy.ROOM_ISOLATION] = policy.isolation(ground).encode()
-    texts[policy.ROOM_FILTER] = filter_
-    texts[policy.ROOM_NOTHING] = b""
-    texts[policy.ROOM_STAT] = _proc_stat().encode()
+    texts[policy.AGENT_GIVEN] = given.encode()
+    texts[policy.AGENT_ISOLATION] = policy.isolation(ground).encode()
+    texts[policy.AGENT_FILTER] = filter_
+    texts[policy.AGENT_NOTHING] = b""
+    texts[policy.AGENT_STAT] = _proc_stat().encode()
     return RootfsSpec(ground, texts)
 
 
@@ -52,4 +52,4 @@ def _sources() -> dict[str, bytes]:
     top = Path(__file__).resolve().parent.parent
     folders = sorted([*top.glob("agent/*.py"), *top.glob("zygote/*.py")])
     files = (top / "__init__.py", top / "paths.py", *folders)
-    return {f"{policy.ROOM_SOURCE}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}
+    return {f"{policy.AGENT_ROOT}/sandbox/{it.relative_to(top)}": it.read_bytes() for it in files}

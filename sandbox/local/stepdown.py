@@ -1,9 +1,9 @@
-"""From root to nobody in particular, before any room is made.
+"""From root to nobody in particular, before any sandbox is made.
 
-Root is no place to start a room from: the kernel exempts host uid 0 from RLIMIT_NPROC, and files
-of root are readable in a room whose user is root outside. The interpreter may lie where only root
-gets to (below `/root`): such trees are bound into a mount namespace of this process alone, where
-the new uid reaches them.
+Root is no place to start a sandbox from: the kernel exempts host uid 0 from RLIMIT_NPROC, and files
+of root are readable in a sandbox whose user is root outside. The interpreter may lie where only
+root gets to (below `/root`): such trees are bound into a mount namespace of this process alone,
+where the new uid reaches them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ def step_down(ground: Ground, uid: int) -> Ground:
         _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     except OSError as error:
         raise SandboxUnavailable(
-            f"root cannot step down to uid {uid} here ({error.strerror}); a room is never started "
-            "as root. Run the worker as an unprivileged user, with an interpreter that it can read."
+            f"root cannot step down to uid {uid} here ({error.strerror}); a sandbox is never "
+            "started as root. Run the worker as an unprivileged user, with an interpreter that "
+            "it can read."
         ) from error
     return replace(ground, trees=tuple(doors.get(tree, tree) for tree in ground.trees))
 

@@ -1,4 +1,4 @@
-"""The system call filter of a room, assembled to classic BPF. Pure.
+"""The system call filter of a sandbox, assembled to classic BPF. Pure.
 
 What passes stands in `syscalls.py`, and in `conditions.py` where arguments decide. A call by
 another architecture's numbers or by x32's kills the process. The filter is a binary search over

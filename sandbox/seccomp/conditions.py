@@ -1,4 +1,4 @@
-"""System calls that a room gets by their arguments: which it may pass. Data, for two readers.
+"""System calls that a sandbox gets by their arguments: which it may pass. Data, for two readers.
 
 `seccomp.py` makes a filter of it, and the Docker backend a profile; so a condition is what both can
 say: one of several alternatives holds, each a list of arguments that are among some values. All is
@@ -80,12 +80,12 @@ _MAP_HUGETLB = 0x4_0000  # asm-generic/mman-common.h
 _PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
 
 _AGENT = 1
-"""The room's agent is its first process on both backends, and has the code's uid."""
+"""The sandbox's agent is its first process on both backends, and has the code's uid."""
 _PIDS = 0x3F_FFFF  # below PID_MAX_LIMIT, linux/threads.h
 
 
 def _not_the_agent(index: int) -> Where:
-    """That argument is a pid: anybody's of the room but the agent's."""
+    """That argument is a pid: anybody's of the sandbox but the agent's."""
     return Where(index, (_AGENT,), _PIDS, unlike=True)
 
 
@@ -96,7 +96,8 @@ _SCHEDULING = Condition(errno.EPERM, ((_not_the_agent(0),),))
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         # Threads and processes, but no namespace. Only threads share a table of open files: what a
-        # process had locked in another's would outlive it, and be in nobody's count (`room/locks`).
+        # process had locked in another's would outlive it, and be in nobody's count
+        # (`sandbox/locks`).
         "clone": Condition(
             errno.EPERM,
             (
@@ -140,7 +141,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "sched_setscheduler": _SCHEDULING,
         "setpriority": Condition(errno.EPERM, ((Where(0, (_PRIO_PROCESS,)), _not_the_agent(1)),)),
         # Loopback takes TCP and UDP. Other families and protocols (vsock, AF_ALG, packet, raw,
-        # SCTP, ...) are only the kernel's attackers' in a room, and asking for one loads a module.
+        # SCTP, ...) are only the kernel's attackers' in a sandbox, and asking for one loads a
+        # module.
         "socket": Condition(
             errno.EAFNOSUPPORT,
             (

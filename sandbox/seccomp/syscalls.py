@@ -1,4 +1,4 @@
-"""The system calls of a room: an allow-list, with numbers for x86-64 and for 64-bit ARM.
+"""The system calls of a sandbox: an allow-list, with numbers for x86-64 and for 64-bit ARM.
 
 What is on no list here is refused with EPERM. That is, among others: looking into another process
 (ptrace, process_vm_*, pidfd_getfd, kcmp), namespaces and mounts (unshare, setns, mount and the new
@@ -114,8 +114,8 @@ _CONDITIONAL = """
 # Answered as by a kernel that lacks them, so that libraries take their other way. clone3 passes its
 # flags by pointer, which a filter cannot read; glibc then uses clone. memfd and System V's objects
 # hold memory that belongs to no process, where no sample of the tree would see it. inotify, aio and
-# message queues are counted for each user of the host, and all rooms are one: a room that takes all
-# there is would take it from its neighbours.
+# message queues are counted for each user of the host, and all sandboxes are one: a sandbox that
+# takes all there is would take it from its neighbours.
 _ABSENT = """
     clone3 435 435, io_uring_setup 425 425, listmount 458 458, statmount 457 457,
     memfd_create 319 279, memfd_secret 447 447, msgget 68 186, semget 64 190, shmget 29 194,

@@ -15,8 +15,8 @@ from sandbox.agent import landlock, serve
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.zygote import interpreter
 
-FONTS = "/room/fonts"
-GIVEN = "/room/given"
+FONTS = "/agent/fonts"
+GIVEN = "/agent/given"
 
 
 def main(*, load: bool) -> None:

@@ -66,9 +66,9 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Cont
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process of a sandbox catches nothing
     preload.load(libraries=libraries)
-    with open("/room/isolation", encoding="utf-8") as file, open("/room/filter", "rb") as filter_:
+    with open("/agent/isolation", encoding="utf-8") as file, open("/agent/filter", "rb") as filter_:
         isolation = Isolation(file.read(), filter_.read())
-    context = _Context(isolation, serve.Given.read("/room/given"), _files(isolation.fonts))
+    context = _Context(isolation, serve.Given.read("/agent/given"), _files(isolation.fonts))
     _require_no_descriptors(control)
     talk = socket.socket(fileno=control)
     talk.send(b"ready")
@@ -131,7 +131,7 @@ def _copy() -> int | None:
     return pidfd.value if pid else None
 
 
-def _live(room: int, groups: list[int], work_bytes: int, context: _Context) -> NoReturn:
+def _live(sandbox: int, groups: list[int], work_bytes: int, context: _Context) -> NoReturn:
     """The whole life of a sandbox, in its first process; never returns.
 
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
@@ -145,10 +145,10 @@ def _live(room: int, groups: list[int], work_bytes: int, context: _Context) -> N
         _write_files(context.isolation.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
-        os.write(room, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
+        os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     spare = interpreter.prepare(context.given)
-    serve.serve(room, room, context.given, spare, context.tally)
+    serve.serve(sandbox, sandbox, context.given, spare, context.tally)
     os._exit(0)
 
 

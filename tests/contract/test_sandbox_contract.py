@@ -1,4 +1,4 @@
-"""What every backend of the sandbox does. Each test is a run of real code in a real room."""
+"""What every backend of the sandbox does. Each test is a run of real code in a real sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
-# Time limits that are not what a test is about leave room for a machine that is busy.
+# Time limits that are not what a test is about allow for a machine that is busy.
 QUICK = Limits(wall_seconds=60.0)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -656,7 +656,7 @@ for line in open('/proc/self/status'):
         *(("os.getppid()", number) for number in (signal.SIGINT, signal.SIGCHLD)),
     ],
 )
-async def test_no_signal_of_the_code_makes_its_room_lie(
+async def test_no_signal_of_the_code_makes_its_sandbox_lie(
     sandbox: Sandbox, target: str, number: signal.Signals
 ) -> None:
     code = f"""
@@ -666,14 +666,14 @@ except (ProcessLookupError, PermissionError): pass
 time.sleep(0.05); print('on')
 """
     result = await python(sandbox, code)
-    if result.end is End.EXITED:  # the agent is the room's init, or has not minded
+    if result.end is End.EXITED:  # the agent is the sandbox's init, or has not minded
         assert (result.exit_code, result.stdout.text) == (0, "on\n")
     else:  # a backend whose agent can be signalled says so
         assert result.end is End.KILLED
     assert (await python(sandbox, "print(1)")).succeeded
 
 
-async def test_a_room_is_used_once(sandbox: Sandbox) -> None:
+async def test_a_sandbox_is_used_once(sandbox: Sandbox) -> None:
     code = """
 import os
 print([n for p in ('/tmp', '/work', '/dev/shm', '/run') for n in os.listdir(p) if n == 'left'])

@@ -244,7 +244,7 @@ FILES = {"mine.py": b"f = open('f.txt', 'w')\n"}
 
 
 def everywhere(names: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Backends and names: all of them on one, and some on the others, whose room is the same."""
+    """Backends and names: all of them on one, and some on the others, whose sandbox is the same."""
     others = [(backend, name) for backend in engines.BACKENDS for name in list(names)[::9]]
     return [*(("local", name) for name in names), *others]
 
@@ -256,7 +256,7 @@ Backends = Callable[[str], Awaitable[Backend]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backends(request: pytest.FixtureRequest) -> AsyncIterator[Backends]:
-    """A backend by its name, with rooms that stand ready; one of each for all tests."""
+    """A backend by its name, with sandboxes that stand ready; one of each for all tests."""
     made: dict[str, Backend] = {}
 
     async def named(name: str) -> Backend:
@@ -297,7 +297,7 @@ async def test_a_module_is_run_as_an_interpreter_would_run_it(
 @EACH
 async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
-    await sandbox.warmed()  # of a container's rooms some may be cold by now
+    await sandbox.warmed()  # of a container's sandboxes some may be cold by now
     code = (
         "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas', 'pytest'} <= set(sys.modules))"
     )

@@ -20,7 +20,7 @@ from sandbox.docker.garbage_collection import OWNER
 pytestmark = pytest.mark.skipif(
     not engines.OWN, reason="NOT tested: an engine that is killed has to be our own; run as root"
 )
-IMAGE = "rooms-without-libraries"
+IMAGE = "sandboxes-without-libraries"
 GRACE_SECONDS = 15.0
 SLOW = "import time; time.sleep(3); print('slow')"
 LONG = "import time; time.sleep(14)"
@@ -87,7 +87,7 @@ async def test_containers_of_a_killed_worker(docked: Scene, looking: docker.Dock
         await docked.submit(name, Work((LONG,)))
         await docked.requests(name, 2, seconds=60)
     await asyncio.sleep(2)
-    before = rooms(looking)
+    before = sandboxes(looking)
     assert len(before) >= 2
     looking.api.pause(before[0])  # it cannot see its worker go
     docked.kill(doomed, last=True)
@@ -101,7 +101,7 @@ async def test_containers_of_a_killed_worker(docked: Scene, looking: docker.Dock
     await docked.judge()
 
 
-def rooms(looking: docker.DockerClient) -> list[str]:
+def sandboxes(looking: docker.DockerClient) -> list[str]:
     """The ids of all containers of workers."""
     return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
 
@@ -109,6 +109,6 @@ def rooms(looking: docker.DockerClient) -> list[str]:
 async def gone(looking: docker.DockerClient, which: set[str]) -> None:
     """Wait until none of these is left, within the grace period."""
     ends = time.monotonic() + GRACE_SECONDS
-    while left := which & set(rooms(looking)):
+    while left := which & set(sandboxes(looking)):
         assert time.monotonic() < ends, left
         await asyncio.sleep(0.1)

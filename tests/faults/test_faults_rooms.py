@@ -19,17 +19,19 @@ GRACE_SECONDS = 10.0
 
 @pytest.mark.quick
 async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
-    """The run is made again in another room; the job does not know, and the model is not told."""
+    """The run is made again in another sandbox; the job does not know, and the model is not
+    told.
+    """
     seconds = "4.4721359"
     scene.house.worker()
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("ran", work)
     await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
-    (room,) = processes(seconds)
+    (sandbox,) = processes(seconds)
     supervisor = scene.house.child_of_worker("sandbox.local")
     assert supervisor is not None
     os.kill(supervisor, signal.SIGKILL)
-    await until(lambda: room not in processes(seconds), 3)
+    await until(lambda: sandbox not in processes(seconds), 3)
     await scene.succeeds("ran")
     assert (await scene.end("ran")).attempts == 1
     await scene.paid_once("ran")
@@ -66,7 +68,7 @@ async def kill_supervisors(scene: Scene, seconds: str) -> None:
 @pytest.mark.invariant("J14")
 async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     """Eight runs at once, each with a daemon of its own; the supervisor is killed with its worker,
-    so that nobody is left to tidy up. Another worker's rooms are left alone."""
+    so that nobody is left to tidy up. Another worker's sandboxes are left alone."""
     mine, other = "31.622776", "33.166247"
     doomed = scene.house.worker(concurrency="8")  # so that the other run is another worker's
     await scene.house.ready()

@@ -28,7 +28,7 @@ from sandbox.docker.garbage_collection import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
 TOP = Path(__file__).resolve().parents[2]
-BARE = "rooms-without-libraries"
+BARE = "sandboxes-without-libraries"
 QUICK = Limits(wall_seconds=30.0)
 HELLO = Command.python("print('hello')")
 SLEEP = "import time; time.sleep(60)"
@@ -72,7 +72,7 @@ def sandbox(engine) -> Callable:
     return made
 
 
-def rooms(looking: docker.DockerClient) -> list[str]:
+def sandboxes(looking: docker.DockerClient) -> list[str]:
     # Not `looking.containers.list`: it asks for each once more, and one may have gone meanwhile.
     return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
 
@@ -90,21 +90,21 @@ async def come_to_be(true: Callable[[], object], seconds: float = 20.0) -> bool:
 
 
 async def none_left(looking: docker.DockerClient) -> bool:
-    return await come_to_be(lambda: not rooms(looking))
+    return await come_to_be(lambda: not sandboxes(looking))
 
 
 async def test_a_container_is_used_once_and_replaced(sandbox, looking) -> None:
     async with sandbox() as backend:
         await backend.warmed()
-        (first,) = rooms(looking)
+        (first,) = sandboxes(looking)
         code = "import os; print(os.listdir('/tmp')); open('/tmp/mine', 'w').close()"
         said = {(await backend.run(Command.python(code), QUICK)).stdout.text for _ in range(2)}
         assert len(said) == 1
         assert "mine" not in said.pop()
         await backend.warmed()
         assert backend.pool == PoolCount(ready=1, making=0, wanted=1)
-        assert await come_to_be(lambda: first not in rooms(looking))
-    assert rooms(looking) == []
+        assert await come_to_be(lambda: first not in sandboxes(looking))
+    assert sandboxes(looking) == []
 
 
 async def test_what_stands_ready_is_quicker_than_a_cold_start(sandbox) -> None:
@@ -125,10 +125,10 @@ async def test_runs_at_once_each_have_a_container(sandbox, looking) -> None:
             *(backend.run(Command.python(code), QUICK) for _ in range(4))
         )
         assert all(result.succeeded for result in results), results
-    assert rooms(looking) == []
+    assert sandboxes(looking) == []
 
 
-async def test_no_two_rooms_of_an_engine_are_one_user(sandbox, looking, monkeypatch) -> None:
+async def test_no_two_sandboxes_of_an_engine_are_one_user(sandbox, looking, monkeypatch) -> None:
     monkeypatch.setattr(container, "UIDS", profile.UIDS[:3])
     code = """
 import getpass, os, time
@@ -142,7 +142,9 @@ while not os.path.exists('/tmp/enough'): time.sleep(0.05)
                 for each in (one, other, one)
             ]
             assert await come_to_be(lambda: len(at_work(looking)) == len(said))
-            with pytest.raises(SandboxUnavailable, match="has 3 rooms, and no user for another"):
+            with pytest.raises(
+                SandboxUnavailable, match="has 3 sandboxes, and no user for another"
+            ):
                 await other.run(HELLO, QUICK)
             for each in at_work(looking):
                 done = looking.api.exec_create(each, ["touch", "/tmp/enough"])
@@ -213,7 +215,7 @@ async def test_a_cancelled_run_leaves_no_container(sandbox, looking) -> None:
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
-            assert rooms(looking) == []
+            assert sandboxes(looking) == []
 
 
 async def test_a_container_that_is_not_wanted_is_removed_however_often_one_stops_waiting(
@@ -223,12 +225,12 @@ async def test_a_container_that_is_not_wanted_is_removed_however_often_one_stops
         await backend.run(HELLO, QUICK)
         assert await none_left(looking)
         running = asyncio.create_task(backend.run(Command.python(SLEEP), QUICK))
-        while not rooms(looking):
+        while not sandboxes(looking):
             await asyncio.sleep(0.001)
         while not running.done():  # an interrupted loop cancels all tasks, a closing pool again
             running.cancel()
             await asyncio.sleep(0)
-        assert rooms(looking) == []
+        assert sandboxes(looking) == []
 
 
 async def test_a_container_that_stands_still_is_killed_at_the_deadline(
@@ -237,11 +239,11 @@ async def test_a_container_that_stands_still_is_killed_at_the_deadline(
     monkeypatch.setattr(policy, "GRACE_SECONDS", 0.5)
     async with sandbox() as backend:
         await backend.warmed()
-        (taken,) = rooms(looking)
+        (taken,) = sandboxes(looking)
         looking.api.pause(taken)
         result = await backend.run(Command.python(SLEEP), Limits(wall_seconds=0.5))
         assert result.end is End.TIMEOUT
-        assert taken not in rooms(looking)
+        assert taken not in sandboxes(looking)
 
 
 async def test_the_code_cannot_stop_or_end_its_agent(sandbox) -> None:
@@ -333,7 +335,7 @@ async def test_a_stream_of_events_that_is_cut_goes_on_where_it_was(
         sandbox(engine=host) as backend,
     ):
         await backend.warmed()
-        (taken,) = rooms(looking)
+        (taken,) = sandboxes(looking)
         # Below the code's own limit, so that it is the kernel that ends it.
         looking.api.update_container(taken, mem_limit="100m", memswap_limit="100m")
         relay.cut()
@@ -386,13 +388,13 @@ async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
     worker, looking, sandbox
 ) -> None:
     def freeze() -> None:
-        for each in rooms(looking):
+        for each in sandboxes(looking):
             with contextlib.suppress(docker.errors.APIError):  # it is being made, or has gone
                 looking.api.pause(each)
 
     worker(SLEEP, freeze)
     await asyncio.sleep(1)
-    left = rooms(looking)
+    left = sandboxes(looking)
     assert left
     async with sandbox(pool_size=0) as backend:
         assert (await backend.run(HELLO, QUICK)).succeeded
@@ -403,7 +405,7 @@ async def test_what_could_not_end_by_itself_is_swept_by_the_next_worker(
 async def a_stray(looking: docker.DockerClient) -> AsyncIterator[str]:
     """A container of a backend's own that it does not know of, as one whose making was answered
     too late; it never started."""
-    [held, *_] = [looking.api.inspect_container(each) for each in rooms(looking)]
+    [held, *_] = [looking.api.inspect_container(each) for each in sandboxes(looking)]
     labels = {name: said for name, said in held["Config"]["Labels"].items() if name != MARK}
     made = looking.api.create_container(held["Image"], "true", labels=labels)
     yield made["Id"]
@@ -417,11 +419,11 @@ async def test_a_container_of_its_own_that_nobody_holds_is_swept(
     monkeypatch.setattr(session, "SWEEP_SECONDS", 0.2)
     async with sandbox(pool_size=1) as backend:
         await backend.warmed()
-        held = set(rooms(looking))
+        held = set(sandboxes(looking))
         async with a_stray(looking) as stray, asyncio.timeout(20):
-            while stray in rooms(looking):
+            while stray in sandboxes(looking):
                 await asyncio.sleep(0.1)
-        assert held <= set(rooms(looking))
+        assert held <= set(sandboxes(looking))
         assert (await backend.run(HELLO, QUICK)).succeeded
 
 
@@ -430,7 +432,7 @@ async def test_closing_leaves_none_of_its_own(sandbox, looking) -> None:
         await backend.warmed()
         async with a_stray(looking) as stray:
             await backend.close()
-            assert stray not in rooms(looking)
+            assert stray not in sandboxes(looking)
 
 
 HIDDEN = """
@@ -461,11 +463,11 @@ def test_another_users_worker_that_the_machine_hides_is_not_taken_for_dead(level
 async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None:
     async with sandbox(pool_size=2) as other:
         await other.warmed()
-        before = set(rooms(looking))
+        before = set(sandboxes(looking))
         async with sandbox(pool_size=0) as backend:
             await backend.run(HELLO, QUICK)
             await asyncio.sleep(0.5)
-        assert before == set(rooms(looking))
+        assert before == set(sandboxes(looking))
 
 
 async def test_a_runtime_that_the_engine_lacks_is_told(sandbox) -> None:
@@ -481,7 +483,7 @@ async def test_a_runtime_that_fails_its_trial_is_not_relied_on(
     async with sandbox(runtime="flaky") as backend:
         with pytest.raises(SandboxUnavailable, match=r"flaky failed [1-4] of 10 runs"):
             await backend.run(HELLO, QUICK)
-    assert rooms(looking) == []
+    assert sandboxes(looking) == []
 
 
 async def test_a_runtime_that_passes_its_trial_is_tried_once(sandbox, looking, monkeypatch) -> None:
@@ -503,7 +505,7 @@ async def test_closing_ends_the_runs_that_are_under_way(sandbox, looking) -> Non
             await backend.close()
             with pytest.raises(SandboxUnavailable, match="closed"):
                 await running
-            assert rooms(looking) == []
+            assert sandboxes(looking) == []
 
 
 @pytest.mark.parametrize("call", [b"/containers/create", b"/attach", b"/start"])
@@ -523,13 +525,13 @@ async def test_closing_ends_a_run_whose_container_is_being_made(
         await closing
         with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
             await running
-        assert rooms(looking) == []
+        assert sandboxes(looking) == []
 
 
 async def test_a_closed_backend_runs_nothing(sandbox, looking) -> None:
     async with sandbox() as backend:
         await backend.run(HELLO, QUICK)
         await backend.close()
-        assert rooms(looking) == []
+        assert sandboxes(looking) == []
         with pytest.raises(SandboxUnavailable, match="closed"):
             await backend.run(HELLO, QUICK)

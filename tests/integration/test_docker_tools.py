@@ -1,4 +1,4 @@
-"""The tools that run something, in the rooms of the backend `docker`."""
+"""The tools that run something, in the sandboxes of the backend `docker`."""
 
 from __future__ import annotations
 

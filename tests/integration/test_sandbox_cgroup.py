@@ -236,11 +236,11 @@ def test_who_is_starved_by_his_own_children_is_rooted_out(
     until(lambda: not any(members(each) for each in directories(group)))
     quotas = [each / "cpu.cfs_quota_us" for each in directories(group)]
     assert [each.read_text() for each in quotas if each.exists()] == ["-1\n"]
-    group.limit(200 * MIB, 64, 0.01)  # its next room's, which are written again
+    group.limit(200 * MIB, 64, 0.01)  # its next sandbox's, which are written again
     assert [each.read_text() for each in quotas if each.exists()] == ["1000\n"]
 
 
-def test_a_group_with_a_process_in_it_serves_no_other_room_and_goes_with_it(
+def test_a_group_with_a_process_in_it_serves_no_other_sandbox_and_goes_with_it(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     group = cgroups.take()
@@ -388,7 +388,7 @@ def test_a_delegated_subtree_is_divided_and_no_other(
     assert words(delegated / "cgroup.subtree_control") >= controllers
 
 
-def test_a_supervisor_of_version_2_steps_down_and_moves_its_rooms(delegated: Path) -> None:
+def test_a_supervisor_of_version_2_steps_down_and_moves_its_sandboxes(delegated: Path) -> None:
     controllers = words(delegated / "cgroup.controllers")
     code = f"""
 import os, time
@@ -427,7 +427,7 @@ groups.close()
     assert not process_tree.is_alive(int(member))
 
 
-def test_a_room_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:
+def test_a_sandbox_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:
     """A tree that looks like version 2's: what is written is what the kernel's pages tell."""
     for file in ("memory.max", "pids.max", "cpu.max", "cgroup.procs"):
         (tmp_path / file).write_text("")

@@ -130,7 +130,7 @@ sys.exit(pytest.main(["-q", "test_it.py"]))
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_what_programs_need_works(name: str, tmp_path: Path) -> None:
-    # A program of its own file, as in a room: `spawn` reads it again.
+    # A program of its own file, as in a sandbox: `spawn` reads it again.
     (tmp_path / "main.py").write_text(NEEDED[name])
     start = "import os, sys; os.execv(sys.executable, [sys.executable, '-P', 'main.py'])"
     ran = run(start, at=tmp_path)

@@ -1,4 +1,4 @@
-"""Where rooms can be made, as whom, and what is said where they cannot."""
+"""Where sandboxes can be made, as whom, and what is said where they cannot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 NOBODY = 61_150  # unused, like policy.HOST_UID
 
 HOSTILE = """#!/usr/bin/python3 -IS
-# In bubblewrap's place: a zygote whose rooms are no rooms, and whose agents lie.
+# In bubblewrap's place: a zygote whose sandboxes are no sandboxes, and whose agents lie.
 import os, signal, socket, sys
 if sys.argv[1:] == ["--version"]: sys.exit()
 info = int(sys.argv[sys.argv.index("--info-fd") + 1])
@@ -148,7 +148,7 @@ async def test_without_its_interpreter_it_names_the_step() -> None:
     await sandbox.close()
 
 
-async def test_a_room_that_cannot_be_made_is_unavailability_with_the_complaint(
+async def test_a_sandbox_that_cannot_be_made_is_unavailability_with_the_complaint(
     public: Path,
 ) -> None:
     broken = _program(
@@ -206,7 +206,7 @@ async def test_a_silent_agent_is_ended_by_the_supervisor(
     result = await sandbox.run(Command.python(""), Limits(wall_seconds=0.5))
     took = time.monotonic() - started
     assert result.end is End.TIMEOUT
-    # The supervisor counts from when it hands out the room, which is before the run's own count.
+    # The supervisor counts from when it hands out the sandbox, which is before the run's own count.
     assert 1.0 <= took < 30
     assert 0.5 <= result.seconds <= took
     await sandbox.close()

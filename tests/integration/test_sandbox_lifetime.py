@@ -1,4 +1,4 @@
-"""No room outlives its run or its worker, and a lost supervisor costs nothing."""
+"""No sandbox outlives its run or its worker, and a lost supervisor costs nothing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def worker() -> Iterator[subprocess.Popen[str]]:
 def test_kill_9_of_the_worker_leaves_no_process(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout is not None
     supervisor = int(worker.stdout.readline())
-    # Two runs of three processes each, their agents, and two rooms that stand ready; bubblewrap
+    # Two runs of three processes each, their agents, and two sandboxes that stand ready; bubblewrap
     # and the zygote.
     family = _wait_for(lambda: _family(supervisor), lambda pids: len(pids) >= 15)
     worker.kill()
@@ -234,7 +234,7 @@ async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbo
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
 
 
-async def test_a_room_that_cannot_be_handed_over_costs_its_own_run_alone(
+async def test_a_sandbox_that_cannot_be_handed_over_costs_its_own_run_alone(
     sandbox: LocalSandbox,
 ) -> None:
     await sandbox.run(Command.python(""), Limits())
@@ -276,7 +276,7 @@ def test_rooms_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> N
 
 
 def _unbegun() -> set[int]:
-    """Inits of rooms that nobody watches over any more."""
+    """Inits of sandboxes that nobody watches over any more."""
     found = set()
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -290,7 +290,7 @@ def _unbegun() -> set[int]:
 
 
 def _zygotes(supervisor: int) -> list[int]:
-    """Those whose parent is a bubblewrap: their rooms' processes have them for a parent."""
+    """Those whose parent is a bubblewrap: their sandboxes' processes have them for a parent."""
     shells = {pid for pid in _family(supervisor) if _parent(pid) == supervisor}
     return [pid for pid in _family(supervisor) if _parent(pid) in shells]
 

@@ -1,4 +1,4 @@
-"""Locks on files that all rooms can read: one room's are met in no other. Real rooms."""
+"""Locks on files that all sandboxes can read: one sandbox's are met in no other. Real sandboxes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await opened.close()
 
 
-async def test_a_lock_of_one_room_is_met_in_no_other(sandbox: LocalSandbox) -> None:
+async def test_a_lock_of_one_sandbox_is_met_in_no_other(sandbox: LocalSandbox) -> None:
     holder = asyncio.create_task(sandbox.run(Command.python(HOLD), Limits()))
     for _ in range(3):  # at least the last one while the other holds
         await asyncio.sleep(0.5)
@@ -112,7 +112,7 @@ async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
     assert (spawned.exit_code, spawned.stdout.text, spawned.stderr.text) == (0, "threads\n", "")
 
 
-def test_a_room_does_without_where_the_kernel_refuses() -> None:
+def test_a_sandbox_does_without_where_the_kernel_refuses() -> None:
     code = f"""
 import os
 from sandbox.agent.isolation import part_trees

@@ -45,10 +45,10 @@ def test_a_hundred_runs_leave_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("_backend", docker_engine.BACKENDS)
-def test_a_container_of_a_room_is_counted_with_its_control_groups(
+def test_a_container_of_a_sandbox_is_counted_with_its_control_groups(
     _backend: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # of one's own: rooms of another test may come and go on the engine meanwhile
+    # of one's own: sandboxes of another test may come and go on the engine meanwhile
     monkeypatch.setattr(census, "LABEL", f"{census.LABEL}.counted-by-a-test")
     own = request.getfixturevalue("docker_engine")
     engine = own.host
@@ -69,7 +69,7 @@ def test_a_container_of_a_room_is_counted_with_its_control_groups(
         docker("rm", "--force", made)
 
 
-def test_a_file_of_a_rooms_user_is_counted_unless_it_was_there(
+def test_a_file_of_a_sandboxes_user_is_counted_unless_it_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(census, "_TEMPORARY", (str(tmp_path),))
@@ -85,7 +85,7 @@ def test_a_file_of_a_rooms_user_is_counted_unless_it_was_there(
 
 
 @pytest.mark.parametrize("backend", ["local", *docker_engine.BACKENDS])
-def test_every_solution_passes_in_a_room_of_its_own(
+def test_every_solution_passes_in_a_sandbox_of_its_own(
     tmp_path: Path, backend: str, request: pytest.FixtureRequest
 ) -> None:
     data = written(tmp_path / "tiny.jsonl.gz", *GOOD)

@@ -56,7 +56,7 @@ def canary_files(given: Given) -> str | None:
     return None
 
 
-TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/room", "/etc", "/var", "/home", "/mnt", "/"]
+TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/agent", "/etc", "/var", "/home", "/mnt", "/"]
 
 
 @attack("none shows under any name")
@@ -133,8 +133,8 @@ SYSTEM = [
 SYSTEM += [
     "/opt",
     "/opt/venv",
-    "/room",
-    "/room/sandbox",
+    "/agent",
+    "/agent/sandbox",
     "/var",
     "/var/lib",
     "/home",
@@ -243,7 +243,7 @@ SOCKET_TOPS = [
     "/tmp",
     "/var/tmp",
     "/work",
-    "/room",
+    "/agent",
     "/home",
     "/root",
     "/dev",

@@ -248,7 +248,7 @@ async def knock_at_its_port(context: Context) -> Observation:
 
 
 @attack("nobody can come to it", drive=knock_at_its_port)
-def room_as_server(given: Given) -> str | None:
+def sandbox_as_server(given: Given) -> str | None:
     """Listens on a port, for whoever may come to it from the host: a way out, dialled from out."""
     place = "0.0.0.0" if given["enclosed"] else "127.0.0.1"
     with socket.create_server((place, given["port"])) as server:

@@ -88,7 +88,7 @@ def agent_traced() -> str | None:
 @attack("everything that others execute is read-only", control=AS_HOST_ROOT)
 def agent_source() -> str | None:
     """Looks for a place to change code that runs outside of its own process: agent, library."""
-    places = {*sys.path, *sysconfig.get_paths().values(), "/room", "/room/sandbox", "/usr/bin"}
+    places = {*sys.path, *sysconfig.get_paths().values(), "/agent", "/agent/sandbox", "/usr/bin"}
     places |= {os.path.dirname(sys.executable), sys.prefix, sys.base_prefix, "/etc", "/"}
     own = (os.getcwd(), "/tmp")
     others = [place for place in places if place and not os.path.realpath(place).startswith(own)]

@@ -1,4 +1,4 @@
-"""Load: the jobs of a schedule, each with its client, no more at once than there is room for."""
+"""Load: the jobs of a schedule, each with its client, at most a given number at once."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Load:
         self._spec_of = spec_of
         self._prefix = prefix
         self._progress = progress
-        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._sandbox = asyncio.Semaphore(MOST_AT_ONCE)
         self._lives: set[asyncio.Task[None]] = set()
         self._last: Life | None = None
         self.job_ids: list[str] = []
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
-        """Begin each job at its time, or as soon as there is room, within so many seconds."""
+        """Begin each job at its time, or as soon as there is sandbox, within so many seconds."""
         begun = time.monotonic()
         for plan in plans:
             await asyncio.sleep(max(begun + plan.at - time.monotonic(), 0))
-            await self._room.acquire()
+            await self._sandbox.acquire()
             if time.monotonic() - begun > seconds:
                 return
             self._begin(plan)
@@ -89,7 +89,7 @@ class Load:
 
     def _ended(self, life: asyncio.Task[None]) -> None:
         self._lives.discard(life)
-        self._room.release()
+        self._sandbox.release()
         self._progress.living = len(self._lives)
         if not life.cancelled() and (error := life.exception()) is not None:
             log.error("a client failed", exc_info=error)

@@ -1,12 +1,13 @@
-"""A control group for each room: what its processes use together, bounded by the kernel.
+"""A control group for each sandbox: what its processes use together, bounded by the kernel.
 
 Rlimits bound one process, and sampling looks now and then; a control group counts every page (those
-of a tmpfs too), every process and the processor's time of the whole room at every moment. It takes
-root, or a subtree that was delegated to this user; elsewhere there is none, and `open` says why.
+of a tmpfs too), every process and the processor's time of the whole sandbox at every moment. It
+takes root, or a subtree that was delegated to this user; elsewhere there is none, and `open` says
+why.
 
     fettle-<pid>-<start time>-<pid namespace>/     one a supervisor, given to the uid it becomes
         supervisor/                                itself (version 2 alone)
-        <number>/                                  one a room
+        <number>/                                  one a sandbox
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Cgroups:
         self._numbers = itertools.count(1)
         self._leaving: list[Place] = []
         names = [name for top in tops for name in sorted(top.controllers)]
-        self.detail = f"{', '.join(names)} of each room, by cgroup v{tops[0].version}"
+        self.detail = f"{', '.join(names)} of each sandbox, by cgroup v{tops[0].version}"
 
     @classmethod
     def open(cls, uid: int) -> Cgroups | NoCgroup:
@@ -81,7 +82,7 @@ class Cgroups:
         return not self._leaving
 
     def close(self) -> None:
-        """Remove everything, killing what is left in a room."""
+        """Remove everything, killing what is left in a sandbox."""
         # In version 2 this process is in the group itself: the keeper goes on when it has ended.
         self._keeper.release(wait=self._tops[0].version == 1)
 

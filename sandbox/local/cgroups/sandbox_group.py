@@ -68,7 +68,7 @@ class SandboxGroup:
 
     def root_out(self) -> None:
         """Kill everyone in it, one by one, and let them have all processors to die on: the first
-        process of a room kills the others when it dies itself, and these can keep it from that.
+        process of a sandbox kills the others when it dies itself, and these can keep it from that.
         """
         for place in self._places:
             with contextlib.suppress(OSError):

@@ -1,4 +1,5 @@
-"""A Docker engine for tests, with the rooms' image: one a session, by the project's own scripts.
+"""A Docker engine for tests, with the sandboxes' image: one a session, by the project's own
+scripts.
 
 As root it is `deploy/engine.sh`'s. Who is not root names one that he may use, for example a
 rootless one: FETTLE_TEST_ENGINE=unix:///run/user/1000/docker.sock. Without either there are no
@@ -85,7 +86,7 @@ def shared(folder: Path) -> Iterator[Engine]:
 
 
 def build(host: str, image: str = IMAGE, **environment: str) -> None:
-    """Have the rooms' image there, current."""
+    """Have the sandboxes' image there, current."""
     script("sandbox-image.sh", image, DOCKER_HOST=host, **environment)
 
 

@@ -1,4 +1,5 @@
-"""A small Docker engine of our own that makes no rooms: for what a real one does only by chance.
+"""A small Docker engine of our own that makes no sandboxes: for what a real one does only by
+chance.
 
 It keeps a list of containers and speaks as much of the API as `sandbox/docker` asks for. Each kind
 of call can be stopped at a gate, before or after it has had its effect, and be answered otherwise.

@@ -22,7 +22,7 @@ MESSAGES = [
     "use Redis 7.0 or newer, or Valkey 7.2 or newer",
     "use one server, not Redis Cluster",
     "is installed; there are",
-    "no room could be made",
+    "no sandbox could be made",
     "the engine has no image",
     "no key, and no recordings",
     "stays green when",

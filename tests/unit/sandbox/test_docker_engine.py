@@ -120,7 +120,7 @@ async def test_what_an_engine_refuses_is_told_in_its_words(tmp_path: Path) -> No
     answer = b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
     async with serving(place, answer):
         with pytest.raises(SandboxUnavailable, match=r"refused.*500.*no space left on device"):
-            await Engine(Address("unix", str(place))).create({}, "room")
+            await Engine(Address("unix", str(place))).create({}, "sandbox")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an image must be to become a room, and what it holds of ours."""
+"""What an image must be to become a sandbox, and what it holds of ours."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def told(**labels: str) -> dict:
 
 
 def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
-    found = image.require("rooms", told(**{image.LABEL: image.digest()}))
-    assert (found.id, found.name) == ("sha256:abc", "rooms")
+    found = image.require("sandboxes", told(**{image.LABEL: image.digest()}))
+    assert (found.id, found.name) == ("sha256:abc", "sandboxes")
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (None, "has no image 'rooms'"),
+        (None, "has no image 'sandboxes'"),
         (told(**{image.LABEL: "0" * 64}), "of another release"),
-        (told(), "no room of Fettle's"),
-        ({"Id": "sha256:abc", "Config": {"Labels": None}}, "no room of Fettle's"),
-        ({"Id": "sha256:abc", "Config": None}, "no room of Fettle's"),
+        (told(), "no sandbox of Fettle's"),
+        ({"Id": "sha256:abc", "Config": {"Labels": None}}, "no sandbox of Fettle's"),
+        ({"Id": "sha256:abc", "Config": None}, "no sandbox of Fettle's"),
     ],
 )
 def test_any_other_is_refused_with_the_command_that_makes_it(found, words) -> None:
     with pytest.raises(SandboxUnavailable, match=words) as caught:
-        image.require("rooms", found)
-    assert str(caught.value).endswith("Make it: deploy/sandbox-image.sh rooms")
+        image.require("sandboxes", found)
+    assert str(caught.value).endswith("Make it: deploy/sandbox-image.sh sandboxes")
     assert (TOP / image.BUILD).is_file()
 
 
@@ -51,8 +51,8 @@ def test_the_user_is_known_by_each_uid_that_a_container_may_run_as() -> None:
 
 def test_the_digest_tells_every_file() -> None:
     contents = image.contents()
-    assert "/room/sandbox/agent/serve.py" in contents
-    assert "/room/given" in contents
+    assert "/agent/sandbox/agent/serve.py" in contents
+    assert "/agent/given" in contents
     assert not any("zygote/server" in path or "docker" in path for path in contents)
 
 
@@ -62,7 +62,7 @@ def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> No
     said = subprocess.run([*command, "digest"], cwd=TOP, check=True, capture_output=True)
     assert said.stdout.decode().strip() == image.digest()
     entry = (
-        f"import sys; sys.path[:0] = [{str(tmp_path / 'room')!r}]; "
+        f"import sys; sys.path[:0] = [{str(tmp_path / 'agent')!r}]; "
         "import sandbox.zygote.container, sandbox.zygote.preload; print(sandbox.__file__)"
     )
     ran = subprocess.run([sys.executable, "-I", "-c", entry], check=True, capture_output=True)

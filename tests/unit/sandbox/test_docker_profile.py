@@ -45,7 +45,7 @@ def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) ->
     assert body["Env"] == ["PATH=/usr/bin"]
 
 
-def test_a_room_is_another_user_than_any_other_and_owns_its_places(body) -> None:
+def test_a_sandbox_is_another_user_than_any_other_and_owns_its_places(body) -> None:
     assert body["User"] == f"{UID}:{UID}"
     assert all(f"uid={UID},gid={UID}" in each for each in body["HostConfig"]["Tmpfs"].values())
     assert len({profile.name(uid) for uid in profile.UIDS}) == len(profile.UIDS)

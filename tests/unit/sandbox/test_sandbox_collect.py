@@ -42,7 +42,7 @@ def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
     assert found.refused == ["a: 101 bytes, more than 100"]
 
 
-def test_what_was_deleted_makes_room(tmp_path: Path) -> None:
+def test_what_was_deleted_makes_sandbox(tmp_path: Path) -> None:
     lay(str(tmp_path), {"new": bytes(90)})
     tight = {**WIDE, "workspace_bytes": 100.0, "workspace_files": 1.0}
     found = collect(str(tmp_path), {"old": bytes(90)}, tight)

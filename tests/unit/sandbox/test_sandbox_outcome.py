@@ -1,4 +1,4 @@
-"""What comes out of a room is believed only as far as it adds up."""
+"""What comes out of a sandbox is believed only as far as it adds up."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_what_the_kernel_has_counted_explains_a_failure(
     assert (result.exit_code, result.signal) == kept
 
 
-def test_a_room_without_an_answer_has_no_output() -> None:
+def test_a_sandbox_without_an_answer_has_no_output() -> None:
     result = died(End.KILLED, 1.5)
     assert (result.end, result.exit_code, result.signal, result.seconds) == (
         End.KILLED, None, None, 1.5,

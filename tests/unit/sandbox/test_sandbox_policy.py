@@ -16,7 +16,7 @@ GROUND = Ground(
     masked=(("/proc/kcore", False), ("/proc/sys", True)),
 )
 GIVEN = Descriptors(
-    control=7, info=8, texts={"/etc/passwd": 10, "/room/given": 11, "/room/nothing": 12}
+    control=7, info=8, texts={"/etc/passwd": 10, "/agent/given": 11, "/agent/nothing": 12}
 )
 
 
@@ -30,7 +30,7 @@ def after(word: str) -> list[str]:
 
 
 def isolation() -> dict[str, list[str]]:
-    """What the rooms put up, by key."""
+    """What the sandboxes put up, by key."""
     told: dict[str, list[str]] = {}
     for line in policy.isolation(GROUND).split("\n"):
         key, _, value = line.partition(" ")
@@ -45,7 +45,7 @@ def test_every_namespace_is_its_own() -> None:
 
 
 def test_it_ends_with_its_supervisor_and_holds_no_terminal() -> None:
-    # As the first process of its pid namespace the zygote takes every room with it.
+    # As the first process of its pid namespace the zygote takes every sandbox with it.
     assert {"--die-with-parent", "--new-session", "--as-pid-1"} <= set(words())
 
 
@@ -70,26 +70,26 @@ def test_nothing_of_the_host_is_writable() -> None:
     )
 
 
-def test_what_a_room_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
+def test_what_a_sandbox_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
     places = dict(value.split(" ") for value in isolation()["tmpfs"])
     options = {at: dict(each.split("=") for each in it.split(",")) for at, it in places.items()}
     assert {at: int(each.get("size", 0)) for at, each in options.items()} == {
         "/dev/shm": policy.SHM_BYTES,
         "/tmp": policy.TMP_BYTES,
         "/run": policy.RUN_BYTES,
-        "/work": 0,  # sized for each room
+        "/work": 0,  # sized for each sandbox
     }
     assert all(int(each["nr_inodes"]) <= policy.TMPFS_INODES for each in options.values())
     assert policy.TMPFS_INODES > policy.INODES  # so that a run is ended for it
 
 
 def test_what_proc_tells_of_the_machine_is_covered_with_what_nobody_opens() -> None:
-    masks = ["/proc/kcore /room/nothing", "/proc/sys /room/nowhere", "/proc/stat /room/stat"]
+    masks = ["/proc/kcore /agent/nothing", "/proc/sys /agent/nowhere", "/proc/stat /agent/stat"]
     assert isolation()["mask"] == masks
     every = words()
-    at = every.index("/room/nothing")
+    at = every.index("/agent/nothing")
     assert every[at - 4 : at] == ["--perms", "0000", "--file", "12"]
-    at = every.index("/room/nowhere")
+    at = every.index("/agent/nowhere")
     assert every[at - 3 : at] == ["--perms", "0000", "--dir"]
 
 
@@ -104,8 +104,8 @@ def test_the_stand_in_for_proc_stat_counts_nothing() -> None:
     assert {count for line in lines[:3] for count in line.split()[1:]} == {"0"}
 
 
-def test_each_room_has_its_own_of_every_tree_it_sees() -> None:
-    assert isolation()["tree"] == ["/usr", "/opt/venv", "/etc", "/room"]
+def test_each_sandbox_has_its_own_of_every_tree_it_sees() -> None:
+    assert isolation()["tree"] == ["/usr", "/opt/venv", "/etc", "/agent"]
 
 
 def test_the_zygotes_environment_is_the_codes() -> None:
@@ -139,12 +139,12 @@ def test_rlimits_follow_the_limits() -> None:
     assert {limits[name] for name in nothing} == {(0, 0)}
 
 
-def test_address_space_leaves_room_above_the_memory_limit() -> None:
+def test_address_space_leaves_sandbox_above_the_memory_limit() -> None:
     default = Limits()
     assert policy.rlimits(default)["RLIMIT_AS"][0] > 4 * default.memory_bytes
 
 
-def test_the_workspace_has_room_for_every_file_it_may_have() -> None:
+def test_the_workspace_has_sandbox_for_every_file_it_may_have() -> None:
     limits = Limits(workspace_bytes=10, workspace_files=3)
     assert policy.work_bytes(limits) == 10 + 3 * 4096
 

@@ -1,4 +1,4 @@
-"""A zygote that cannot tell of a room goes on, whatever has become of that room."""
+"""A zygote that cannot tell of a sandbox goes on, whatever has become of that sandbox."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import os, resource, select, socket, sys
 from sandbox.zygote import server as zygote
 if os.getuid() == 0:
     os.setresuid({UID}, {UID}, {UID})
-room = os.fork()
-if not room:
+sandbox = os.fork()
+if not sandbox:
     if sys.argv[1] == "lives":
         os.execv("/bin/sleep", ["sleep", "20"])
     os._exit(0)
-pidfd = os.pidfd_open(room)
+pidfd = os.pidfd_open(sandbox)
 if sys.argv[1] == "ended":
-    os.waitpid(room, 0)
+    os.waitpid(sandbox, 0)
 own = os.dup(pidfd)
 resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
 way = socket.socketpair()  # of this user's, too many are on their way
@@ -31,10 +31,10 @@ print(supervisor.recv(4096).decode(), bool(select.select([own], [], [], 5)[0]))
 """
 
 
-@pytest.mark.parametrize("room", ["lives", "ended"])
-def test_a_room_that_cannot_be_told_of_is_killed(room: str) -> None:
+@pytest.mark.parametrize("sandbox", ["lives", "ended"])
+def test_a_sandbox_that_cannot_be_told_of_is_killed(sandbox: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", TELL, room],
+        [sys.executable, "-c", TELL, sandbox],
         capture_output=True,
         text=True,
         check=False,

@@ -42,7 +42,7 @@ from sandbox.protocol import MIB, Limits
 
 PLACES = (
     *("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", "/var/lock", "/work", "/dev/mqueue"),
-    *("/dev", "/", "/opt", "/room", "/tmp/.config", "/tmp/.config/matplotlib", "/run/user"),
+    *("/dev", "/", "/opt", "/agent", "/tmp/.config", "/tmp/.config/matplotlib", "/run/user"),
     *("/home", "/root"),
 )
 

@@ -241,7 +241,7 @@ def shared_files() -> list[str]:
     found += ["/usr", "/usr/lib", "/etc/alternatives", sys.prefix, sys.base_prefix]
     found += ["/proc/version", "/proc/sys/kernel/ostype", "/run/main.py"]
     found += ["/etc", "/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/etc/fonts/fonts.conf"]
-    found += ["/room", "/room/given", "/room/sandbox/paths.py"]
+    found += ["/agent", "/agent/given", "/agent/sandbox/paths.py"]
     return [each for each in found if os.path.exists(each)]
 
 

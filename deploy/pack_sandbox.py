@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Packs this machine's Python and the sandbox's environment as an image's file system.
 
-    deploy/pack_room.py ENVIRONMENT ROOM [INTO] | docker import -
+    deploy/pack_sandbox.py ENVIRONMENT FILES [INTO] | docker import -
 
-ENVIRONMENT is what `make install` fills (.venv/sandbox), ROOM a directory that is laid over all
+ENVIRONMENT is what `make install` fills (.venv/sandbox), FILES a directory that is copied over all
 else. Writes a tar to standard output: the interpreter and its library where they are here, the
 environment at /opt/venv, a shell with the usual small tools, and of the system's libraries those
 that one of these loads. Nothing else of this machine: no package of the interpreter's own, no
@@ -35,7 +35,7 @@ NOT_INSTALLED = {
     *("pip", "pip-*", "setuptools", "setuptools-*", "pkg_resources", "_distutils_hack"),
     *("distutils-precedence.*", "pip*", "tests", "*ctivate*", "include", "share"),
 }
-"""Of the environment: what installs, and tests. Bytecode stays: a room's root is read-only."""
+"""Of the environment: what installs, and tests. Bytecode stays: a sandbox's root is read-only."""
 _ASK = (
     "import json, os, sys, sysconfig; print(json.dumps({"
     "'program': os.path.realpath(sys.executable), 'named': sys._base_executable,"
@@ -115,11 +115,11 @@ class Packed:
         self._tar.addfile(entry, io.BytesIO(data))
 
 
-def pack(environment: Path, room: Path, packed: Packed) -> None:
+def pack(environment: Path, files: Path, packed: Packed) -> None:
     """Everything, what we want to decide ourselves first."""
     for each in EMPTY:
         packed.directory(each)
-    packed.tree(room, "", ())
+    packed.tree(files, "", ())
     said = subprocess.run(
         [environment / "bin" / "python", "-I", "-S", "-c", _ASK], capture_output=True, check=True
     )
@@ -175,14 +175,14 @@ def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
 
 def main() -> None:
     """Write the tar."""
-    environment, room = map(Path, sys.argv[1:3])
+    environment, files = map(Path, sys.argv[1:3])
     # PYTHONUNBUFFERED would leave stdout without one who writes what a pipe did not take at once.
     with (
         os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as out,
         tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         packed = Packed(tar)
-        pack(environment, room, packed)
+        pack(environment, files, packed)
 
 
 if __name__ == "__main__":
