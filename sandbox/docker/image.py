@@ -19,6 +19,8 @@ from sandbox.protocol import SandboxUnavailable
 
 LABEL = "fettle.sandbox"
 BUILD = "deploy/sandbox-image.sh"
+HOME = policy.AGENT_ROOT
+"""The folder of Fettle's own files in an image."""
 PYTHON = f"{policy.VENV}/bin/python"
 
 _TOP = Path(__file__).resolve().parent.parent.parent
@@ -49,6 +51,14 @@ def contents() -> Mapping[str, bytes]:
     texts[policy.AGENT_GIVEN] = given().encode()
     users = {path: _of_all(policy.ETC[path]) for path in ("/etc/passwd", "/etc/group")}
     return texts | {path: text.encode() for path, text in {**_ETC, **users}.items()}
+
+
+def write(top: Path) -> None:
+    """Lay the contents below `top`."""
+    for path, data in contents().items():
+        place = top / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
 
 
 def given() -> str:

@@ -59,8 +59,6 @@ def test_the_digest_tells_every_file() -> None:
 def test_the_agent_can_be_imported_from_the_contents_alone(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sandbox.docker"]
     subprocess.run([*command, "files", tmp_path], cwd=TOP, check=True)
-    said = subprocess.run([*command, "digest"], cwd=TOP, check=True, capture_output=True)
-    assert said.stdout.decode().strip() == image.digest()
     entry = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'agent')!r}]; "
         "import sandbox.zygote.container, sandbox.zygote.preload; print(sandbox.__file__)"

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Writes matplotlib's font cache to MPLCONFIGDIR, without the fonts of this machine."""
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-#!/usr/bin/env python3
 """Packs this machine's Python and the sandbox's environment as an image's file system.
 
-    deploy/pack_sandbox.py ENVIRONMENT FILES [INTO] | docker import -
-
-ENVIRONMENT is what `make install` fills (.venv/sandbox), FILES a directory that is copied over all
-else. Writes a tar to standard output: the interpreter and its library where they are here, the
-environment at /opt/venv, a shell with the usual small tools, and of the system's libraries those
-that one of these loads. Nothing else of this machine: no package of the interpreter's own, no
-configuration, no users.
+The tar has the interpreter and its library where they are here, the environment at /opt/venv, a
+shell with the usual small tools, and of the system's libraries those that one of these loads.
+Nothing else of this machine: no package of the interpreter's own, no configuration, no users.
 """
 
 from __future__ import annotations
@@ -17,10 +12,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 VENV = "/opt/venv"
 PACKAGES = ("dash", "bash", "coreutils", "findutils", "grep", "sed", "gzip", "tar", "diffutils")
@@ -115,11 +110,17 @@ class Packed:
         self._tar.addfile(entry, io.BytesIO(data))
 
 
-def pack(environment: Path, files: Path, packed: Packed) -> None:
-    """Everything, what we want to decide ourselves first."""
+def pack(environment: Path, overlay: Path, into: IO[bytes]) -> None:
+    """Write the tar. `overlay` is a folder that is laid over all else."""
+    with tarfile.open(fileobj=into, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        _pack(environment, overlay, Packed(tar))
+
+
+def _pack(environment: Path, overlay: Path, packed: Packed) -> None:
+    """Everything; the first file of a path is the one that counts, so the overlay comes first."""
     for each in EMPTY:
         packed.directory(each)
-    packed.tree(files, "", ())
+    packed.tree(overlay, "", ())
     said = subprocess.run(
         [environment / "bin" / "python", "-I", "-S", "-c", _ASK], capture_output=True, check=True
     )
@@ -131,10 +132,10 @@ def pack(environment: Path, files: Path, packed: Packed) -> None:
     for name, data, mode in _scripts(environment):
         packed.text(f"{VENV}/bin/{name}", data, mode)
     packed.tree(environment, VENV, NOT_INSTALLED)
-    for each in _tools():
-        packed.file(each, str(each))
-    for each in sorted(set(_libraries(packed.binaries, environment.absolute()))):
-        packed.file(Path(os.path.realpath(each)), each)
+    for tool in _tools():
+        packed.file(tool, str(tool))
+    for loaded in sorted(set(_libraries(packed.binaries, environment.absolute()))):
+        packed.file(Path(os.path.realpath(loaded)), loaded)
     zones = Path("/usr/share/zoneinfo")
     if zones.is_dir():
         packed.tree(zones, str(zones), ("right", "posix"))
@@ -171,19 +172,3 @@ def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
             yield path
             if path.endswith("/libc.so.6"):  # loads this one by name
                 yield str(Path(path).with_name("libnss_files.so.2"))
-
-
-def main() -> None:
-    """Write the tar."""
-    environment, files = map(Path, sys.argv[1:3])
-    # PYTHONUNBUFFERED would leave stdout without one who writes what a pipe did not take at once.
-    with (
-        os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as out,
-        tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar,
-    ):
-        packed = Packed(tar)
-        pack(environment, files, packed)
-
-
-if __name__ == "__main__":
-    main()
