@@ -20,7 +20,7 @@ from sandbox.protocol import (
     RunResult,
     SandboxUnavailable,
 )
-from sandbox.result import Forged, died, explained, finish, read_header
+from sandbox.result import Forged, build_result, explain_failure, no_answer, read_header
 
 S = TypeVar("S", bound=Session)
 
@@ -169,7 +169,7 @@ async def _run_taken(
     try:
         try:
             async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS) as deadline:
-                answer = await _talk(session, taken, command, limits)
+                answer = await _exchange(session, taken, command, limits)
         except (EOFError, OSError, Forged) as error:
             cut = not deadline.expired() and not isinstance(error, Forged)
         if answer is not None and answer.succeeded:
@@ -180,14 +180,16 @@ async def _run_taken(
             raise SandboxLost(report.why)
         # An agent that falls silent or lies was its code's doing.
         end = End.TIMEOUT if elapsed >= limits.wall_seconds else End.KILLED
-        return explained(answer or died(end, elapsed), report)
+        return explain_failure(answer or no_answer(end, elapsed), report)
     finally:
         ending = pool.give_back(taken)
         if answer is None:
             await to_its_end(ending)
 
 
-async def _talk(session: Session, taken: Instance, command: Command, limits: Limits) -> RunResult:
+async def _exchange(
+    session: Session, taken: Instance, command: Command, limits: Limits
+) -> RunResult:
     """Send the order and read the answer, of which nothing is believed without a check."""
     # Not the loop's clock: uvloop's counts whole milliseconds, and a run would seem to have taken
     # longer than its sandbox was there, which is taken for a lie.
@@ -195,7 +197,7 @@ async def _talk(session: Session, taken: Instance, command: Command, limits: Lim
     await frames.send(taken.writer, session.order(command, limits))
     text = await frames.receive_header(taken.reader)
     answer = read_header(text, command, limits, time.monotonic() - started)
-    return finish(answer, await frames.receive_blobs(taken.reader, answer.sizes))
+    return build_result(answer, await frames.receive_blobs(taken.reader, answer.sizes))
 
 
 def _was_closed() -> SandboxUnavailable:

@@ -196,7 +196,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostEnvironment:
     """What this machine gives to its sandboxes. `python` is the interpreter's path in the
     sandbox.
     """
@@ -243,9 +243,9 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
     }
 
 
-def environment(ground: Ground) -> dict[str, str]:
+def environment(host_env: HostEnvironment) -> dict[str, str]:
     """The whole environment of the code."""
-    own = ground.python.rpartition("/")[0]
+    own = host_env.python.rpartition("/")[0]
     places = dict.fromkeys((own, "/usr/local/bin", "/usr/bin", "/bin"))
     return {"PATH": ":".join(places), **ENVIRONMENT}
 
@@ -264,7 +264,7 @@ def group_processes(limits: Limits) -> int:
     return limits.processes + AGENT_PROCESSES
 
 
-def isolation(ground: Ground) -> str:
+def isolation(host_env: HostEnvironment) -> str:
     """What `agent/isolation.py` is to apply, one `key value` a line; `/work` is sized later."""
     user = (f"uid {UID}", f"hostname {HOSTNAME}", f"score {OOM_SCORE}")
     places = (
@@ -273,15 +273,15 @@ def isolation(ground: Ground) -> str:
         _place("/run", "0755", OWN_INODES, RUN_BYTES),
         _place("/work", "0755", TMPFS_INODES, None),
     )
-    over = (*ground.masked, ("/proc/stat", False))
+    over = (*host_env.masked, ("/proc/stat", False))
     lies = {"/proc/stat": AGENT_STAT}
     masks = (
         f"mask {path} {lies.get(path, AGENT_NOWHERE if is_directory else AGENT_NOTHING)}"
         for path, is_directory in over
     )
-    trees = (f"tree {at}" for at in (*(tree.at for tree in ground.trees), *OWN_TREES))
-    told = (f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items())
-    return "\n".join((*user, *trees, *told, *places, *masks, f"fonts {FONT_CACHE}"))
+    trees = (f"tree {at}" for at in (*(tree.at for tree in host_env.trees), *OWN_TREES))
+    output = (f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items())
+    return "\n".join((*user, *trees, *output, *places, *masks, f"fonts {FONT_CACHE}"))
 
 
 def proc_stat(processors: int, booted: int) -> str:

@@ -68,7 +68,7 @@ def read_header(text: bytes, command: Command, limits: Limits, elapsed: float) -
         raise Forged(str(error)) from None
 
 
-def finish(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
+def build_result(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
     """The result, from a header and the blobs it announced."""
     out_head, out_tail, err_head, err_tail, *files = blobs
     return RunResult(
@@ -84,12 +84,12 @@ def finish(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
     )
 
 
-def died(end: End, seconds: float) -> RunResult:
+def no_answer(end: End, seconds: float) -> RunResult:
     """The result of a sandbox that gave no answer."""
     return RunResult(end, None, None, Stream(), Stream(), seconds)
 
 
-def explained(result: RunResult, report: ExitReport) -> RunResult:
+def explain_failure(result: RunResult, report: ExitReport) -> RunResult:
     """The result of a run that failed, given what its sandbox's control group has counted."""
     if result.succeeded or result.end not in {End.EXITED, End.SIGNALED, End.KILLED}:
         return result

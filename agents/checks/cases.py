@@ -17,7 +17,7 @@ from agents.checks.report import JudgedBy, Outcome, Report, Test
 from agents.runs.installed import with_packages
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
-from sandbox.result import died
+from sandbox.result import no_answer
 
 TOTAL_WALL_TIMES = 5
 """All cases together may take so many times the wall time of one run."""
@@ -71,7 +71,7 @@ async def run_cases(
 ) -> Report:
     """Run `cases`, one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
-    shown, seconds = died(End.EXITED, 0.0), 0.0
+    shown, seconds = no_answer(End.EXITED, 0.0), 0.0
     until = time.monotonic() + TOTAL_WALL_TIMES * limits.wall_seconds
     for case in cases:
         left = until - time.monotonic()
@@ -99,7 +99,7 @@ async def _tried(
         )
     except ValueError as error:  # so many files, or such names, that no sandbox takes them
         why = f"the files cannot be checked: {error}"
-        return Test(case.id, "error", why), died(End.EXITED, 0.0)
+        return Test(case.id, "error", why), no_answer(End.EXITED, 0.0)
     wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, whole)]
     broken = None
     if case.stdout_matches is not None:

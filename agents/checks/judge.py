@@ -17,7 +17,7 @@ from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.runs.installed import START, with_packages
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
-from sandbox.result import died
+from sandbox.result import no_answer
 
 REPORT_BYTES = 2 * 1024 * 1024
 """Kept of what the supervisor says: only its report counts."""
@@ -86,7 +86,9 @@ async def _supervised(
     try:
         result = await sandbox.run(command, wider)
     except ValueError as error:  # so many files, or such names, that no sandbox takes them
-        return Report((), f"the files cannot be checked: {error}", died(End.EXITED, 0.0), 0.0, by)
+        return Report(
+            (), f"the files cannot be checked: {error}", no_answer(End.EXITED, 0.0), 0.0, by
+        )
     return _read(result, secret, by)
 
 

@@ -28,7 +28,7 @@ _ELF = b"\x7fELF"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def lay(work: str, files: Mapping[str, bytes]) -> None:
+def write_files(work: str, files: Mapping[str, bytes]) -> None:
     """Write `files` below `work`, which is empty.
 
     A workspace holds neither modes nor times. What can be executed may be; what was compiled is

@@ -59,19 +59,19 @@ class Isolation:
     """What is put up in every sandbox: `policy.isolation` as text, and the assembled filter."""
 
     def __init__(self, text: str, filter_: bytes) -> None:
-        told: dict[str, list[str]] = {}
+        spec: dict[str, list[str]] = {}
         for key, value in wire.lines(text):
-            told.setdefault(key, []).append(value)
-        self.fonts = told["fonts"][0]
-        tmpfs = dict(value.split(" ") for value in told["tmpfs"])
+            spec.setdefault(key, []).append(value)
+        self.fonts = spec["fonts"][0]
+        tmpfs = dict(value.split(" ") for value in spec["tmpfs"])
         self._work = tmpfs.pop("/work")
-        masks = dict(value.split(" ") for value in told.get("mask", []))
+        masks = dict(value.split(" ") for value in spec.get("mask", []))
         self._before = (
-            *be_nobody(told["uid"][0]),
+            *be_nobody(spec["uid"][0]),
             *forget_groups(),
-            *name_host(told["hostname"][0]),
-            *raise_loopback(told.get("sysctl", [])),
-            *part_trees(told.get("tree", [])),
+            *name_host(spec["hostname"][0]),
+            *raise_loopback(spec.get("sysctl", [])),
+            *part_trees(spec.get("tree", [])),
             *mount_own(tmpfs),
         )
         self._after = (
@@ -79,7 +79,7 @@ class Isolation:
             *open_locks(),
             *forbid_namespaces(),
             *mask(masks),
-            *offer_to_die_first(told["score"][0]),
+            *offer_to_die_first(spec["score"][0]),
             *leave_the_session(),
             *drop_capabilities(),
             *hide_memory(),
@@ -151,8 +151,10 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
         if os.path.isdir(at):  # noqa: PTH112
             # It takes two, where there is none to write to; `/work` is an empty one still.
             options = f"lowerdir={at.translate(_ESCAPED)}:/work"
-            name, lay = _mount("overlay", at, "overlay", _RDONLY | _NOSUID | _NODEV, options)
-            yield name, partial(_try, lay)
+            name, mount_overlay = _mount(
+                "overlay", at, "overlay", _RDONLY | _NOSUID | _NODEV, options
+            )
+            yield name, partial(_try, mount_overlay)
 
 
 def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:

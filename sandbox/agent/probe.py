@@ -64,8 +64,8 @@ def _can_write(place: str) -> bool:
 
 def _size(place: str) -> tuple[int, int]:
     """Bytes and files that a place can hold; (0, 0) where that has no end."""
-    told = os.statvfs(place)
-    return told.f_frsize * told.f_blocks, told.f_files
+    found = os.statvfs(place)
+    return found.f_frsize * found.f_blocks, found.f_files
 
 
 def _shared() -> list[str]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import os
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-_TOLD_BYTES = 4096
+_FILE_BYTES = 4096
 _THREADS_ASKED = 8
 """Of a process, one after the other, where each has ended before it could be asked."""
 
 
 def own_memory() -> int:
     """The bytes of this process that a fork of it begins with: those of files are mapped anew."""
-    said = told("/proc/self/statm")  # man 5 proc: size resident shared
-    if said is None:
+    text = read_proc_file("/proc/self/statm")  # man 5 proc: size resident shared
+    if text is None:
         return 0
-    _, resident_pages, of_files, *_ = map(int, said.split())
+    _, resident_pages, of_files, *_ = map(int, text.split())
     return (resident_pages - of_files) * PAGE
 
 
@@ -35,17 +35,17 @@ def resident(pid: int) -> int:
 
 
 def _statm(pid: int, field: int) -> int:
-    said = told(f"/proc/{pid}/statm")  # man 5 proc: size resident shared
-    return 0 if said is None else int(said.split()[field]) * PAGE
+    text = read_proc_file(f"/proc/{pid}/statm")  # man 5 proc: size resident shared
+    return 0 if text is None else int(text.split()[field]) * PAGE
 
 
 def stat(pid: int) -> list[bytes] | None:
     """The fields of `/proc/PID/stat` from the third, its state; None where it is gone."""
-    said = told(f"/proc/{pid}/stat")
-    return None if said is None else said.rpartition(b")")[2].split()
+    text = read_proc_file(f"/proc/{pid}/stat")
+    return None if text is None else text.rpartition(b")")[2].split()
 
 
-def told(path: str) -> bytes | None:
+def read_proc_file(path: str) -> bytes | None:
     """What a short file of `/proc` says; None where its process is gone. Not by `open`, whose
     objects lie on pages that a fresh copy of a process would have to copy.
     """
@@ -54,7 +54,7 @@ def told(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     try:
-        return os.read(fd, _TOLD_BYTES)
+        return os.read(fd, _FILE_BYTES)
     except ProcessLookupError:
         return None
     finally:

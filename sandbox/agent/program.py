@@ -59,17 +59,17 @@ class Waiting(Program):
 
 def start(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> Program:
     """Start `argv` in `/work`. What cannot be executed exits with 127 or 126, as in a shell."""
-    theirs, ours = pipes()
+    child_ends, parent_ends = pipes()
     pid = os.fork()
     if pid == 0:
         try:
-            settle(theirs)
+            settle(child_ends)
             become(argv, env, rlimits)
         finally:
             os._exit(126)
-    for fd in theirs:
+    for fd in child_ends:
         os.close(fd)
-    return Program(pid, ours)
+    return Program(pid, parent_ends)
 
 
 def pipes() -> tuple[Streams, Streams]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 
 from sandbox.agent import program, wire
-from sandbox.agent.collect import collect, lay
+from sandbox.agent.collect import collect, write_files
 from sandbox.agent.resource_monitor import ResourceMonitor
-from sandbox.agent.supervise import Watch, Watched
+from sandbox.agent.supervise import Observed, RunSupervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SOURCES = (".py", ".pyc", ".so")
 
 
-class Given:
+class AgentContext:
     """What the agent is told when its sandbox is made: the interpreter's path in the sandbox, where
     the code is to lie, and the code's whole environment.
     """
@@ -32,13 +32,13 @@ class Given:
         self.python, self.main, self.env = python, main, env
 
     @classmethod
-    def read(cls, path: str) -> Given:
+    def read(cls, path: str) -> AgentContext:
         """From a file of `python PATH`, `main PATH` and `env NAME=VALUE` lines."""
         with open(path, encoding="utf-8") as file:
-            told = wire.lines(file.read())
-        python = next(value for key, value in told if key == "python")
-        main = next(value for key, value in told if key == "main")
-        pairs = (value.partition("=") for key, value in told if key == "env")
+            pairs_of_lines = wire.lines(file.read())
+        python = next(value for key, value in pairs_of_lines if key == "python")
+        main = next(value for key, value in pairs_of_lines if key == "main")
+        pairs = (value.partition("=") for key, value in pairs_of_lines if key == "env")
         return cls(python, main, {name: value for name, _, value in pairs})
 
 
@@ -76,11 +76,15 @@ def main(control: int, given_path: str) -> None:
     """Serve one order over the socket `control`, with an interpreter that starts from nothing."""
     os.set_inheritable(control, False)
     harden()
-    serve(control, control, Given.read(given_path), None, ResourceMonitor())
+    serve(control, control, AgentContext.read(given_path), None, ResourceMonitor())
 
 
 def serve(
-    read_fd: int, write_fd: int, given: Given, spare: program.Waiting | None, tally: ResourceMonitor
+    read_fd: int,
+    write_fd: int,
+    given: AgentContext,
+    spare: program.Waiting | None,
+    monitor: ResourceMonitor,
 ) -> None:
     """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
     came before the end of `read_fd`; the caller ends the process.
@@ -93,9 +97,9 @@ def serve(
         order = Order(read_fd)
     except EOFError:
         return
-    lay(program.WORK, order.files)
+    write_files(program.WORK, order.files)
     running = _start(spare, order, given)
-    seen = Watch(running, tally, order.limits, order.stdin, read_fd).follow()
+    seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
     _answer(write_fd, seen, order)
 
 
@@ -106,7 +110,7 @@ def harden() -> None:
     program.set_dumpable(0)
 
 
-def _start(spare: program.Waiting | None, order: Order, given: Given) -> program.Program:
+def _start(spare: program.Waiting | None, order: Order, given: AgentContext) -> program.Program:
     """The process that waits already, where there is one; else a new one."""
     words = order.words
     if order.code is not None:
@@ -133,7 +137,7 @@ def modules(paths: Mapping[str, bytes]) -> set[str]:
     return found
 
 
-def _answer(control: int, seen: Watched, order: Order) -> None:
+def _answer(control: int, seen: Observed, order: Order) -> None:
     left = collect(program.WORK, order.files, order.limits)
     kept = (seen.stdout, seen.stderr)
 

@@ -1,4 +1,4 @@
-"""Watching a run: its output, its time, and through `tally.py` what its processes use."""
+"""Supervising a run: its output, its time, and what its processes use (`resource_monitor.py`)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Kept:
     def add(self, data: bytes) -> None:
         """Keep what belongs to the head or, for now, to the tail."""
         self.total += len(data)
-        sandbox = self._head_limit - len(self.head)
-        self.head += data[:sandbox]
-        self._tail += data[sandbox:]
+        left = self._head_limit - len(self.head)
+        self.head += data[:left]
+        self._tail += data[left:]
         if len(self._tail) > self._tail_limit + CHUNK:
             del self._tail[: len(self._tail) - self._tail_limit]
 
@@ -52,7 +52,7 @@ class Kept:
         return self.total - len(self.head) - len(self.tail)
 
 
-class Watched:
+class Observed:
     """What was seen of a run. `end` is the limit that was hit first, if one was."""
 
     def __init__(self, output_bytes: int) -> None:
@@ -62,23 +62,23 @@ class Watched:
         self.seconds = self.cpu_seconds = 0.0
 
 
-class Watch:
+class RunSupervisor:
     """Follows one program to its end or to a limit, then kills whatever is left in the sandbox."""
 
     def __init__(
         self,
         program: Program,
-        tally: ResourceMonitor,
+        monitor: ResourceMonitor,
         limits: Mapping[str, float],
         stdin: bytes,
         control: int,
     ) -> None:
-        self._limits, self._tally, self._control = limits, tally, control
+        self._limits, self._monitor, self._control = limits, monitor, control
         self._pid, self._stdin, self._pending = program.pid, program.stdin, memoryview(stdin)
         self._pidfd = _pidfd(program.pid)
         self._wake = -1
-        self.seen = Watched(int(limits["output_bytes"]))
-        tally.begin(limits)
+        self.seen = Observed(int(limits["output_bytes"]))
+        monitor.begin(limits)
         self._outputs = {program.stdout: self.seen.stdout, program.stderr: self.seen.stderr}
         self._poll = select.poll()
         for fd in (self._pidfd, control, *self._outputs):
@@ -89,7 +89,7 @@ class Watch:
             self._wake = _woken_by_children()
             self._poll.register(self._wake, select.POLLIN)
 
-    def follow(self) -> Watched:
+    def follow(self) -> Observed:
         """Returns when no process of the run is left, with all that it wrote."""
         started = time.monotonic()
         deadline = started + self._limits["wall_seconds"]
@@ -100,10 +100,10 @@ class Watch:
             if now >= deadline:
                 self.seen.end = "timeout"
             elif now >= next_look:
-                self.seen.end = self._tally.look()
+                self.seen.end = self._monitor.look()
                 if self._wake >= 0:
                     reap_orphans(self._pid)
-                next_look = time.monotonic() + self._tally.wait
+                next_look = time.monotonic() + self._monitor.wait
             running = self._turn(min(next_look, deadline) - time.monotonic())
         self.seen.seconds = time.monotonic() - started
         self._end(running=running)
@@ -112,17 +112,17 @@ class Watch:
     def _end(self, *, running: bool) -> None:
         """Kill what is left, and note how it went and what it was that it lacked."""
         if not running and not _went_well(self._pid):
-            self._tally.last()
+            self._monitor.last()
         if running:
             kill_all()
         _, self.seen.status, used = os.wait4(self._pid, 0)
         kill_all()  # most often, and most quickly, nobody is left to be killed
-        self.seen.cpu_seconds = max(self._tally.cpu.seconds, used.ru_utime + used.ru_stime)
+        self.seen.cpu_seconds = max(self._monitor.cpu.seconds, used.ru_utime + used.ru_stime)
         if self.seen.end is None and self.seen.cpu_seconds > self._limits["cpu_seconds"]:
             self.seen.end = "cpu"
         if self.seen.end is None and self.seen.status != 0:
-            lacked = (self._tally.crowded, "processes"), (self._tally.full, "disk")
-            self.seen.end = next((name for was, name in lacked if was), None)
+            blockers = (self._monitor.crowded, "processes"), (self._monitor.full, "disk")
+            self.seen.end = next((name for was, name in blockers if was), None)
         self._drain()
 
     def _turn(self, seconds: float) -> bool:

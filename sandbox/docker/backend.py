@@ -65,4 +65,4 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         self._trusted.add(subject)
 
     def _layers(self, session: DockerSession, found: str) -> tuple[Layer, ...]:
-        return layers(found, session.facts, session.kind)
+        return layers(found, session.facts, session.template)

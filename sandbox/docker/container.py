@@ -13,10 +13,10 @@ from sandbox import policy
 from sandbox.agent.wire import READY
 from sandbox.docker import image, profile
 from sandbox.docker.address import Connection
-from sandbox.docker.container_events import Fate
+from sandbox.docker.container_events import RunEvents
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
-from sandbox.docker.profile import UIDS, Kind, Shape, container, name
+from sandbox.docker.profile import UIDS, ContainerLimits, ContainerTemplate, container, name
 from sandbox.docker.stream import Streams
 from sandbox.pool import to_its_end
 from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
@@ -33,14 +33,14 @@ class DockerInstance:
         self,
         session: DockerSession,
         id_: str,
-        shape: Shape,
+        container_limits: ContainerLimits,
         mark: str,
         connection: Connection,
         streams: Streams,
     ) -> None:
-        self.id, self.work_bytes, self.reader = id_, shape.work_bytes, streams
-        self._session, self._shape, self._mark = session, shape, mark
-        self._connection, self._fate = connection, Fate()
+        self.id, self.work_bytes, self.reader = id_, container_limits.work_bytes, streams
+        self._session, self._limits, self._mark = session, container_limits, mark
+        self._connection, self._run_events = connection, RunEvents()
         self._ended = False
 
     @property
@@ -56,10 +56,10 @@ class DockerInstance:
 
     async def start(self, limits: Limits) -> None:
         """See `pool.Instance.start`."""
-        self._session.begin(self.id, self._fate)
-        shape = profile.shape(limits)
-        if self._shape != shape:
-            await self._session.engine.update(self.id, profile.update(shape))
+        self._session.begin(self.id, self._run_events)
+        container_limits = profile.container_limits(limits)
+        if self._limits != container_limits:
+            await self._session.engine.update(self.id, profile.update(container_limits))
 
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
         """See `pool.Instance.report`. The agent shares the code's uid: one that falls silent or
@@ -68,12 +68,12 @@ class DockerInstance:
         """
         if result is None:
             await self._require_engine()
-            if cut and not await self._fate.was_its_own():
+            if cut and not await self._run_events.ended_by_itself():
                 return ExitReport(lost=True, why="the connection to a run's container was cut")
         # The kernel kills for memory without a word to the agent: only the engine is told.
         killed = result is None or result.signal == signal.SIGKILL or result.end is End.KILLED
         if killed or (result is not None and result.end is End.EXITED):
-            short = await self._fate.was_short_of_memory(wait=killed)
+            short = await self._run_events.hit_memory_limit(wait=killed)
             return ExitReport(oom_kills=int(short))
         return ExitReport()
 
@@ -109,13 +109,15 @@ def command(*, load: bool) -> tuple[str, ...]:
     return (image.PYTHON, "-P", "-c", start)
 
 
-async def make(session: DockerSession, shape: Shape, mark: str, *, load: bool) -> DockerInstance:
+async def make(
+    session: DockerSession, container_limits: ContainerLimits, mark: str, *, load: bool
+) -> DockerInstance:
     """Make a container that bears the mark, and wait until its agent is ready. Of one that fails,
     or is cancelled, nothing is left. Raises SandboxUnavailable.
     """
     engine = session.engine
-    kind = replace(session.kind, labels={**session.kind.labels, MARK: mark})
-    creating = asyncio.create_task(_create(engine, kind, shape, command(load=load)))
+    template = replace(session.template, labels={**session.template.labels, MARK: mark})
+    creating = asyncio.create_task(_create(engine, template, container_limits, command(load=load)))
     connection = None
     try:
         made = await asyncio.shield(creating)
@@ -128,15 +130,20 @@ async def make(session: DockerSession, shape: Shape, mark: str, *, load: bool) -
             connection.close()
         await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
-    return DockerInstance(session, made, shape, mark, connection, streams)
+    return DockerInstance(session, made, container_limits, mark, connection, streams)
 
 
-async def _create(engine: Engine, kind: Kind, shape: Shape, command: tuple[str, ...]) -> str:
+async def _create(
+    engine: Engine,
+    template: ContainerTemplate,
+    container_limits: ContainerLimits,
+    command: tuple[str, ...],
+) -> str:
     """A container whose user no other has. They are tried in no order, since another worker tries
     them as well, and what a sandbox sees of its number is not to tell of others.
     """
     for uid in random.SystemRandom().sample(UIDS, len(UIDS)):
-        made = await engine.create(container(kind, shape, command, uid), name(uid))
+        made = await engine.create(container(template, container_limits, command, uid), name(uid))
         if made is not None:
             return made
     raise SandboxUnavailable(f"the engine has {len(UIDS)} sandboxes, and no user for another")
@@ -161,4 +168,4 @@ async def _ready(streams: Streams) -> None:
             if timed_out
             else "it ended"
         )
-    raise SandboxUnavailable(f"a container did not become a sandbox: {why}: {streams.complaint}")
+    raise SandboxUnavailable(f"a container did not become a sandbox: {why}: {streams.stderr_tail}")

@@ -16,14 +16,14 @@ EVENTS = ("oom", "die")
 
 
 @dataclass(eq=False, slots=True)
-class Fate:
+class RunEvents:
     """Of one container with a run in it."""
 
     _short_of_memory: asyncio.Event = field(default_factory=asyncio.Event)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _exit_code: str | None = None
 
-    def hear(self, event: Mapping[str, Any]) -> None:
+    def note(self, event: Mapping[str, Any]) -> None:
         """Note one of `EVENTS`."""
         if event.get("Action") == "oom":
             self._short_of_memory.set()
@@ -31,20 +31,20 @@ class Fate:
             self._exit_code = (event["Actor"].get("Attributes") or {}).get("exitCode")
             self._ended.set()
 
-    async def was_short_of_memory(self, *, wait: bool) -> bool:
+    async def hit_memory_limit(self, *, wait: bool) -> bool:
         """Whether the kernel has ended a process of it for its memory; `wait` a moment for word."""
-        return await _told(self._short_of_memory, OOM_SECONDS if wait else 0)
+        return await _wait_for(self._short_of_memory, OOM_SECONDS if wait else 0)
 
-    async def was_its_own(self) -> bool:
+    async def ended_by_itself(self) -> bool:
         """Whether it has ended by a fault of what ran in it, after its streams have.
 
         An agent ends in good order without an answer where its own streams end first: the fault is
         of who stands between. So it is where a container's streams have ended, and it has not.
         """
-        return await _told(self._ended, END_SECONDS) and self._exit_code != "0"
+        return await _wait_for(self._ended, END_SECONDS) and self._exit_code != "0"
 
 
-async def _told(event: asyncio.Event, seconds: float) -> bool:
+async def _wait_for(event: asyncio.Event, seconds: float) -> bool:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 
 from sandbox.docker import exchange
 from sandbox.docker.address import Address, Connection
-from sandbox.docker.exchange import Broken, Lines, Refused, Response
+from sandbox.docker.exchange import EventStream, NoAnswer, Refused, Response
 from sandbox.pool import SandboxLost
 from sandbox.protocol import SandboxUnavailable
 
@@ -46,7 +46,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ListedContainer:
     """A container as the engine lists it; its age in seconds."""
 
     id: str
@@ -58,7 +58,7 @@ class Seen:
 class Events:
     """A stream of events, and when it began, by the engine's own clock."""
 
-    lines: Lines
+    lines: EventStream
     began: int
 
 
@@ -75,9 +75,9 @@ class Engine:
         """Agree on a version. Raises EngineLost where nobody answers, SandboxUnavailable where
         what answers is too old.
         """
-        told = await self._ask("GET", "/_ping", seconds=_PING_SECONDS, versioned=False)
+        answer = await self._ask("GET", "/_ping", seconds=_PING_SECONDS, versioned=False)
         try:
-            major, minor = map(int, told.fields["api-version"].split("."))
+            major, minor = map(int, answer.fields["api-version"].split("."))
         except (KeyError, ValueError):
             raise SandboxUnavailable(f"{self.address} is no Docker engine") from None
         if (major, minor) < OLDEST_API:
@@ -105,16 +105,16 @@ class Engine:
 
     async def facts(self) -> Facts:
         """What it says of itself."""
-        told = self._fields(await self._expect("GET", "/info"))
+        answer = self._fields(await self._expect("GET", "/info"))
         flags = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "pids"}
-        bounds = {word for flag, word in flags.items() if told.get(flag)}
-        bounds |= {"cpu"} if told.get("CpuCfsQuota") else set()
-        options = (each.removeprefix("name=") for each in told.get("SecurityOptions") or ())
+        bounds = {word for flag, word in flags.items() if answer.get(flag)}
+        bounds |= {"cpu"} if answer.get("CpuCfsQuota") else set()
+        options = (each.removeprefix("name=") for each in answer.get("SecurityOptions") or ())
         return Facts(
-            version=str(told.get("ServerVersion", "?")),
+            version=str(answer.get("ServerVersion", "?")),
             api=self._api,
-            kernel=str(told.get("KernelVersion", "?")),
-            runtimes=tuple(sorted(told.get("Runtimes") or ())),
+            kernel=str(answer.get("KernelVersion", "?")),
+            runtimes=tuple(sorted(answer.get("Runtimes") or ())),
             security=tuple(option.partition(",")[0] for option in options),
             bounds=frozenset(bounds),
         )
@@ -158,16 +158,16 @@ class Engine:
         elif response.status != 404:
             self._checked(response, "removal")
 
-    async def containers(self, label: str) -> tuple[Seen, ...]:
+    async def containers(self, label: str) -> tuple[ListedContainer, ...]:
         """All containers that bear a label, running or not."""
         filters = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
-        told = await self._expect("GET", f"/containers/json?{filters}")
-        if not isinstance(told.body, list):
+        answer = await self._expect("GET", f"/containers/json?{filters}")
+        if not isinstance(answer.body, list):
             raise self._cut()
-        now = _date(told.fields)
+        now = _date(answer.fields)
         return tuple(
-            Seen(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
-            for each in told.body
+            ListedContainer(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
+            for each in answer.body
         )
 
     async def events(self, label: str, kinds: Sequence[str], since: int | None = None) -> Events:
@@ -208,7 +208,7 @@ class Engine:
         return response.body
 
     def _cut(self) -> EngineLost:
-        return EngineLost(_lost(Broken(f"{self.address}: an answer that is not an engine's")))
+        return EngineLost(_lost(NoAnswer(f"{self.address}: an answer that is not an engine's")))
 
     async def _ask(
         self,
@@ -239,7 +239,7 @@ class Engine:
                     self._calls.discard(call)
         except TimeoutError:
             raise self._given_up() from None
-        except Broken as error:
+        except NoAnswer as error:
             raise EngineLost(_lost(error)) from error
         except Refused as error:
             raise self._refusal(error.response, path) from error
@@ -259,7 +259,7 @@ def _date(fields: Mapping[str, str]) -> int:
         raise SandboxUnavailable("the engine's answers bear no date") from None
 
 
-def _lost(error: Broken) -> str:
+def _lost(error: NoAnswer) -> str:
     return (
         f"no Docker engine answers: {error}. Is it running, and may this user speak to it? "
         "FETTLE_SANDBOX_ENGINE names another"

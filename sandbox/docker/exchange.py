@@ -19,7 +19,7 @@ _FAULTS = (OSError, EOFError, ValueError)
 """Of a connection: refused, timed out or cut (OSError), ended early, not HTTP."""
 
 
-class Broken(Exception):
+class NoAnswer(Exception):
     """There was no whole answer: nobody there, a timeout, or an answer that is not HTTP."""
 
 
@@ -65,7 +65,7 @@ async def ask(
             head = await _send(connection, method, path, body, {"Connection": "close"})
             return await _whole(connection, head)
     except _FAULTS as error:
-        raise _broken(address, error) from error
+        raise _no_answer(address, error) from error
     finally:
         if connection is not None:
             connection.close()
@@ -78,15 +78,15 @@ async def hijack(address: Address, path: str, *, seconds: float) -> Connection:
     return connection
 
 
-async def follow(address: Address, path: str, *, seconds: float) -> Lines:
+async def follow(address: Address, path: str, *, seconds: float) -> EventStream:
     """A response that goes on, as JSON a line; `seconds` are for its beginning. Raises Broken,
     Refused.
     """
     closing = {"Connection": "close"}
-    return Lines(*await _begin(address, "GET", path, closing, {200}, seconds))
+    return EventStream(*await _begin(address, "GET", path, closing, {200}, seconds))
 
 
-class Lines:
+class EventStream:
     """JSON values of a response without an end. Iterate it once; `close` ends the iteration."""
 
     def __init__(self, connection: Connection, head: Head) -> None:
@@ -131,7 +131,7 @@ async def _begin(
             if head.status not in wanted:
                 raise Refused(await _whole(connection, head))
     except _FAULTS as error:
-        raise _broken(address, error) from error
+        raise _no_answer(address, error) from error
     else:
         kept, connection = connection, None
         return kept, head
@@ -140,8 +140,8 @@ async def _begin(
             connection.close()
 
 
-def _broken(address: Address, error: Exception) -> Broken:
-    return Broken(f"{address}: {str(error) or type(error).__name__}")
+def _no_answer(address: Address, error: Exception) -> NoAnswer:
+    return NoAnswer(f"{address}: {str(error) or type(error).__name__}")
 
 
 async def _send(

@@ -14,7 +14,7 @@ from typing import Any
 
 from sandbox import policy
 from sandbox.docker import profile
-from sandbox.policy import Ground
+from sandbox.policy import HostEnvironment
 from sandbox.protocol import SandboxUnavailable
 
 LABEL = "fettle.sandbox"
@@ -69,7 +69,7 @@ def given() -> str:
 
 def environment() -> Mapping[str, str]:
     """The whole environment of a sandbox."""
-    return policy.environment(Ground("", PYTHON, ()))
+    return policy.environment(HostEnvironment("", PYTHON, ()))
 
 
 def digest() -> str:
@@ -80,18 +80,18 @@ def digest() -> str:
     return whole.hexdigest()
 
 
-def require(name: str, told: Mapping[str, Any] | None) -> Image:
+def require(name: str, answer: Mapping[str, Any] | None) -> Image:
     """The image that the engine tells of (None: it has none of this name), if it is ours.
 
     Raises SandboxUnavailable with the command that makes it.
     """
-    if told is None:
+    if answer is None:
         raise SandboxUnavailable(f"the engine has no image {name!r}. Make it: {BUILD} {name}")
-    labels = (told.get("Config") or {}).get("Labels") or {}
+    labels = (answer.get("Config") or {}).get("Labels") or {}
     if labels.get(LABEL) != digest():
         found = "is of another release" if LABEL in labels else "is no sandbox of Fettle's"
         raise SandboxUnavailable(f"the engine's image {name!r} {found}. Make it: {BUILD} {name}")
-    return Image(str(told["Id"]), name)
+    return Image(str(answer["Id"]), name)
 
 
 def _of_all(line: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.docker.engine import Facts
-from sandbox.docker.profile import HOSTNAME, UIDS, Kind
+from sandbox.docker.profile import HOSTNAME, UIDS, ContainerTemplate
 from sandbox.layers import capabilities, files, filesystem, landlock, network, seccomp
 from sandbox.protocol import Layer
 
@@ -18,25 +18,27 @@ _OWN_RUNTIMES = {None, "runc", "crun"}
 _SHARED_KERNEL = "the code and this engine's machine share one kernel; runsc or a VM would not"
 
 
-def layers(found: str, facts: Facts, kind: Kind) -> tuple[Layer, ...]:
+def layers(found: str, facts: Facts, template: ContainerTemplate) -> tuple[Layer, ...]:
     """The layers, in the order of a reader's interest."""
     inside = json.loads(found)
     return (
         Layer("engine", True, f"Docker {facts.version}, API {facts.api}, kernel {facts.kernel}"),
         Layer(
             "kernel of its own",
-            kind.runtime not in _OWN_RUNTIMES,
-            f"runtime {kind.runtime}" if kind.runtime not in _OWN_RUNTIMES else _SHARED_KERNEL,
+            template.runtime not in _OWN_RUNTIMES,
+            f"runtime {template.runtime}"
+            if template.runtime not in _OWN_RUNTIMES
+            else _SHARED_KERNEL,
         ),
-        *_found(inside, kind),
+        *_found(inside, template),
         *_bounds(facts),
     )
 
 
-def _found(inside: Mapping[str, Any], kind: Kind) -> tuple[Layer, ...]:
+def _found(inside: Mapping[str, Any], template: ContainerTemplate) -> tuple[Layer, ...]:
     """What the probe has seen."""
-    told = {**kind.environment, "HOSTNAME": HOSTNAME}
-    own = sum(len(f"{name}={value}\0") for name, value in told.items())
+    answer = {**template.environment, "HOSTNAME": HOSTNAME}
+    own = sum(len(f"{name}={value}\0") for name, value in answer.items())
     return (
         network(inside),
         filesystem(inside),

@@ -41,7 +41,7 @@ READ_ONLY = ("/proc/sys",)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ContainerLimits:
     """What is fixed when a container is made, as far as limits decide it. In bytes; CPUs."""
 
     work_bytes: int
@@ -50,7 +50,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ContainerTemplate:
     """What all containers of a backend have in common."""
 
     image: str
@@ -62,13 +62,13 @@ class Kind:
     labels: Mapping[str, str]
 
 
-def shape(limits: Limits) -> Shape:
+def container_limits(limits: Limits) -> ContainerLimits:
     """The shape of a sandbox for these limits.
 
     The cgroup holds the run to its memory at every moment, as the one of a `local` sandbox does.
     What the code's processes hold is sampled by the agent, too: but that shares their processors.
     """
-    return Shape(
+    return ContainerLimits(
         work_bytes=policy.work_bytes(limits),
         memory_bytes=policy.group_bytes(limits) + LOADED_BYTES,
         processes=limits.processes + OWN_PROCESSES,
@@ -82,18 +82,23 @@ def name(uid: int) -> str:
     return f"fettle-sandbox-{uid}"
 
 
-def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int) -> dict[str, Any]:
+def container(
+    template: ContainerTemplate,
+    container_limits: ContainerLimits,
+    command: tuple[str, ...],
+    uid: int,
+) -> dict[str, Any]:
     """The body of `POST /containers/create`."""
     return {
-        "Image": kind.image,
+        "Image": template.image,
         "Entrypoint": [],
         "Cmd": list(command),
-        "Env": [f"{name}={value}" for name, value in kind.environment.items()],
+        "Env": [f"{name}={value}" for name, value in template.environment.items()],
         "User": f"{uid}:{uid}",
         "WorkingDir": "/work",
         "Hostname": HOSTNAME,
         "Domainname": "",
-        "Labels": dict(kind.labels),
+        "Labels": dict(template.labels),
         "NetworkDisabled": True,
         "Tty": False,
         # Its input ends when whoever is attached goes away; the agent ends with its input.
@@ -104,24 +109,26 @@ def container(kind: Kind, shape: Shape, command: tuple[str, ...], uid: int) -> d
         "AttachStderr": True,
         "StopTimeout": STOP_SECONDS,
         "Healthcheck": {"Test": ["NONE"]},
-        "HostConfig": _host(kind, shape, uid),
+        "HostConfig": _host(template, container_limits, uid),
     }
 
 
-def update(shape: Shape) -> dict[str, Any]:
+def update(container_limits: ContainerLimits) -> dict[str, Any]:
     """The body of `POST /containers/ID/update`: what can still be changed in a made container."""
     return {
-        "Memory": shape.memory_bytes,
-        "MemorySwap": shape.memory_bytes,
-        "PidsLimit": shape.processes,
+        "Memory": container_limits.memory_bytes,
+        "MemorySwap": container_limits.memory_bytes,
+        "PidsLimit": container_limits.processes,
     }
 
 
-def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
+def _host(
+    template: ContainerTemplate, container_limits: ContainerLimits, uid: int
+) -> dict[str, Any]:
     return {
-        **update(shape),
-        **({"Runtime": kind.runtime} if kind.runtime else {}),
-        "NanoCpus": round(kind.cpus * 1e9),
+        **update(container_limits),
+        **({"Runtime": template.runtime} if template.runtime else {}),
+        "NanoCpus": round(template.cpus * 1e9),
         "Init": False,
         "AutoRemove": True,
         "RestartPolicy": {"Name": "no"},
@@ -129,7 +136,7 @@ def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
         "OomScoreAdj": policy.OOM_SCORE,
         "Privileged": False,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges", f"seccomp={kind.filter}"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={template.filter}"],
         "ReadonlyRootfs": True,
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),
@@ -140,14 +147,14 @@ def _host(kind: Kind, shape: Shape, uid: int) -> dict[str, Any]:
         "IpcMode": "private",
         "CgroupnsMode": "private",
         "ShmSize": policy.SHM_BYTES,
-        "Tmpfs": _tmpfs(shape, uid),
+        "Tmpfs": _tmpfs(container_limits, uid),
         "Ulimits": _ulimits(),
     }
 
 
-def _tmpfs(shape: Shape, uid: int) -> dict[str, str]:
+def _tmpfs(container_limits: ContainerLimits, uid: int) -> dict[str, str]:
     places = {
-        "/work": (shape.work_bytes, policy.TMPFS_INODES, "0755"),
+        "/work": (container_limits.work_bytes, policy.TMPFS_INODES, "0755"),
         "/tmp": (policy.TMP_BYTES, policy.TMPFS_INODES, "1777"),  # noqa: S108
         "/run": (policy.RUN_BYTES, policy.OWN_INODES, "0755"),
         "/dev/shm": (policy.SHM_BYTES, policy.OWN_INODES, "1777"),  # noqa: S108

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from sandbox.docker import container, garbage_collection, image, profile
 from sandbox.docker.container import DockerInstance
-from sandbox.docker.container_events import EVENTS, Fate
+from sandbox.docker.container_events import EVENTS, RunEvents
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image
-from sandbox.docker.profile import Kind, Shape
+from sandbox.docker.profile import ContainerLimits, ContainerTemplate
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
 from sandbox.seccomp import engine_profile
@@ -29,13 +29,19 @@ class DockerSession:
     """
 
     def __init__(
-        self, engine: Engine, facts: Facts, found: Image, kind: Kind, owner: Owner, events: Events
+        self,
+        engine: Engine,
+        facts: Facts,
+        found: Image,
+        template: ContainerTemplate,
+        owner: Owner,
+        events: Events,
     ) -> None:
-        self.engine, self.facts, self.image, self.kind = engine, facts, found, kind
+        self.engine, self.facts, self.image, self.template = engine, facts, found, template
         self.lost = self.closed = False
         self._owner, self._events = owner, events
         self._held: set[str] = set()
-        self._fates: dict[str, Fate] = {}
+        self._run_events: dict[str, RunEvents] = {}
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
 
     def order(self, command: Command, limits: Limits) -> Order:
@@ -54,7 +60,7 @@ class DockerSession:
         mark = uuid.uuid4().hex
         self._held.add(mark)
         try:
-            return await self._make(profile.shape(limits), mark, load=load)
+            return await self._make(profile.container_limits(limits), mark, load=load)
         except BaseException:
             self._held.discard(mark)
             raise
@@ -87,22 +93,24 @@ class DockerSession:
                 await self._remove_left(f"{OWNER}={self._owner.id}")
         self._events.lines.close()
 
-    def begin(self, id_: str, fate: Fate) -> None:
+    def begin(self, id_: str, run_events: RunEvents) -> None:
         """From now on what the engine reports of a container goes to this fate."""
-        self._fates[id_] = fate
+        self._run_events[id_] = run_events
 
     async def remove(self, id_: str, mark: str) -> None:
         """Remove a container."""
-        self._fates.pop(id_, None)
+        self._run_events.pop(id_, None)
         try:
             if not self.lost:
                 await self.engine.remove(id_)
         finally:
             self._held.discard(mark)  # gone, or a stray: the engine refused to remove it
 
-    async def _make(self, shape: Shape, mark: str, *, load: bool) -> DockerInstance:
+    async def _make(
+        self, container_limits: ContainerLimits, mark: str, *, load: bool
+    ) -> DockerInstance:
         try:
-            return await container.make(self, shape, mark, load=load)
+            return await container.make(self, container_limits, mark, load=load)
         except EngineLost:
             raise
         except SandboxUnavailable as error:
@@ -117,9 +125,9 @@ class DockerSession:
         began = self._events.began
         while True:
             async for event in self._events.lines:
-                fate = self._fates.get(event.get("Actor", {}).get("ID", ""))
-                if fate is not None:
-                    fate.hear(event)
+                run_events = self._run_events.get(event.get("Actor", {}).get("ID", ""))
+                if run_events is not None:
+                    run_events.note(event)
             self._events.lines.close()
             await asyncio.sleep(CUT_SECONDS)
             try:
@@ -143,8 +151,8 @@ class DockerSession:
         to remove it. One that the engine refuses to remove does not save the others.
         """
         for seen in await self.engine.containers(label):
-            ours = seen.labels.get(OWNER) == self._owner.id
-            stray = ours and seen.labels.get(MARK) not in self._held
+            is_own = seen.labels.get(OWNER) == self._owner.id
+            stray = is_own and seen.labels.get(MARK) not in self._held
             if stray or garbage_collection.is_left(
                 seen.labels, seen.age, self._owner, garbage_collection.is_alive
             ):
@@ -167,7 +175,7 @@ async def open_session(
     facts = await engine.facts()
     _require(facts, runtime)
     found = image.require(name, await engine.image(name))
-    kind = Kind(
+    template = ContainerTemplate(
         # By its id: whatever takes the name later was not looked at.
         image=found.id,
         runtime=runtime,
@@ -176,7 +184,7 @@ async def open_session(
         environment=image.environment(),
         labels=owner.labels,
     )
-    return DockerSession(engine, facts, found, kind, owner, await follow(engine, owner))
+    return DockerSession(engine, facts, found, template, owner, await follow(engine, owner))
 
 
 async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:

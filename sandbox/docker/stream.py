@@ -38,7 +38,7 @@ class Streams:
         return bytes(data)
 
     @property
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The last that was said on stderr, at most 4 KiB."""
         return self._said.decode(errors="replace").strip()
 

@@ -11,7 +11,7 @@ from sandbox.policy import (
     AGENT_ROOT,
     RUN_BYTES,
     UID,
-    Ground,
+    HostEnvironment,
     environment,
 )
 
@@ -26,7 +26,7 @@ class Descriptors:
     """Files of the base container, by path, each to be read from its descriptor."""
 
 
-def command(ground: Ground, given: Descriptors, *, libraries: bool) -> list[str]:
+def command(host_env: HostEnvironment, given: Descriptors, *, libraries: bool) -> list[str]:
     """bubblewrap's command line for a base container and the zygote in it, which has the usual
     `libraries` loaded or not.
 
@@ -35,9 +35,9 @@ def command(ground: Ground, given: Descriptors, *, libraries: bool) -> list[str]
     over `/proc` (the kernel lets nobody mount a fresh `/proc` who sees a masked one only). Both are
     put up in every sandbox; nothing of a job runs outside of one.
     """
-    env = environment(ground)
+    env = environment(host_env)
     return [
-        ground.bwrap,
+        host_env.bwrap,
         *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--uid", str(UID), "--gid", str(UID), "--hostname", "base"),
         # The zygote is the first process of its pid namespace: with it the kernel ends all
@@ -45,19 +45,19 @@ def command(ground: Ground, given: Descriptors, *, libraries: bool) -> list[str]
         *("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"),
         *("--info-fd", str(given.info)),
         *(word for name, value in env.items() for word in ("--setenv", name, value)),
-        *(word for tree in ground.trees for word in ("--ro-bind", tree.source, tree.at)),
-        *(word for target, at in ground.links for word in ("--symlink", target, at)),
+        *(word for tree in host_env.trees for word in ("--ro-bind", tree.source, tree.at)),
+        *(word for target, at in host_env.links for word in ("--symlink", target, at)),
         *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
         # The zygote's own, for matplotlib's list of fonts; each sandbox's lies over it.
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),
         *("--perms", "0000", "--dir", AGENT_NOWHERE),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
-        *_zygote(ground, given.control, libraries=libraries),
+        *_zygote(host_env, given.control, libraries=libraries),
     ]
 
 
-def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
+def _zygote(host_env: HostEnvironment, control: int, *, libraries: bool) -> list[str]:
     """The command line of the zygote, which talks with the supervisor over the socket `control`.
 
     Its flags and its environment are those of an interpreter that runs code: sandboxes are copies.
@@ -68,7 +68,7 @@ def _zygote(ground: Ground, control: int, *, libraries: bool) -> list[str]:
         "from sandbox.zygote.server import main; "
         f"trampoline(lambda: main({control}, libraries={libraries}))"
     )
-    return [ground.python, "-P", "-c", start]
+    return [host_env.python, "-P", "-c", start]
 
 
 def _text(at: str, fd: int) -> tuple[str, ...]:

@@ -54,9 +54,9 @@ class LocalSession:
     def __init__(self, cpus: float | None, *, own_interpreter: bool) -> None:
         self._cpus, self._own_interpreter = cpus, own_interpreter
         self._loop = asyncio.get_running_loop()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = _start(theirs.fileno())
+        self._socket, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with supervisor_end:
+            self._process = _start(supervisor_end.fileno())
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._receive)
         self._numbers = itertools.count(1)

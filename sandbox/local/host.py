@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox import policy
-from sandbox.policy import Ground, Tree
+from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -22,7 +22,7 @@ _ASK = (
 )
 
 
-def find(python: str, bwrap: str | None = None) -> Ground:
+def find(python: str, bwrap: str | None = None) -> HostEnvironment:
     """The ground for sandboxes whose interpreter is `python`, an absolute path of the host.
 
     Raises SandboxUnavailable where bubblewrap or the interpreter is missing or cannot serve.
@@ -35,15 +35,15 @@ def find(python: str, bwrap: str | None = None) -> Ground:
     trees, links = _system()
     inside, own = _interpreter(python)
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
-    return Ground(program, inside, (*trees, *own), links, masked)
+    return HostEnvironment(program, inside, (*trees, *own), links, masked)
 
 
-def require_unseen(ground: Ground, private: Iterable[str]) -> None:
+def require_unseen(host_env: HostEnvironment, private: Iterable[str]) -> None:
     """Raises SandboxUnavailable where one of these paths, without links, lies in a tree that
     sandboxes see. Its mode is no guard: a worker that is not root has the code's uid.
     """
     for path in private:
-        for tree in ground.trees:
+        for tree in host_env.trees:
             if Path(path).is_relative_to(os.path.realpath(tree.source)):
                 raise SandboxUnavailable(
                     f"{path} lies in {tree.source}, which code in a sandbox can read. Keep the "
@@ -52,9 +52,9 @@ def require_unseen(ground: Ground, private: Iterable[str]) -> None:
                 )
 
 
-def version(ground: Ground) -> str:
+def version(host_env: HostEnvironment) -> str:
     """What `bwrap --version` says."""
-    ran = subprocess.run([ground.bwrap, "--version"], env={}, capture_output=True, check=False)
+    ran = subprocess.run([host_env.bwrap, "--version"], env={}, capture_output=True, check=False)
     return ran.stdout.decode(errors="replace").strip()
 
 
@@ -98,10 +98,10 @@ def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
 def _installation(python: str) -> list[str]:
     """Where the interpreter is installed, as it says itself, and by its paths without links."""
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [python, "-I", "-S", "-c", _ASK], env={}, capture_output=True, check=True, timeout=30
         )
-        (major, minor), *bases = json.loads(told.stdout)
+        (major, minor), *bases = json.loads(output.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(
             f"the sandbox's Python cannot be started: {error}. Make it: make install"

@@ -30,12 +30,12 @@ def end() -> None:
     for place in Path("/proc").glob("[0-9]*"):
         try:
             status = (place / "status").read_text()
-            told = dict(line.split(":\t", 1) for line in status.splitlines())
+            output = dict(line.split(":\t", 1) for line in status.splitlines())
         except (OSError, ValueError):  # it has ended meanwhile
             continue
         # A child that we started ourselves lives in our own pid namespace and in no other.
-        if told["PPid"] == str(os.getpid()) and len(told.get("NSpid", "").split()) > 1:
-            pid = int(told["Pid"])
+        if output["PPid"] == str(os.getpid()) and len(output.get("NSpid", "").split()) > 1:
+            pid = int(output["Pid"])
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import policy
-from sandbox.policy import Ground
+from sandbox.policy import HostEnvironment
 from sandbox.protocol import SandboxUnavailable
 from sandbox.seccomp import bpf
 
@@ -19,27 +19,27 @@ from sandbox.seccomp import bpf
 class RootfsSpec:
     """What the host gives, and the files that are written into each base container."""
 
-    ground: Ground
+    host_env: HostEnvironment
     texts: Mapping[str, bytes]
     """By path."""
 
 
-def spec(ground: Ground) -> RootfsSpec:
+def spec(host_env: HostEnvironment) -> RootfsSpec:
     """Raises SandboxUnavailable on an architecture without a filter."""
     try:
         filter_ = bpf.program(platform.machine())
     except ValueError as error:
         raise SandboxUnavailable(str(error)) from error
-    env = (f"env {name}={value}" for name, value in policy.environment(ground).items())
-    given = "\n".join((f"python {ground.python}", f"main {policy.MAIN}", *env))
+    env = (f"env {name}={value}" for name, value in policy.environment(host_env).items())
+    given = "\n".join((f"python {host_env.python}", f"main {policy.MAIN}", *env))
     texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
     texts |= {path: Path(path).read_bytes() for path in policy.SYSTEM_FILES if Path(path).exists()}
     texts[policy.AGENT_GIVEN] = given.encode()
-    texts[policy.AGENT_ISOLATION] = policy.isolation(ground).encode()
+    texts[policy.AGENT_ISOLATION] = policy.isolation(host_env).encode()
     texts[policy.AGENT_FILTER] = filter_
     texts[policy.AGENT_NOTHING] = b""
     texts[policy.AGENT_STAT] = _proc_stat().encode()
-    return RootfsSpec(ground, texts)
+    return RootfsSpec(host_env, texts)
 
 
 def _proc_stat() -> str:

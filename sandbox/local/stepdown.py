@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.policy import Ground, Tree
+from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 
 _CLONE_NEWNS = 0x20000
@@ -24,19 +24,19 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE =
     1 << 18,
 )
 _PR_SET_NO_NEW_PRIVS = 38
-_DOORWAY = Path("/tmp")  # noqa: S108  (a mount of our own goes over it, for us alone)
+_MOUNTS = Path("/tmp")  # noqa: S108  (a mount of our own goes over it, for us alone)
 
 
-def step_down(ground: Ground, uid: int) -> Ground:
+def step_down(host_env: HostEnvironment, uid: int) -> HostEnvironment:
     """Become `uid` where this process is root of the host, and return the ground as it sees it.
 
     Elsewhere nothing changes. Raises SandboxUnavailable where root lacks the capabilities for it.
     """
     if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
-        return ground
-    unseen = behind_doors(ground.trees)
+        return host_env
+    unreachable = unreachable_trees(host_env.trees)
     try:
-        doors = _open_doors(unseen) if unseen else {}
+        mounts = _bind_trees(unreachable) if unreachable else {}
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
@@ -47,7 +47,7 @@ def step_down(ground: Ground, uid: int) -> Ground:
             "started as root. Run the worker as an unprivileged user, with an interpreter that "
             "it can read."
         ) from error
-    return replace(ground, trees=tuple(doors.get(tree, tree) for tree in ground.trees))
+    return replace(host_env, trees=tuple(mounts.get(tree, tree) for tree in host_env.trees))
 
 
 def is_user_outside(uid_map: str, uid: int) -> bool:
@@ -64,37 +64,37 @@ def is_open_to_all(path: Path) -> bool:
     return reached and bool(path.stat().st_mode & stat.S_IROTH)
 
 
-def behind_doors(trees: Sequence[Tree]) -> list[Tree]:
+def unreachable_trees(trees: Sequence[Tree]) -> list[Tree]:
     """The trees that are to be bound where the new uid reaches them: those that are hidden from
     it, and with the first of these all that the doorway itself will cover.
     """
     hidden = [tree for tree in trees if not is_open_to_all(Path(tree.source))]
     if not hidden:
         return []
-    return [tree for tree in trees if tree in hidden or _is_behind(Path(tree.source), _DOORWAY)]
+    return [tree for tree in trees if tree in hidden or _leads_through(Path(tree.source), _MOUNTS)]
 
 
-def _is_behind(path: Path, place: Path) -> bool:
+def _leads_through(path: Path, place: Path) -> bool:
     """Whether the way to `path`, or what it leads to, goes through `place`."""
     return path.is_relative_to(place) or path.resolve().is_relative_to(place)
 
 
-def _open_doors(unseen: list[Tree]) -> dict[Tree, Tree]:
+def _bind_trees(unreachable: list[Tree]) -> dict[Tree, Tree]:
     """Bind trees below a directory that any user reaches, in a mount namespace of our own."""
     _call("unshare", _CLONE_NEWNS)
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     # Opened first: what lies below the doorway itself is out of sight once it is covered.
-    sources = {tree: os.open(tree.source, os.O_PATH | os.O_CLOEXEC) for tree in unseen}
-    _mount("tmpfs", str(_DOORWAY), "tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=0755,size=64k")
-    doors = {}
+    sources = {tree: os.open(tree.source, os.O_PATH | os.O_CLOEXEC) for tree in unreachable}
+    _mount("tmpfs", str(_MOUNTS), "tmpfs", _MS_NOSUID | _MS_NODEV, b"mode=0755,size=64k")
+    mounts = {}
     for number, (tree, fd) in enumerate(sources.items()):
-        door = _DOORWAY / str(number)
-        door.mkdir(mode=0o755)
-        _mount(f"/proc/self/fd/{fd}", str(door), None, _MS_BIND | _MS_REC)
-        _mount("none", str(door), None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID)
-        doors[tree] = Tree(str(door), tree.at)
+        mount = _MOUNTS / str(number)
+        mount.mkdir(mode=0o755)
+        _mount(f"/proc/self/fd/{fd}", str(mount), None, _MS_BIND | _MS_REC)
+        _mount("none", str(mount), None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID)
+        mounts[tree] = Tree(str(mount), tree.at)
         os.close(fd)
-    return doors
+    return mounts
 
 
 def _mount(source: str, at: str, kind: str | None, flags: int, options: bytes = b"") -> None:

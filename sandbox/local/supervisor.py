@@ -123,7 +123,7 @@ class Supervisor:
             version = host.version(found)
             groups = Cgroups.open(uid)  # root's affair, if anyone's
             self._groups = groups if isinstance(groups, Cgroups) else None
-            spec = replace(spec, ground=stepdown.step_down(found, uid))
+            spec = replace(spec, host_env=stepdown.step_down(found, uid))
         except SandboxUnavailable as reason:
             self._send({"unavailable": str(reason)})
             return

@@ -52,7 +52,7 @@ class Zygote:
             texts = {at: _memory(data, passed) for at, data in spec.texts.items()}
             given = Descriptors(inside.fileno(), info, texts)
             self._bwrap = subprocess.Popen(
-                command(spec.ground, given, libraries=libraries),
+                command(spec.host_env, given, libraries=libraries),
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -72,7 +72,7 @@ class Zygote:
         """
         given: list[int] = []
         try:
-            given += [] if group is None else group.doors()
+            given += [] if group is None else group.member_lists()
             clock = None if group is None else group.clock()
             given += [] if clock is None else [clock]
             message = b"make %d %d" % (size, clock is not None)

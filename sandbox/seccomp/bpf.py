@@ -104,20 +104,20 @@ def _all(places: tuple[Where, ...], answer: _Line) -> _Lines:
     return lines
 
 
-def _compare(where: Where, behind: int) -> _Lines:
+def _compare(where: Where, skip: int) -> _Lines:
     """Go on behind these lines where the argument is as it should be, else `behind` lines on."""
     at = _AT_ARGUMENTS + 8 * where.index
     masked = () if where.mask & _LOW == _LOW else (_Line(_AND, where.mask),)
     if where.unlike:
-        return (_Line(_LOAD, at), *masked, _Line(_JUMP_EQUAL, where.values[0], yes=behind))
+        return (_Line(_LOAD, at), *masked, _Line(_JUMP_EQUAL, where.values[0], yes=skip))
     equal = []
     for left, value in enumerate(reversed(where.values)):
-        equal.append(_Line(_JUMP_EQUAL, value & _LOW, yes=left, no=0 if left else behind))
+        equal.append(_Line(_JUMP_EQUAL, value & _LOW, yes=left, no=0 if left else skip))
     low = (_Line(_LOAD, at), *masked, *reversed(equal))
     if where.mask <= _LOW:
         return low
     high = where.values[0] >> 32  # of pointers only null is compared
-    return (_Line(_LOAD, at + 4), _Line(_JUMP_EQUAL, high, no=len(low) + behind), *low)
+    return (_Line(_LOAD, at + 4), _Line(_JUMP_EQUAL, high, no=len(low) + skip), *low)
 
 
 def _verdict(value: int) -> _Line:

@@ -33,9 +33,9 @@ def main(*, load: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     serve.harden()
-    tally = ResourceMonitor()
+    monitor = ResourceMonitor()
     spare = interpreter.prepare(given)
-    serve.serve(*control, given, spare, tally)
+    serve.serve(*control, given, spare, monitor)
     os._exit(0)
 
 
@@ -49,11 +49,11 @@ def _control() -> tuple[int, int]:
     return control
 
 
-def _given() -> serve.Given:
+def _given() -> serve.AgentContext:
     """What the image says; and matplotlib's font cache where it may also write: a read-only one
     makes it complain.
     """
-    given = serve.Given.read(GIVEN)
+    given = serve.AgentContext.read(GIVEN)
     os.environ.clear()  # the engine has put something of its own into it
     os.environ.update(given.env)
     place = given.env["MPLCONFIGDIR"]

@@ -20,7 +20,7 @@ import types
 import warnings
 
 from sandbox.agent import program, wire
-from sandbox.agent.serve import Given
+from sandbox.agent.serve import AgentContext
 from sandbox.zygote import shutdown
 
 TYPE_CHECKING = False
@@ -36,10 +36,10 @@ _DESCRIPTORS = 1024
 kernel without close_range each number up to it is closed by itself."""
 
 
-class Begin(BaseException):
+class ForkedChild(BaseException):
     """Raised by `prepare` in the code process; `trampoline` alone catches it."""
 
-    def __init__(self, orders: int, given: Given) -> None:
+    def __init__(self, orders: int, given: AgentContext) -> None:
         super().__init__()
         self.orders, self.given = orders, given
 
@@ -68,27 +68,27 @@ def trampoline(main: Callable[[], None]) -> None:
     """
     try:
         main()
-    except Begin as begin:
-        orders, given = begin.orders, begin.given
+    except ForkedChild as child:
+        orders, given = child.orders, child.given
     else:
         return
     shutdown.run(*_code(orders, given))
 
 
-def prepare(given: Given) -> program.Waiting:
+def prepare(given: AgentContext) -> program.Waiting:
     """Fork a code process that waits for its orders. In that process it raises Begin."""
-    theirs, ours = program.pipes()
+    child_ends, parent_ends = program.pipes()
     receiving, sending = os.pipe()
     pid = os.fork()
     if pid == 0:
-        program.settle(theirs)
-        raise Begin(receiving, given)
-    for fd in (*theirs, receiving):
+        program.settle(child_ends)
+        raise ForkedChild(receiving, given)
+    for fd in (*child_ends, receiving):
         os.close(fd)
-    return program.Waiting(pid, ours, sending)
+    return program.Waiting(pid, parent_ends, sending)
 
 
-def _code(channel: int, given: Given) -> tuple[types.CodeType | str, frozenset[str]]:
+def _code(channel: int, given: AgentContext) -> tuple[types.CodeType | str, frozenset[str]]:
     """Make this process new, wait for the orders, and return what `shutdown.run` takes, or become
     another program.
     """
@@ -124,12 +124,12 @@ def _let_go(channel: int) -> None:
     program.set_dumpable(1)
 
 
-def _adopt(given: Given) -> frozenset[str]:
+def _adopt(given: AgentContext) -> frozenset[str]:
     """Take on the surroundings of code that lies where `given` says, and put our own modules out of
     sight; returns the names of the modules that are there before the code.
     """
-    ours = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
-    _KEPT.extend(sys.modules.pop(name) for name in ours)
+    parent_ends = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+    _KEPT.extend(sys.modules.pop(name) for name in parent_ends)
     if dict(os.environ) != dict(given.env):
         os.environ.clear()
         os.environ.update(given.env)
@@ -173,7 +173,7 @@ def _stream(fd: int, name: str) -> io.TextIOWrapper:
     return stream
 
 
-def _main(given: Given) -> types.ModuleType:
+def _main(given: AgentContext) -> types.ModuleType:
     """A new `__main__`, for code that lies where `given` says."""
     main, old = types.ModuleType("__main__"), sys.modules["__main__"]
     for name in ("__annotations__", "__builtins__"):
@@ -185,7 +185,7 @@ def _main(given: Given) -> types.ModuleType:
     return main
 
 
-def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.CodeType | None:
+def _compiled(orders: Orders, given: AgentContext, loaded: frozenset[str]) -> types.CodeType | None:
     """The code; None where only the interpreter itself does the same as the interpreter.
 
     That is for another program; for a hash seed; for a module of the workspace that would have
@@ -202,7 +202,7 @@ def _compiled(orders: Orders, given: Given, loaded: frozenset[str]) -> types.Cod
             return None
 
 
-def _module(orders: Orders, given: Given, loaded: frozenset[str]) -> str | None:
+def _module(orders: Orders, given: AgentContext, loaded: frozenset[str]) -> str | None:
     """The module of `python -m MODULE ...`, where one is asked for and this process can run it."""
     if orders.words[:2] != [given.python, "-m"] or _needs_its_own(orders, loaded):
         return None

@@ -44,9 +44,11 @@ _clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's l
 class _Context:
     """What every sandbox is given."""
 
-    def __init__(self, isolation: Isolation, given: serve.Given, fonts: dict[str, bytes]) -> None:
+    def __init__(
+        self, isolation: Isolation, given: serve.AgentContext, fonts: dict[str, bytes]
+    ) -> None:
         self.isolation, self.given, self.fonts = isolation, given, fonts
-        self.tally = ResourceMonitor()
+        self.monitor = ResourceMonitor()
 
 
 def main(control: int, *, libraries: bool) -> NoReturn:
@@ -68,7 +70,7 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Cont
     preload.load(libraries=libraries)
     with open("/agent/isolation", encoding="utf-8") as file, open("/agent/filter", "rb") as filter_:
         isolation = Isolation(file.read(), filter_.read())
-    context = _Context(isolation, serve.Given.read("/agent/given"), _files(isolation.fonts))
+    context = _Context(isolation, serve.AgentContext.read("/agent/given"), _files(isolation.fonts))
     _require_no_descriptors(control)
     talk = socket.socket(fileno=control)
     talk.send(b"ready")
@@ -80,7 +82,7 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Cont
             sandbox, *groups = fds
             _, size, has_clock = data.split()
             if has_clock == b"1":
-                context.tally.cpu.clock = groups.pop()
+                context.monitor.cpu.clock = groups.pop()
             return sandbox, groups, int(size), context
 
 
@@ -141,14 +143,14 @@ def _live(sandbox: int, groups: list[int], work_bytes: int, context: _Context) -
         for group in groups:  # what is charged from here on is the sandbox's
             os.write(group, b"0")
             os.close(group)
-        context.tally.locks = context.isolation.apply(work_bytes)
+        context.monitor.locks = context.isolation.apply(work_bytes)
         _write_files(context.isolation.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody listens to complaints
     except OSError as error:
         os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     spare = interpreter.prepare(context.given)
-    serve.serve(sandbox, sandbox, context.given, spare, context.tally)
+    serve.serve(sandbox, sandbox, context.given, spare, context.monitor)
     os._exit(0)
 
 

@@ -100,7 +100,7 @@ async def test_long_code_arrives_whole(sandbox: Sandbox) -> None:
     assert (await python(sandbox, code)).stdout.text == "39999\n"
 
 
-async def test_a_missing_program_is_told_as_a_shell_tells_it(sandbox: Sandbox) -> None:
+async def test_a_missing_program_is_reported_as_a_shell_does(sandbox: Sandbox) -> None:
     result = await sandbox.run(Command(("no-such-program",)), QUICK)
     assert (result.end, result.exit_code) == (End.EXITED, 127)
     assert "no-such-program" in result.stderr.text
@@ -503,7 +503,7 @@ async def test_a_file_too_large_is_an_error_or_a_signal(sandbox: Sandbox) -> Non
     assert (await sandbox.run(command, limits)).end is End.DISK
 
 
-async def test_a_failure_on_a_full_disk_is_told_as_one(sandbox: Sandbox) -> None:
+async def test_a_failure_on_a_full_disk_is_reported_as_one(sandbox: Sandbox) -> None:
     code = "for n in range(99): open(f'f{n}', 'wb').write(bytes(1 << 20))"
     result = await python(sandbox, code, Limits(workspace_bytes=4 * MIB))
     assert (result.end, result.exit_code) == (End.DISK, None)
@@ -513,7 +513,7 @@ async def test_a_failure_on_a_full_disk_is_told_as_one(sandbox: Sandbox) -> None
     assert (result.end, result.stdout.text) == (End.EXITED, "coped\n")
 
 
-async def test_a_failure_for_want_of_processes_is_told_as_one(sandbox: Sandbox) -> None:
+async def test_a_failure_for_want_of_processes_is_reported_as_one(sandbox: Sandbox) -> None:
     code = "import subprocess\nx = [subprocess.Popen(['sleep', '9']) for _ in range(50)]"
     result = await python(sandbox, code, Limits(processes=10))
     assert (result.end, result.exit_code) == (End.PROCESSES, None)
@@ -612,7 +612,7 @@ print(sorted(os.listdir('/etc')))
     }  # fmt: skip
 
 
-async def test_the_machine_is_not_told_of_in_proc(sandbox: Sandbox) -> None:
+async def test_proc_shows_nothing_of_the_machine(sandbox: Sandbox) -> None:
     code = """
 import fcntl
 with open('own', 'w') as file:
@@ -716,7 +716,7 @@ async def test_cancelled_at_any_moment_it_stays_usable(sandbox: Sandbox) -> None
     assert (await python(sandbox, "print(1)")).succeeded
 
 
-async def test_the_layers_are_told(sandbox: Sandbox) -> None:
+async def test_the_layers_are_reported(sandbox: Sandbox) -> None:
     layers = {layer.name: layer for layer in await sandbox.check()}
     # A container's user namespace is the engine's, and its own only where that is rootless.
     own = ("namespaces",) if isinstance(sandbox, LocalSandbox) else ()

@@ -259,7 +259,7 @@ print('on')
         assert (result.exit_code, result.stdout.text) == (0, "on\n")
 
 
-async def test_no_engine_is_told_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
+async def test_a_missing_engine_is_reported_and_nothing_else_is_tried(sandbox, tmp_path) -> None:
     async with sandbox(engine=f"unix://{tmp_path}/none.sock") as backend:
         for _ in range(2):
             with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
@@ -268,13 +268,15 @@ async def test_no_engine_is_told_and_nothing_else_is_tried(sandbox, tmp_path) ->
             await backend.check()
 
 
-async def test_no_image_is_told_with_the_command_that_makes_it(sandbox) -> None:
+async def test_a_missing_image_is_reported_with_the_command_that_makes_it(sandbox) -> None:
     async with sandbox("no-such-image") as backend:
         with pytest.raises(SandboxUnavailable, match=r"Make it: deploy/sandbox-image\.sh no-such"):
             await backend.run(HELLO, QUICK)
 
 
-async def test_an_engine_that_dies_during_a_run_is_told_and_found_again(engine, sandbox) -> None:
+async def test_an_engine_that_dies_during_a_run_is_reported_and_found_again(
+    engine, sandbox
+) -> None:
     async with sandbox() as backend:
         await backend.warmed()
         running = asyncio.create_task(backend.run(Command.python(SLEEP), Limits(wall_seconds=90)))
@@ -470,7 +472,7 @@ async def test_those_of_a_living_worker_are_left_alone(sandbox, looking) -> None
         assert before == set(sandboxes(looking))
 
 
-async def test_a_runtime_that_the_engine_lacks_is_told(sandbox) -> None:
+async def test_a_runtime_that_the_engine_has_not_is_reported(sandbox) -> None:
     async with sandbox(runtime="kata-runtime") as backend:
         with pytest.raises(SandboxUnavailable, match=r"no runtime 'kata-runtime'.*daemon"):
             await backend.run(HELLO, QUICK)

@@ -80,9 +80,9 @@ def cgroups() -> Iterator[Cgroups]:
 
 JOINS = """
 import os, sys
-for door in map(int, sys.argv.pop().split(",")):
-    os.write(door, b"0")
-    os.close(door)
+for members in map(int, sys.argv.pop().split(",")):
+    os.write(members, b"0")
+    os.close(members)
 """
 
 
@@ -92,14 +92,18 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def program(group: SandboxGroup, code: str, *words: str) -> subprocess.Popen[str]:
         """One that is a member of the group."""
-        doors = group.doors()
-        argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, doors))]
+        member_lists = group.member_lists()
+        argv = [sys.executable, "-I", "-c", JOINS + code, *words, ",".join(map(str, member_lists))]
         one = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=doors
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=member_lists,
         )
         started.append(one)
-        for door in doors:
-            os.close(door)
+        for member_list in member_lists:
+            os.close(member_list)
         until(lambda: all(str(one.pid) in members(each) for each in directories(group)))
         return one
 
@@ -109,7 +113,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         each.communicate()
 
 
-def told(program: subprocess.Popen[str]) -> str:
+def read_line(program: subprocess.Popen[str]) -> str:
     assert program.stdin is not None
     assert program.stdout is not None
     program.stdin.write("\n")
@@ -156,7 +160,7 @@ def test_memory_counts_over_eight_processes(
     group = cgroups.take()
     group.limit(200 * MIB, 64, None)
     program = start(group, EATERS, "50")
-    whole, killed = map(int, told(program).split())
+    whole, killed = map(int, read_line(program).split())
     assert killed >= 1
     assert whole * 50 <= 200
     assert group.outcome().oom_kills == killed
@@ -169,7 +173,7 @@ def test_within_the_limit_nothing_is_hit(
     group.limit(64 * MIB, 64, None)
     group.limit(400 * MIB, 64, 1.5)  # raised, when it is known for what
     program = start(group, EATERS, "20")
-    assert told(program) == "8 0"
+    assert read_line(program) == "8 0"
     assert group.outcome() == ExitReport()
 
 
@@ -183,7 +187,7 @@ def test_pages_of_a_tmpfs_count(
         "while True: os.write(fd, bytes(1 << 20))"
     )
     program = start(group, code)
-    assert told(program) == ""
+    assert read_line(program) == ""
     assert program.wait(30) == -signal.SIGKILL
     assert group.outcome().oom_kills == 1
 
@@ -194,7 +198,7 @@ def test_processes_are_counted(
     group = cgroups.take()
     group.limit(200 * MIB, 10, None)
     program = start(group, FORKS)
-    assert told(program) == "9"
+    assert read_line(program) == "9"
     assert group.outcome() == ExitReport(refused_forks=1)
 
 
@@ -209,7 +213,7 @@ def test_processor_time_is_shared_out(
     group = cgroups.take()
     group.limit(200 * MIB, 10, 0.2)
     program = start(group, code)
-    assert float(told(program)) < 0.5
+    assert float(read_line(program)) < 0.5
 
 
 def test_more_processor_time_than_there_is_above_is_all_that_there_is(cgroups: Cgroups) -> None:
@@ -230,7 +234,7 @@ def test_who_is_starved_by_his_own_children_is_rooted_out(
     group = cgroups.take()
     group.limit(200 * MIB, 64, 0.01)
     program = start(group, FORKS)
-    assert told(program) == "30"
+    assert read_line(program) == "30"
     group.root_out()
     program.wait(10)
     until(lambda: not any(members(each) for each in directories(group)))
@@ -280,11 +284,11 @@ groups = Cgroups.open({UID})
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
 group = groups.take()
 group.limit(64 << 20, 10, None)
-doors, (ready, joined) = group.doors(), os.pipe()
+members, (ready, joined) = group.member_lists(), os.pipe()
 pid = os.fork()
 if not pid:
-    for door in doors:
-        os.write(door, b"0")
+    for member_list in members:
+        os.write(member_list, b"0")
     os.write(joined, b"1")
     time.sleep(60)
 os.read(ready, 1)
@@ -295,7 +299,10 @@ time.sleep(60)
 
 def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": "."}
+        [sys.executable, "-c", OWNER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": "."},
     ) as owner:
         assert owner.stdout is not None
         pid, member = map(int, owner.stdout.readline().split())
@@ -328,7 +335,7 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
         foreign.rmdir()
 
 
-def test_who_may_not_make_a_group_is_told_so() -> None:
+def test_a_user_who_may_not_make_a_group_gets_the_reason() -> None:
     code = (
         "import os; from sandbox.local.cgroups.groups import Cgroups\n"
         f"os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})\n"
@@ -399,15 +406,15 @@ unit = Path({str(delegated)!r})
 (unit / "cgroup.procs").write_text(str(os.getpid()))
 base = made._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
 top = Place(base.directory / reaper.name(), base.controllers, 2)
-kept = reaper.Keeper([top.directory])
+kept = reaper.Reaper([top.directory])
 made._make(top, {UID})
 groups = made.Cgroups((top,), kept)
 os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
-(door,), (ready, joined) = groups.take().doors(), os.pipe()
+(members,), (ready, joined) = groups.take().member_lists(), os.pipe()
 pid = os.fork()
 if not pid:
     os.close(1)
-    os.write(door, b"0")
+    os.write(members, b"0")
     os.write(joined, b"1")
     time.sleep(60)
 os.read(ready, 1)

@@ -50,7 +50,7 @@ from sandbox.local import host, orphans, rootfs, stepdown, zygote
 orphans.adopt()
 found = host.find({str(PYTHON)!r}, None)
 common = rootfs.spec(found)
-common = replace(common, ground=stepdown.step_down(found, 61100))
+common = replace(common, host_env=stepdown.step_down(found, 61100))
 for number in range(40):
     made = zygote.Zygote(common, libraries=False)
     made.make(number, 1 << 20, None)
@@ -137,7 +137,7 @@ async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
 
 
 @pytest.mark.invariant("J14")
-async def test_rooms_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
+async def test_sandboxes_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     await sandbox.warmed()
     assert sandbox._session is not None
@@ -161,7 +161,7 @@ async def test_a_lost_zygote_is_replaced(sandbox: LocalSandbox) -> None:
         lost = _family(supervisor)
         _kill_zygotes(supervisor)
         assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-        gone = lost - {supervisor, *_keepers(supervisor)}
+        gone = lost - {supervisor, *_reapers(supervisor)}
         await asyncio.to_thread(
             _wait_for,
             lambda gone=gone: [pid for pid in gone if is_alive(pid)],
@@ -267,7 +267,7 @@ async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) 
 
 
 @pytest.mark.invariant("J14")
-def test_rooms_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
+def test_sandboxes_that_are_killed_at_any_moment_of_their_start_leave_nothing() -> None:
     """See `sandbox.local.orphans`. In a process of its own, since it steps down from root."""
     before = _unbegun()
     ran = subprocess.run([sys.executable, "-c", STARTS], cwd=TOP, timeout=60, check=False)
@@ -301,7 +301,7 @@ def _kill_zygotes(supervisor: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _keepers(supervisor: int) -> set[int]:
+def _reapers(supervisor: int) -> set[int]:
     """Children of the supervisor that have none: no bubblewrap, but what keeps control groups."""
     parents = {_parent(pid) for pid in _family(supervisor)}
     return {pid for pid in _family(supervisor) if _parent(pid) == supervisor} - parents

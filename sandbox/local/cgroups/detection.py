@@ -71,9 +71,9 @@ def mounts(mountinfo: str) -> tuple[Mount, ...]:
     return tuple(found)
 
 
-def memberships(told: str) -> Mapping[str, str]:
+def memberships(text: str) -> Mapping[str, str]:
     """`/proc/self/cgroup` as {controller: group}; version 2 goes by the empty name."""
-    rows = (line.split(":", 2) for line in told.splitlines())
+    rows = (line.split(":", 2) for line in text.splitlines())
     return {name: group for _, names, group in rows for name in names.split(",")}
 
 
@@ -111,10 +111,10 @@ def _directory(mount: Mount, group: str | None) -> Path | None:
 
 def _offered(directory: Path) -> frozenset[str]:
     try:
-        told = (directory / "cgroup.controllers").read_text()
+        text = (directory / "cgroup.controllers").read_text()
     except OSError:
         return frozenset()
-    return frozenset(WANTED) & frozenset(told.split())
+    return frozenset(WANTED) & frozenset(text.split())
 
 
 def _plain(path: str) -> str:

@@ -29,8 +29,8 @@ _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
 class Cgroups:
     """The groups of one supervisor. `detail` tells the doctor what bounds what."""
 
-    def __init__(self, tops: tuple[Place, ...], kept: reaper.Keeper) -> None:
-        self._tops, self._keeper = tops, kept
+    def __init__(self, tops: tuple[Place, ...], own_reaper: reaper.Reaper) -> None:
+        self._tops, self._reaper = tops, own_reaper
         self._numbers = itertools.count(1)
         self._leaving: list[Place] = []
         names = [name for top in tops for name in sorted(top.controllers)]
@@ -41,7 +41,7 @@ class Cgroups:
         """Make this process's group and give it to `uid`; clear those of dead supervisors.
 
         To be called before a supervisor steps down from root, by a process of one thread: it
-        forks a `keeper.Keeper`.
+        forks a `Reaper`.
         """
         places = look()
         if isinstance(places, NoCgroup):
@@ -54,16 +54,16 @@ class Cgroups:
                 Place(base.directory / reaper.name(), base.controllers, base.version)
                 for base in bases
             )
-            kept = reaper.Keeper(top.directory for top in tops)
+            own_reaper = reaper.Reaper(top.directory for top in tops)
         except (OSError, delegation.NotDelegatedError) as error:
             return NoCgroup(str(error))
         try:
             for top in tops:
                 _make(top, uid)
         except OSError as error:
-            kept.release(wait=True)
+            own_reaper.release(wait=True)
             return NoCgroup(f"no control group could be made: {error}")
-        return cls(tops, kept)
+        return cls(tops, own_reaper)
 
     def take(self) -> SandboxGroup:
         """A group for a new sandbox, without limits. Raises OSError."""
@@ -83,8 +83,8 @@ class Cgroups:
 
     def close(self) -> None:
         """Remove everything, killing what is left in a sandbox."""
-        # In version 2 this process is in the group itself: the keeper goes on when it has ended.
-        self._keeper.release(wait=self._tops[0].version == 1)
+        # In version 2 this process is in the group itself: the reaper goes on when it has ended.
+        self._reaper.release(wait=self._tops[0].version == 1)
 
     def give_back(self, group: SandboxGroup) -> None:
         """Its sandbox is gone: it is removed, or will be when nothing is left in it."""

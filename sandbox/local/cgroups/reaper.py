@@ -1,4 +1,4 @@
-"""The keeper of a supervisor's control groups: a process that removes them when it is gone.
+"""The reaper of a supervisor's control groups: a process that removes them when it is gone.
 
 A supervisor that has stepped down from root may not remove the group that root made for it, and one
 that was killed removes nothing. So a child stays behind as it was, in a session of its own, and
@@ -24,7 +24,7 @@ _PREFIX = "fettle-"
 _SECONDS = 10.0
 
 
-class Keeper:
+class Reaper:
     """A child that was forked for the groups `tops`; ends with this process or with `release`."""
 
     def __init__(self, tops: Iterable[Path]) -> None:
@@ -35,7 +35,7 @@ class Keeper:
         supervisor = os.pidfd_open(os.getpid())
         self._pid = os.fork()
         if self._pid == 0:
-            _keep((supervisor, read), kept)
+            _wait_and_clear((supervisor, read), kept)
         os.close(supervisor)
         os.close(read)
 
@@ -51,8 +51,8 @@ class Keeper:
                 os.waitpid(self._pid, 0)
 
 
-def _keep(signs: tuple[int, int], tops: tuple[Path, ...]) -> None:
-    """The keeper's whole life; never returns."""
+def _wait_and_clear(signs: tuple[int, int], tops: tuple[Path, ...]) -> None:
+    """The reaper's whole life; never returns."""
     try:
         os.setsid()
         os.chdir("/")
@@ -128,10 +128,10 @@ def removed(group: Path) -> bool:
 def _started(pid: int) -> int | None:
     """A process's start time in clock ticks since boot; None where there is no such process."""
     try:
-        told = Path("/proc", str(pid), "stat").read_bytes()
+        text = Path("/proc", str(pid), "stat").read_bytes()
     except OSError:
         return None
-    return int(told.rpartition(b")")[2].split()[19])
+    return int(text.rpartition(b")")[2].split()[19])
 
 
 def _namespace() -> int:

@@ -23,7 +23,7 @@ class SandboxGroup:
     def __init__(self, places: tuple[Place, ...]) -> None:
         self._places = places
 
-    def doors(self) -> list[int]:
+    def member_lists(self) -> list[int]:
         """Descriptors: a process of one thread that writes `0` to each of them is a member. Raises
         OSError.
 
@@ -37,8 +37,8 @@ class SandboxGroup:
                 file = "tasks" if place.version == 1 else "cgroup.procs"
                 opened.append(os.open(f"{place.directory}/{file}", os.O_WRONLY | os.O_CLOEXEC))
         except OSError:
-            for door in opened:
-                os.close(door)
+            for member_list in opened:
+                os.close(member_list)
             raise
         return opened
 

@@ -14,7 +14,7 @@ from agents.checks.report_format import report_summary
 from agents.checks.supervised.expected import collected, expected
 from agents.checks.supervised.supervisor import _bounded
 from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
-from sandbox.result import died
+from sandbox.result import no_answer
 
 
 def names(source: str) -> list[tuple[str, int | None, bool]]:
@@ -213,7 +213,7 @@ def test_only_a_report_with_the_secret_counts() -> None:
         assert not report.passed
         assert report.problem is not None
     assert not _read(answered(f"s3cret{told}", code=1), "s3cret", "tests").passed
-    assert _read(died(End.MEMORY, 1.0), "s3cret", "tests").problem == (
+    assert _read(no_answer(End.MEMORY, 1.0), "s3cret", "tests").problem == (
         "the checks used more memory than they may"
     )
 

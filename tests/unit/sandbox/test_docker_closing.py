@@ -60,7 +60,7 @@ async def closed_at(engine: ScriptedEngine, backend: DockerSandbox, step: str) -
         *product(MAKING, (False, True), ANSWERS),
     ],
 )
-async def test_who_runs_while_it_is_closed_is_told_just_that(
+async def test_a_run_during_the_close_fails_as_closed(
     tmp_path: Path, step: str, late: bool, answer: int | None
 ) -> None:
     async with backed(tmp_path) as (engine, backend):
@@ -75,7 +75,7 @@ async def test_who_runs_while_it_is_closed_is_told_just_that(
 
 @pytest.mark.parametrize("answer", [*ANSWERS, 409])
 @pytest.mark.parametrize("step", ["update", "list", "remove"])
-async def test_so_is_who_has_his_container_already(
+async def test_so_does_a_run_that_has_its_container_already(
     tmp_path: Path, step: str, answer: int | None
 ) -> None:
     async with backed(tmp_path, 1) as (engine, backend):
@@ -193,7 +193,7 @@ async def test_who_waits_no_more_for_the_end_does_not_stop_it(tmp_path: Path) ->
         assert engine.containers == {}
 
 
-async def test_all_who_wait_for_an_engine_are_told_at_once_that_there_is_none(
+async def test_all_runs_that_wait_for_an_engine_fail_at_once_where_there_is_none(
     tmp_path: Path,
 ) -> None:
     async with backed(tmp_path) as (engine, backend):

@@ -68,7 +68,7 @@ async def test_one_that_ended_in_good_order_or_not_at_all_was_cut_off(
         await backend.close()
 
 
-async def test_an_engine_that_ends_while_one_is_made_is_told_as_that(tmp_path: Path) -> None:
+async def test_an_engine_that_ends_while_one_is_made_is_reported_as_lost(tmp_path: Path) -> None:
     async with scripted(tmp_path / "s") as engine:
         backend = DockerSandbox(engine=engine.host, pool_size=0)
         starting = engine.gate("start", late=True)

@@ -12,7 +12,7 @@ import pytest
 from sandbox.docker import address, exchange
 from sandbox.docker.address import Address
 from sandbox.docker.engine import Engine, EngineLost
-from sandbox.docker.exchange import Broken
+from sandbox.docker.exchange import NoAnswer
 from sandbox.protocol import SandboxUnavailable
 
 CHUNKED = (
@@ -78,16 +78,16 @@ async def test_a_whole_answer_is_read(ask, answer: bytes, body) -> None:
     ],
 )
 async def test_a_broken_answer_is_broken(ask, answer: bytes) -> None:
-    with pytest.raises(Broken):
+    with pytest.raises(NoAnswer):
         await ask(answer)
 
 
 async def test_an_engine_that_is_silent_is_not_waited_for_for_ever(ask) -> None:
-    with pytest.raises(Broken, match="TimeoutError"):
+    with pytest.raises(NoAnswer, match="TimeoutError"):
         await ask(b"HTTP/1.1 200 OK\r\n", hold=True, seconds=0.05)
 
 
-async def test_nobody_there_is_told_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_missing_engine_is_reported_with_what_to_do(tmp_path: Path) -> None:
     engine = Engine(address.parse(f"unix://{tmp_path}/none.sock"))
     with pytest.raises(EngineLost, match=r"Is it running.*FETTLE_SANDBOX_ENGINE"):
         await engine.open()
@@ -114,7 +114,7 @@ async def test_what_is_no_engine_or_an_old_one_is_refused(tmp_path: Path, versio
             await Engine(Address("unix", str(place))).open()
 
 
-async def test_what_an_engine_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+async def test_a_refusal_carries_the_engines_text(tmp_path: Path) -> None:
     place = tmp_path / "engine.sock"
     said = b'{"message": "no space left on device"}'
     answer = b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
@@ -146,13 +146,13 @@ def test_what_is_no_address_is_refused(host: str) -> None:
         address.parse(host)
 
 
-def test_certificates_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_missing_certificates_are_named(tmp_path: Path) -> None:
     tls = address.Tls(*(tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")))
     with pytest.raises(SandboxUnavailable, match=r"ca\.pem"):
         address.parse("tcp://engine", tls)
 
 
-async def test_a_stream_that_is_refused_is_told_in_the_engines_words(tmp_path: Path) -> None:
+async def test_a_refused_stream_carries_the_engines_text(tmp_path: Path) -> None:
     place = tmp_path / "engine.sock"
     said = b'{"message": "No such container: abc"}'
     answer = b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)

@@ -18,7 +18,7 @@ from sandbox.seccomp.allowed_arguments import options
 
 UID = profile.UIDS[1]
 TOP = Path(__file__).resolve().parents[3]
-KIND = profile.Kind(
+TEMPLATE = profile.ContainerTemplate(
     image="sha256:abc",
     runtime=None,
     cpus=1.5,
@@ -30,7 +30,7 @@ KIND = profile.Kind(
 
 @pytest.fixture
 def body():
-    return profile.container(KIND, profile.shape(Limits()), ("agent",), UID)
+    return profile.container(TEMPLATE, profile.container_limits(Limits()), ("agent",), UID)
 
 
 def test_a_container_has_no_network_no_privilege_and_no_way_to_the_host(body) -> None:
@@ -80,13 +80,13 @@ def test_memory_has_no_swap_and_stays_within_twice_the_limit(body) -> None:
     assert host["Memory"] < 2 * Limits().memory_bytes
     assert host["PidsLimit"] == Limits().processes + 1  # the agent
     assert host["NanoCpus"] == 1_500_000_000
-    larger = profile.shape(Limits(memory_bytes=600 * MIB)).memory_bytes
+    larger = profile.container_limits(Limits(memory_bytes=600 * MIB)).memory_bytes
     assert larger - host["Memory"] == 88 * MIB
 
 
 def test_the_kernel_holds_a_container_to_what_it_holds_a_local_sandbox_to() -> None:
     for limits in (Limits(), Limits(memory_bytes=128 * MIB, workspace_bytes=8 * MIB)):
-        beside = profile.shape(limits).memory_bytes - policy.group_bytes(limits)
+        beside = profile.container_limits(limits).memory_bytes - policy.group_bytes(limits)
         assert 0 < beside <= 96 * MIB  # the libraries that its agent has loaded
 
 
@@ -103,17 +103,17 @@ def test_what_the_local_backend_masks_is_masked_here(body) -> None:
 
 
 def test_a_made_container_can_take_other_counts() -> None:
-    common = profile.shape(Limits())
+    common = profile.container_limits(Limits())
     assert set(profile.update(common)) == {"Memory", "MemorySwap", "PidsLimit"}
 
 
 def test_the_runtime_is_named_only_where_it_is_another() -> None:
-    shape = profile.shape(Limits())
-    assert "Runtime" not in profile.container(KIND, shape, (), UID)["HostConfig"]
-    gvisor = profile.Kind(
-        **{name: getattr(KIND, name) for name in KIND.__slots__} | {"runtime": "runsc"}
+    container_limits = profile.container_limits(Limits())
+    assert "Runtime" not in profile.container(TEMPLATE, container_limits, (), UID)["HostConfig"]
+    gvisor = profile.ContainerTemplate(
+        **{name: getattr(TEMPLATE, name) for name in TEMPLATE.__slots__} | {"runtime": "runsc"}
     )
-    assert profile.container(gvisor, shape, (), UID)["HostConfig"]["Runtime"] == "runsc"
+    assert profile.container(gvisor, container_limits, (), UID)["HostConfig"]["Runtime"] == "runsc"
 
 
 def test_the_shipped_filter_is_current() -> None:

@@ -45,7 +45,7 @@ def children() -> list[str]:
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
-async def test_one_that_ends_is_told_as_an_engine_that_does_not_answer(ssh: Callable) -> None:
+async def test_an_ssh_that_ends_is_an_engine_that_does_not_answer(ssh: Callable) -> None:
     ssh("raise SystemExit(255)")
     backend = DockerSandbox(engine="ssh://me@there")
     for _ in range(2):

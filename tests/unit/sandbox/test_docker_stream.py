@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sandbox.docker.stream import COMPLAINT_BYTES, STDERR, STDOUT, Streams
 
 
-def framed(kind: int, data: bytes) -> bytes:
-    return bytes((kind, 0, 0, 0)) + len(data).to_bytes(4, "big") + data
+def framed(template: int, data: bytes) -> bytes:
+    return bytes((template, 0, 0, 0)) + len(data).to_bytes(4, "big") + data
 
 
 def streams(*raw: bytes) -> Streams:
@@ -25,14 +25,14 @@ def streams(*raw: bytes) -> Streams:
 @given(st.lists(st.tuples(st.sampled_from([STDOUT, STDERR]), st.binary(max_size=40))))
 def test_standard_output_is_whole_however_it_was_cut(pieces) -> None:
     async def check() -> None:
-        wanted = b"".join(data for kind, data in pieces if kind == STDOUT)
-        read = streams(*(framed(kind, data) for kind, data in pieces))
+        wanted = b"".join(data for template, data in pieces if template == STDOUT)
+        read = streams(*(framed(template, data) for template, data in pieces))
         half = len(wanted) // 2
         assert await read.readexactly(half) + await read.readexactly(len(wanted) - half) == wanted
         with pytest.raises(asyncio.IncompleteReadError):
             await read.readexactly(1)
-        said = b"".join(data for kind, data in pieces if kind == STDERR)
-        assert read.complaint == said.decode(errors="replace").strip()
+        said = b"".join(data for template, data in pieces if template == STDERR)
+        assert read.stderr_tail == said.decode(errors="replace").strip()
 
     asyncio.run(check())
 
@@ -41,8 +41,8 @@ async def test_of_a_flood_on_standard_error_the_end_is_kept() -> None:
     flood = [framed(STDERR, b"x" * 100_000) for _ in range(20)]
     read = streams(*flood, framed(STDERR, b" the end"), framed(STDOUT, b"R"))
     assert await read.readexactly(1) == b"R"
-    assert len(read.complaint) <= COMPLAINT_BYTES
-    assert read.complaint.endswith("the end")
+    assert len(read.stderr_tail) <= COMPLAINT_BYTES
+    assert read.stderr_tail.endswith("the end")
 
 
 async def test_an_end_within_a_piece_is_an_end() -> None:

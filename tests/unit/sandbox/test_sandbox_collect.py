@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.agent.collect import collect, lay
+from sandbox.agent.collect import collect, write_files
 from sandbox.agent.supervise import CHUNK, Kept
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
@@ -17,7 +17,7 @@ WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 
 def test_laid_files_that_stay_are_no_change(tmp_path: Path) -> None:
     files = {"a": b"1", "d/e/f": b"2"}
-    lay(str(tmp_path), files)
+    write_files(str(tmp_path), files)
     found = collect(str(tmp_path), files, WIDE)
     assert (found.changed, found.deleted, found.refused) == ({}, [], [])
 
@@ -26,7 +26,7 @@ def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "f").write_bytes(b"secret")
-    lay(str(work), {"d/f": b"1"})
+    write_files(str(work), {"d/f": b"1"})
     (work / "d" / "f").unlink()
     (work / "d").rmdir()
     (work / "d").symlink_to(elsewhere)
@@ -36,14 +36,14 @@ def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
-    lay(str(tmp_path), {"a": bytes(101)})
+    write_files(str(tmp_path), {"a": bytes(101)})
     found = collect(str(tmp_path), {"a": b"1"}, WIDE)
     assert (found.changed, found.deleted) == ({}, [])
     assert found.refused == ["a: 101 bytes, more than 100"]
 
 
 def test_what_was_deleted_makes_sandbox(tmp_path: Path) -> None:
-    lay(str(tmp_path), {"new": bytes(90)})
+    write_files(str(tmp_path), {"new": bytes(90)})
     tight = {**WIDE, "workspace_bytes": 100.0, "workspace_files": 1.0}
     found = collect(str(tmp_path), {"old": bytes(90)}, tight)
     assert (list(found.changed), found.deleted, found.refused) == (["new"], ["old"], [])
@@ -52,7 +52,7 @@ def test_what_was_deleted_makes_sandbox(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o600])
 def test_directories_are_unlocked_first_the_top_one_too(tmp_path: Path, mode: int) -> None:
     work = tmp_path / "work"
-    lay(str(work), {"d/e/f": b"1", "g": b"2"})
+    write_files(str(work), {"d/e/f": b"1", "g": b"2"})
     (work / "g").chmod(mode & 0o111)
     for place in (work / "d" / "e", work / "d", work):
         place.chmod(mode)
@@ -115,11 +115,13 @@ def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int) -
 
 
 def test_what_can_be_executed_may_be(tmp_path: Path) -> None:
-    lay(str(tmp_path), {"run.sh": b"#!/bin/sh\n", "prog": b"\x7fELF", "prog.c": b"int x;\n"})
+    write_files(
+        str(tmp_path), {"run.sh": b"#!/bin/sh\n", "prog": b"\x7fELF", "prog.c": b"int x;\n"}
+    )
     may = {path.name for path in tmp_path.iterdir() if os.access(path, os.X_OK)}
     assert may == {"run.sh", "prog"}
 
 
 def test_a_compiled_file_is_older_than_its_source(tmp_path: Path) -> None:
-    lay(str(tmp_path), {"prog.c": b"int x;\n", "prog": b"\x7fELF"})
+    write_files(str(tmp_path), {"prog.c": b"int x;\n", "prog": b"\x7fELF"})
     assert (tmp_path / "prog").stat().st_mtime < (tmp_path / "prog.c").stat().st_mtime

@@ -78,7 +78,7 @@ def test_without_a_cgroup_it_says_why_and_what_a_burst_may_do() -> None:
     assert "twice the memory limit" in shown.detail
 
 
-def test_root_of_the_host_is_told() -> None:
+def test_root_of_the_host_is_reported() -> None:
     assert not told(uid=0)["unprivileged"].active
 
 

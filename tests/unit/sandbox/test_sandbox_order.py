@@ -28,7 +28,7 @@ def test_python_is_the_sandboxs_interpreter() -> None:
     assert told(Command(("python3.9",)))[1] == b"|python3.9"
 
 
-def test_every_limit_is_told() -> None:
+def test_every_limit_is_in_the_header() -> None:
     pairs = dict(told(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
     assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")
     assert {"flood_bytes", "inodes", "sample_seconds", "rlimit"} <= pairs.keys()
@@ -59,6 +59,6 @@ def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limit
         order(command, limits, PYTHON)
 
 
-def test_a_seed_is_told_where_there_is_one() -> None:
+def test_a_seed_is_in_the_header_where_there_is_one() -> None:
     assert dict(told(Command(("x",), seed=7))[0])["seed"] == "7"
     assert "seed" not in dict(told(Command(("x",)))[0])

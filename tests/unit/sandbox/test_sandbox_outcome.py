@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from sandbox.paths import fault
 from sandbox.protocol import Command, End, Limits
-from sandbox.result import Answer, ExitReport, Forged, died, explained, finish, read_header, stream
+from sandbox.result import (
+    Answer,
+    ExitReport,
+    Forged,
+    build_result,
+    explain_failure,
+    no_answer,
+    read_header,
+    stream,
+)
 
 LIMITS = Limits(output_bytes=10, file_bytes=100, workspace_bytes=150, workspace_files=3)
 COMMAND = Command(("x",), {"in": b"1", "d/in": b"2"})
@@ -34,7 +43,7 @@ def test_a_good_answer_is_read() -> None:
                   status=str(3 << 8), stdout="6 4 90")  # fmt: skip
     answer = read(text)
     assert answer.sizes == (6, 4, 0, 0, 3, 0)
-    result = finish(answer, [b"abcdef", b"wxyz", b"", b"", b"new", b""])
+    result = build_result(answer, [b"abcdef", b"wxyz", b"", b"", b"new", b""])
     assert (result.end, result.exit_code, result.signal) == (End.EXITED, 3, None)
     assert result.stdout.text == "abcdef\n[... 90 bytes left out ...]\nwxyz"
     assert result.stdout.dropped_bytes == 90
@@ -169,8 +178,8 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
 def test_what_the_kernel_has_counted_explains_a_failure(
     end: End, code: int | None, number: int | None, hits: tuple[int, int], expected: End
 ) -> None:
-    result = explained(
-        replace(died(end, 1.0), exit_code=code, signal=number), ExitReport(False, *hits)
+    result = explain_failure(
+        replace(no_answer(end, 1.0), exit_code=code, signal=number), ExitReport(False, *hits)
     )
     assert result.end is expected
     kept = (code, number) if expected is end else (None, None)
@@ -178,7 +187,7 @@ def test_what_the_kernel_has_counted_explains_a_failure(
 
 
 def test_a_sandbox_without_an_answer_has_no_output() -> None:
-    result = died(End.KILLED, 1.5)
+    result = no_answer(End.KILLED, 1.5)
     assert (result.end, result.exit_code, result.signal, result.seconds) == (
         End.KILLED, None, None, 1.5,
     )  # fmt: skip

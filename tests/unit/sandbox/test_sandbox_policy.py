@@ -5,10 +5,10 @@ from itertools import pairwise
 from sandbox import policy
 from sandbox.agent import resource_monitor
 from sandbox.local.base_container import Descriptors, command
-from sandbox.policy import Ground, Tree
+from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import Limits
 
-GROUND = Ground(
+HOST_ENV = HostEnvironment(
     bwrap="/usr/bin/bwrap",
     python="/opt/venv/bin/python",
     trees=(Tree("/usr", "/usr"), Tree("/tmp/0", "/opt/venv")),
@@ -21,7 +21,7 @@ GIVEN = Descriptors(
 
 
 def words() -> list[str]:
-    return command(GROUND, GIVEN, libraries=True)
+    return command(HOST_ENV, GIVEN, libraries=True)
 
 
 def after(word: str) -> list[str]:
@@ -32,7 +32,7 @@ def after(word: str) -> list[str]:
 def isolation() -> dict[str, list[str]]:
     """What the sandboxes put up, by key."""
     told: dict[str, list[str]] = {}
-    for line in policy.isolation(GROUND).split("\n"):
+    for line in policy.isolation(HOST_ENV).split("\n"):
         key, _, value = line.partition(" ")
         told.setdefault(key, []).append(value)
     return told
@@ -55,7 +55,7 @@ def test_no_capabilities_and_an_ordinary_user() -> None:
     assert isolation()["uid"] == ["1000"]
 
 
-def test_sockets_are_told_to_keep_small_buffers() -> None:
+def test_sockets_keep_small_buffers() -> None:
     told = dict(each.split(" ", 1) for each in isolation()["sysctl"])
     assert set(told) == {f"/proc/sys/net/ipv4/tcp_{way}mem" for way in "wr"}
     assert all(int(sizes.split()[2]) < resource_monitor.SOCKET_BYTES for sizes in told.values())
@@ -112,12 +112,12 @@ def test_the_zygotes_environment_is_the_codes() -> None:
     # bubblewrap is started with an empty one: --clearenv does not clear /proc/1/environ.
     every = words()
     given = {every[at + 1]: every[at + 2] for at, word in enumerate(every) if word == "--setenv"}
-    assert given == policy.environment(GROUND)
+    assert given == policy.environment(HOST_ENV)
     assert not {"--clearenv", "--unsetenv"} & set(every)
 
 
 def test_the_environment_is_fixed_and_small() -> None:
-    env = policy.environment(GROUND)
+    env = policy.environment(HOST_ENV)
     assert env["PATH"] == "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
     assert (env["HOME"], env["PYTHONPATH"]) == ("/tmp", "/work")
     assert len(env) < 16

@@ -45,7 +45,7 @@ def test_switches_that_are_right_are_not_named() -> None:
     assert "docker backend" in told
 
 
-def test_a_kernel_without_user_namespaces_is_told_as_such() -> None:
+def test_a_kernel_without_user_namespaces_is_named_as_the_cause() -> None:
     told = explain(NAMESPACE, Host(namespaces=False))
     assert "CONFIG_USER_NS" in told
 
@@ -79,6 +79,6 @@ def test_another_fault_gets_no_advice_that_would_mislead(host: Host) -> None:
     assert "Try:" not in explain("ModuleNotFoundError: No module named 'x'", host)
 
 
-def test_a_silent_end_is_told_as_such_and_a_long_one_shortened() -> None:
+def test_a_silent_end_is_named_and_a_long_complaint_shortened() -> None:
     assert "without a word" in explain(" \n", Host())
     assert len(explain("x" * 10_000, Host())) < 1000

@@ -300,14 +300,14 @@ def test_personality_is_asked_not_changed(machine: str) -> None:
     assert judged(machine, "personality", 0x40000) == refused(errno.EPERM)  # no randomisation
 
 
-def test_a_condition_is_told_with_single_values_too() -> None:
+def test_a_condition_can_be_written_with_single_values() -> None:
     told = list(CONDITIONS["socket"].single())
     assert (Where(0, (2,)), Where(1, (1,), 0xF), Where(2, (6,))) in told
     assert all(len(where.values) == 1 for alternative in told for where in alternative)
     assert len(told) == 1 + 4 + 4 + 1
 
 
-def test_what_is_unlike_a_number_is_told_bit_by_bit() -> None:
+def test_unlike_a_number_is_written_bit_by_bit() -> None:
     told = Where(1, (0b01,), 0b11, unlike=True).single()
     assert told == [Where(1, (0b00,), 0b01), Where(1, (0b10,), 0b10)]
 

@@ -32,7 +32,7 @@ print(supervisor.recv(4096).decode(), bool(select.select([own], [], [], 5)[0]))
 
 
 @pytest.mark.parametrize("sandbox", ["lives", "ended"])
-def test_a_sandbox_that_cannot_be_told_of_is_killed(sandbox: str) -> None:
+def test_a_sandbox_that_cannot_be_reported_is_killed(sandbox: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", TELL, sandbox],
         capture_output=True,
